@@ -1,0 +1,67 @@
+# `make help` lists what there is. Everything is installed into .venv; nothing outside this
+# folder is touched but the per-user cache of the real control plane (make e2e).
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+
+PYTHON ?= python3
+KUBERNETES ?= 1.37.1
+ARGS ?=
+
+bin := .venv/bin
+installed := .venv/.installed
+pure := policy extender/cells extender/queue
+packages := bench certs cli extender kube policy service simulation state webhook
+
+.PHONY: run test e2e bench verify help lint types tests hashseeds lock clean
+
+help: ## List the commands
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: $(installed) ## Install what is needed and run everything on this machine (ARGS=--help for flags)
+	@exec $(bin)/cellgate run $(ARGS)
+
+test: $(installed) lint types tests hashseeds ## Install what is needed and run all checks but e2e
+
+e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)
+	@KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries
+	KUBERNETES=$(KUBERNETES) $(bin)/python -m pytest tests/e2e $(ARGS)
+
+bench: $(installed) ## Measure, and compare with the budgets in bench/budgets.yaml
+	$(bin)/python -m bench all $(ARGS)
+
+verify: export HYPOTHESIS_PROFILE := deep
+verify: test ## Everything CI runs but e2e: deep property tests, short benchmarks, a clean tree
+	$(bin)/python -m bench all --quick
+	@git diff --exit-code --stat && test -z "$$(git status --porcelain)" || { echo "verify: the tree is not clean" >&2; git status --short >&2; exit 1; }
+
+lint: $(installed)
+	$(bin)/ruff format --check .
+	$(bin)/ruff check .
+
+types: $(installed)
+	$(bin)/mypy $(packages) tests
+
+tests: $(installed)
+	$(bin)/python -m pytest tests --ignore=tests/e2e $(ARGS)
+
+# Iteration over a set must never reach a decision: the pure packages run under two hash seeds.
+hashseeds: $(installed)
+	PYTHONHASHSEED=1 $(bin)/python -m pytest -q -m pure tests
+	PYTHONHASHSEED=2 $(bin)/python -m pytest -q -m pure tests
+
+lock: ## Resolve the dependencies anew into requirements.lock
+	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
+	build/lock/bin/uv pip compile pyproject.toml --extra embedded --group dev --universal \
+	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
+	  --quiet --upgrade --output-file requirements.lock
+
+clean: ## Remove what the other commands made in this folder
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(installed): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than 3.11; set PYTHON=python3.x" >&2; exit 2; }
+	@echo "Installing into .venv (once, about a minute) …"
+	@$(PYTHON) -m venv .venv
+	@$(bin)/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements.lock
+	@$(bin)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,1 @@
+"""Order, reservation and backfill of waiting gangs. Pure, under the contract of `policy`."""

@@ -1,0 +1,76 @@
+"""Put a pod on a node: one API call that writes the node and the annotations together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kube.client import KubeClient, KubeError
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodRef:
+    """A pod as of one moment: a namesake or a changed pod is another one."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str | None
+
+    @property
+    def path(self) -> str:
+        """Where the API server keeps it."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+
+
+class Binder:
+    """Binds pods through the API server."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+
+    async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
+        """Bind, on the condition that the pod is still the one that was decided about.
+
+        kube-scheduler writes conditions to a pod just before it is bound, so that our view may be
+        a moment old: then the pod is read again, and only its own change is a reason to give up.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                await self._client.request(
+                    "POST", f"{pod.path}/binding", body=_binding(pod, node, annotations)
+                )
+                return
+            except KubeError as exc:
+                if not exc.is_conflict or not tries_left:
+                    raise
+                pod = await self._unbound_again(pod, exc)
+
+    async def _unbound_again(self, pod: PodRef, conflict: KubeError) -> PodRef:
+        """Read the pod once more; the conflict stands if it is another one, bound, or ending."""
+        now = await self._client.request("GET", pod.path)
+        metadata = now["metadata"]
+        is_same = metadata["uid"] == pod.uid and metadata["resourceVersion"] != pod.resource_version
+        if not is_same or metadata.get("deletionTimestamp") or now["spec"].get("nodeName"):
+            raise conflict
+        return PodRef(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            resource_version=metadata["resourceVersion"],
+        )
+
+
+def _binding(pod: PodRef, node: str, annotations: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": pod.uid,
+            "annotations": dict(annotations),
+            **({"resourceVersion": pod.resource_version} if pod.resource_version else {}),
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }

@@ -1,0 +1,171 @@
+"""A thin client of the Kubernetes API: raw JSON in, raw JSON out.
+
+kubernetes-asyncio finds the cluster and proves who we are (kubeconfig, in-cluster token, client
+certificates, refreshed tokens); its typed models are not used, since decoding into them costs more
+than all our decisions together.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+from kubernetes_asyncio.client import ApiClient, Configuration
+from kubernetes_asyncio.config import (
+    ConfigException,
+    load_incluster_config,
+    load_kube_config,
+)
+
+from policy.errors import BackendError, SettingsError
+
+Object = dict[str, Any]
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+
+_CONNECT_SECONDS = 5.0
+_REQUEST_SECONDS = 15.0
+
+
+class KubeError(BackendError):
+    """The API server said no, or nothing; `status` is 0 when no answer came."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def is_missing(self) -> bool:
+        """The object does not exist."""
+        return self.status == 404
+
+    @property
+    def is_conflict(self) -> bool:
+        """The object is not as we believed (a precondition failed), or it exists already."""
+        return self.status == 409
+
+    @property
+    def is_gone(self) -> bool:
+        """The resource version is too old to go on from: list again."""
+        return self.status == 410
+
+
+class KubeClient:
+    """Requests to one API server, as one identity."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._configuration = api.configuration
+        self._rest = api.rest_client
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        content_type: str = JSON,
+    ) -> Object:
+        """Send one request and return the object answered; KubeError for anything but 2xx."""
+        patience = aiohttp.ClientTimeout(total=_REQUEST_SECONDS, sock_connect=_CONNECT_SECONDS)
+        async with self._send(
+            method, path, query=query, body=body, content_type=content_type, patience=patience
+        ) as response:
+            answer: Object = orjson.loads(await response.read())
+            return answer
+
+    async def watch(
+        self, path: str, *, query: Mapping[str, str], idle_seconds: float
+    ) -> AsyncIterator[Object]:
+        """Yield watch events until the server ends the stream."""
+        patience = aiohttp.ClientTimeout(
+            total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle_seconds
+        )
+        parameters = {**query, "watch": "true"}
+        async with self._send("GET", path, query=parameters, patience=patience) as response:
+            async for line in response.content:
+                yield orjson.loads(line)
+
+    @asynccontextmanager
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        patience: aiohttp.ClientTimeout,
+        body: Object | None = None,
+        content_type: str = JSON,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        headers = {"Content-Type": content_type, "Accept": JSON, **await self._credentials()}
+        try:
+            async with self._rest.pool_manager.request(
+                method,
+                f"{self._configuration.host}{path}",
+                params=query,
+                data=None if body is None else orjson.dumps(body),
+                headers=headers,
+                timeout=patience,
+                proxy=self._rest.proxy,
+                server_hostname=self._rest.server_hostname,
+            ) as response:
+                if response.status >= 300:
+                    raise _refusal(method, path, response.status, await response.read())
+                yield response
+        except (aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError) as exc:
+            raise KubeError(f"{method} {path}: {_reason(exc)}") from exc
+
+    async def _credentials(self) -> dict[str, str]:
+        settings = await self._configuration.auth_settings()
+        return {setting["key"]: setting["value"] for setting in settings.values()}
+
+
+@asynccontextmanager
+async def connect(kubeconfig: str | None) -> AsyncIterator[KubeClient]:
+    """Connect as the kubeconfig says, or as the pod we run in; SettingsError if nobody answers."""
+    configuration = Configuration()
+    await _load(configuration, kubeconfig)
+    async with ApiClient(configuration) as api:
+        client = KubeClient(api)
+        try:
+            await client.request("GET", "/version")
+        except KubeError as exc:
+            where = kubeconfig or "the in-cluster configuration"
+            raise SettingsError(
+                f"cannot reach the cluster of {where} at {configuration.host} ({exc}); "
+                "start it, or name another one with --kubeconfig"
+            ) from exc
+        yield client
+
+
+async def _load(configuration: Configuration, kubeconfig: str | None) -> None:
+    try:
+        if kubeconfig is None:
+            load_incluster_config(configuration)  # type: ignore[no-untyped-call] # of the library
+            return
+        if not await asyncio.to_thread(Path(kubeconfig).is_file):
+            raise SettingsError(f"there is no kubeconfig {kubeconfig}; check --kubeconfig")
+        await load_kube_config(config_file=kubeconfig, client_configuration=configuration)
+    except ConfigException as exc:
+        where = "in-cluster configuration" if kubeconfig is None else f"kubeconfig {kubeconfig}"
+        raise SettingsError(f"cannot use the {where}: {exc}; give --kubeconfig FILE") from exc
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
+        # kubernetes-asyncio does not check the shape of the file it reads.
+        raise SettingsError(f"{kubeconfig} is not a kubeconfig: {_reason(exc)}") from exc
+
+
+def _refusal(method: str, path: str, status: int, body: bytes) -> KubeError:
+    """Build the error from the Status object that the API server sends with a refusal."""
+    try:
+        message = orjson.loads(body)["message"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        message = body[:200].decode(errors="replace")
+    return KubeError(f"{method} {path}: {status} {message}", status=status)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,107 @@
+"""A live copy of one kind of object: list once, then watch, for ever.
+
+A feed survives everything an API server does to its watchers: ended streams are resumed from the
+last resource version, a version that is too old (410) means listing again, failures are retried
+with a jittered backoff. The sink sees each object at least once and in order.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Protocol
+
+from kube.client import KubeClient, KubeError, Object
+
+logger = logging.getLogger(__name__)
+
+_PAGE_SIZE = "500"
+_WATCH_SECONDS = 240
+_IDLE_GRACE_SECONDS = 30.0
+_BACKOFF_FIRST_SECONDS = 0.2
+_BACKOFF_MOST_SECONDS = 10.0
+
+
+class Sink(Protocol):
+    """Where the objects of a feed go. Must not raise: one bad object must not stop the feed."""
+
+    def replace(self, objects: Sequence[Object]) -> None:
+        """Forget what was known; these are all the objects there are."""
+
+    def upsert(self, obj: Object) -> None:
+        """An object appeared or changed."""
+
+    def remove(self, obj: Object) -> None:
+        """An object is gone; this is how it looked last."""
+
+
+class Feed:
+    """Keeps a sink up to date with the objects at one API path."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        path: str,
+        *,
+        sink: Sink,
+        on_synced: Callable[[], None],
+        query: Mapping[str, str] | None = None,
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._sink = sink
+        self._query = dict(query or {})
+        self._on_synced = on_synced
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        backoff = _BACKOFF_FIRST_SECONDS
+        version: str | None = None
+        while True:
+            try:
+                if version is None:
+                    version = await self._list()
+                    self._on_synced()
+                async for seen in self._watch(version):
+                    version, backoff = seen, _BACKOFF_FIRST_SECONDS
+            except KubeError as exc:
+                if exc.is_gone:
+                    version = None
+                logger.warning("watch interrupted", extra={"path": self._path, "error": str(exc)})
+            # After an orderly end too: a server that ends every stream at once is not flooded.
+            await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
+            backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
+
+    async def _list(self) -> str:
+        objects: list[Object] = []
+        query = {**self._query, "limit": _PAGE_SIZE}
+        while True:
+            page = await self._client.request("GET", self._path, query=query)
+            objects.extend(page.get("items") or ())
+            metadata = page["metadata"]
+            if not metadata.get("continue"):
+                self._sink.replace(objects)
+                return str(metadata["resourceVersion"])
+            query["continue"] = metadata["continue"]
+
+    async def _watch(self, version: str) -> AsyncIterator[str]:
+        """Pass events on to the sink, yielding the resource version reached after each."""
+        query = {
+            **self._query,
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(_WATCH_SECONDS),
+        }
+        events = self._client.watch(
+            self._path, query=query, idle_seconds=_WATCH_SECONDS + _IDLE_GRACE_SECONDS
+        )
+        async for event in events:
+            obj = event["object"]
+            match event["type"]:
+                case "ADDED" | "MODIFIED":
+                    self._sink.upsert(obj)
+                case "DELETED":
+                    self._sink.remove(obj)
+                case "ERROR":
+                    raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
+            yield str(obj["metadata"]["resourceVersion"])

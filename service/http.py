@@ -1,0 +1,169 @@
+"""The HTTP side of a service: probes, metrics, bounded bodies, and a server that drains.
+
+`build_app` gives an aiohttp application with `/healthz`, `/readyz`, `/metrics` and the middleware
+that every service shares; `HttpServer` serves it, plain or with TLS, and stops without dropping an
+answer.
+"""
+
+import asyncio
+import errno
+import logging
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+
+import orjson
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from policy.errors import SettingsError
+from service.health import Health
+from service.metrics import ServiceMetrics
+from service.settings import Address
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+# Go keeps idle connections for 90 s and does not repeat a POST that races with the server's close:
+# we must never be the one who closes first.
+_KEEPALIVE_SECONDS = 180.0
+
+
+def json_answer(content: object, *, status: int = 200) -> web.Response:
+    """Answer with JSON and a Content-Length, so that Go clients reuse their connection."""
+    body = orjson.dumps(content, default=str)
+    return web.Response(body=body, status=status, content_type="application/json")
+
+
+def build_app(*, health: Health, metrics: ServiceMetrics, max_body_bytes: int) -> web.Application:
+    """Build an application that has what every service has; the caller adds its own routes."""
+    app = web.Application(
+        client_max_size=max_body_bytes,
+        middlewares=[_measured(metrics), _closing_while_draining(health), answer_faults],
+    )
+    probes = _Probes(health, metrics)
+    app.router.add_get("/healthz", probes.healthz)
+    app.router.add_get("/readyz", probes.readyz)
+    app.router.add_get("/metrics", probes.metrics)
+    return app
+
+
+class HttpServer:
+    """Serves one application on one address until it is stopped."""
+
+    def __init__(
+        self,
+        app: web.Application,
+        *,
+        address: Address,
+        tls: ssl.SSLContext | None = None,
+        drain_seconds: float = 10.0,
+    ) -> None:
+        self._address = address
+        self._tls = tls
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            handle_signals=False,
+            keepalive_timeout=_KEEPALIVE_SECONDS,
+            shutdown_timeout=drain_seconds,
+        )
+
+    async def start(self) -> str:
+        """Listen, and return the URL; SettingsError when the address cannot be had."""
+        await self._runner.setup()
+        site = web.TCPSite(
+            self._runner,
+            self._address.host,
+            self._address.port,
+            ssl_context=self._tls,
+            reuse_address=True,
+            backlog=1024,
+        )
+        try:
+            await site.start()
+        except OSError as exc:
+            await self._runner.cleanup()
+            raise SettingsError(_cannot_listen(self._address, exc)) from exc
+        host, port = self._runner.addresses[0][:2]
+        return f"{'https' if self._tls else 'http'}://{Address(host=host, port=port)}"
+
+    async def stop(self) -> None:
+        """Take no new connection, finish what is in flight, then close."""
+        await self._runner.cleanup()
+
+
+def _cannot_listen(address: Address, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        why = "another process listens there; stop it, or choose another address"
+    elif error.errno == errno.EACCES:
+        why = "no permission; choose a port above 1023"
+    else:
+        why = error.strerror or "the address is not of this machine"
+    return f"cannot listen on {address}: {why}"
+
+
+class _Probes:
+    def __init__(self, health: Health, metrics: ServiceMetrics) -> None:
+        self._health = health
+        self._metrics = metrics
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        return self._probe(is_ok=self._health.is_alive)
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        return self._probe(is_ok=self._health.is_ready)
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        self._metrics.ready.set(self._health.is_ready)
+        body = generate_latest(self._metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    def _probe(self, *, is_ok: bool) -> web.Response:
+        text = "ok" if is_ok else "\n".join(self._health.reasons())
+        return web.Response(text=text + "\n", status=200 if is_ok else 503)
+
+
+@web.middleware
+async def answer_faults(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn whatever went wrong into JSON; a fault of ours is logged once, here, and not shown."""
+    try:
+        return await handler(request)
+    except web.HTTPException as exc:
+        return json_answer({"error": exc.text or exc.reason}, status=exc.status)
+    except asyncio.CancelledError:
+        raise
+    except Exception:
+        logger.exception("request failed", extra={"route": _route(request)})
+        return json_answer({"error": "internal error; the log has it"}, status=500)
+
+
+def _measured(metrics: ServiceMetrics) -> Callable[..., Awaitable[web.StreamResponse]]:
+    @web.middleware
+    async def measure(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = time.perf_counter()
+        response = await handler(request)
+        route = _route(request)
+        metrics.requests.labels(route, str(response.status)).inc()
+        metrics.request_seconds.labels(route).observe(time.perf_counter() - began)
+        return response
+
+    return measure
+
+
+def _closing_while_draining(health: Health) -> Callable[..., Awaitable[web.StreamResponse]]:
+    @web.middleware
+    async def close(request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await handler(request)
+        if health.is_draining:
+            response.force_close()
+        return response
+
+    return close
+
+
+def _route(request: web.Request) -> str:
+    """The route's pattern, not the path: labels must stay of bounded size."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else "unknown"

@@ -1,0 +1,55 @@
+"""One running service: listening from the first moment, ready later, drained at the end.
+
+    async with running(app, health=…, address=…) as service: …
+
+The server listens before anything else is started, so that probes are answered while the service
+still recovers; it stops listening last, after what is in flight.
+"""
+
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from service.health import Health
+from service.http import HttpServer
+from service.settings import Address
+from service.tasks import Supervisor
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningService:
+    """A service that listens."""
+
+    name: str
+    url: str
+    health: Health
+    supervisor: Supervisor
+
+
+@asynccontextmanager
+async def running(
+    app: web.Application,
+    *,
+    name: str,
+    health: Health,
+    address: Address,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[RunningService]:
+    """Serve `app` while the body runs."""
+    server = HttpServer(app, address=address, tls=tls)
+    url = await server.start()
+    logger.info("service listens", extra={"service": name, "url": url})
+    async with Supervisor(health) as supervisor:
+        try:
+            yield RunningService(name=name, url=url, health=health, supervisor=supervisor)
+        finally:
+            # Background tasks end after the last answer: an answer may need them.
+            health.is_draining = True
+            await server.stop()
+    logger.info("service stopped", extra={"service": name})

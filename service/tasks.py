@@ -1,0 +1,59 @@
+"""Background tasks that nobody awaits, and yet nobody forgets.
+
+A task of a supervisor runs until the supervisor closes. One that ends before, by an exception or by
+returning, is a fault: it is logged, and the process is no longer alive and ready in the eyes of its
+probes, so that whoever runs it restarts it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self
+
+from service.health import Health
+
+logger = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Owns the background tasks of one service; closing it ends them all."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def start(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
+        """Run `work` until the supervisor closes."""
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._note_end)
+        self._tasks.append(task)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # The youngest first: what was started later leans on what was started before.
+        while self._tasks:
+            task = self._tasks.pop()
+            task.remove_done_callback(self._note_end)
+            task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled() and task.exception():
+                _log_death(task, "background task failed while it was being stopped")
+
+    def _note_end(self, task: asyncio.Task[Any]) -> None:
+        """Runs when a task ends although nobody closed the supervisor."""
+        self._tasks.remove(task)
+        _log_death(task, "background task died")
+        self._health.fault(f"background task {task.get_name()} died")
+
+
+def _log_death(task: asyncio.Task[Any], message: str) -> None:
+    error = None if task.cancelled() else task.exception()
+    logger.error(message, extra={"task": task.get_name()}, exc_info=error)

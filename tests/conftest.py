@@ -1,0 +1,38 @@
+"""What holds for every test: no task is left behind, and how deep property tests dig."""
+
+import asyncio
+import inspect
+import os
+from collections.abc import AsyncIterator
+
+import hypothesis
+import pytest
+
+_PURE = ("tests/unit/policy", "tests/unit/extender/cells", "tests/unit/kube", "tests/property")
+
+hypothesis.settings.register_profile("fast", max_examples=50, deadline=None)
+hypothesis.settings.register_profile(
+    "deep", max_examples=500, deadline=None, derandomize=True, print_blob=True
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the pure packages: they run under two hash seeds."""
+    for item in items:
+        if item.nodeid.startswith(_PURE):
+            item.add_marker(pytest.mark.pure)
+
+
+@pytest.fixture(autouse=True)
+def _no_task_left_behind(request: pytest.FixtureRequest) -> None:
+    """Fail an asynchronous test that leaves a task running."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)):
+        request.getfixturevalue("_task_watch")
+
+
+@pytest.fixture
+async def _task_watch(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    yield
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert not left, f"left behind by {request.node.nodeid}: {left}"

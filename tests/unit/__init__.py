@@ -1,0 +1,1 @@
+"""One module, one test file: no database, no sleep."""

@@ -1,0 +1,54 @@
+"""Patches: what is written into a pod once its class is decided. Pure.
+
+Kubernetes computes `priority` and `preemptionPolicy` from the class before we are asked, and again
+after we changed the class, and refuses a pod that contradicts itself. So a new class goes with the
+removal of both. Patching a patched pod changes nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from policy.submission import ClassName
+from webhook.wire import Operation
+
+_DEFAULT_SCHEDULER = "default-scheduler"
+
+
+def class_patch(pod: Mapping[str, Any], class_name: ClassName) -> list[Operation]:
+    """Give the pod another class; nothing if it has that one."""
+    spec = pod["spec"]
+    if spec.get("priorityClassName") == class_name:
+        return []
+    computed = [field for field in ("priority", "preemptionPolicy") if field in spec]
+    return [
+        {"op": "add", "path": "/spec/priorityClassName", "value": class_name},
+        *({"op": "remove", "path": f"/spec/{field}"} for field in computed),
+    ]
+
+
+def annotations_patch(pod: Mapping[str, Any], annotations: Mapping[str, str]) -> list[Operation]:
+    """Write annotations; nothing if they are there."""
+    present = (pod.get("metadata") or {}).get("annotations")
+    missing = {
+        key: value for key, value in annotations.items() if (present or {}).get(key) != value
+    }
+    if not missing:
+        return []
+    if not present:
+        return [{"op": "add", "path": "/metadata/annotations", "value": missing}]
+    return [
+        {"op": "add", "path": f"/metadata/annotations/{_escape(key)}", "value": value}
+        for key, value in missing.items()
+    ]
+
+
+def scheduler_patch(pod: Mapping[str, Any], scheduler_name: str) -> list[Operation]:
+    """Send a pod that names no scheduler of its own to ours."""
+    if pod["spec"].get("schedulerName", _DEFAULT_SCHEDULER) != _DEFAULT_SCHEDULER:
+        return []
+    return [{"op": "add", "path": "/spec/schedulerName", "value": scheduler_name}]
+
+
+def _escape(key: str) -> str:
+    """Escape a key for a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
