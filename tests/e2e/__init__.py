@@ -1,0 +1,1 @@
+"""End to end: the real programs of Kubernetes around the real services, as processes."""

@@ -1,0 +1,163 @@
+"""Fixtures of the end-to-end tests: one control plane per session, its clients, its logs.
+
+    KUBERNETES   version to run, default `binaries.DEFAULT_KUBERNETES`
+    E2E_LOGS     where the logs go when a test fails, default `build/e2e-logs` in the checkout
+
+All tests here share one event loop, because they share the control plane. Without the programs
+and without Go to build them the run ends with exit code 2: it never passes by skipping.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane import binaries as programs
+from tests.controlplane.api import Api, ApiError
+from tests.controlplane.binaries import Binaries, BinariesError
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.kubectl import KubectlResult
+
+StartControlPlane = Callable[[ControlPlaneOptions], Awaitable[ControlPlane]]
+Kubectl = Callable[..., Awaitable[KubectlResult]]
+
+_ALL_PLANES = pytest.StashKey[list[ControlPlane]]()
+_NO_PROGRAMS_EXIT_CODE = 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run every asynchronous test of this folder on the session's loop."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of every process log with a failure, and keep the whole logs."""
+    report = yield
+    if report.failed:
+        for plane in item.config.stash.get(_ALL_PLANES, []):
+            report.sections += list(plane.processes.log_tails().items())
+        _collect_logs(item)
+    return report
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def _task_watch(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """Override of the check in tests/conftest.py, for the loop that these tests run on."""
+    before = asyncio.all_tasks()
+    yield
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not left, f"left behind by {request.node.nodeid}: {left}"
+
+
+@pytest.fixture(scope="session")
+def binaries(request: pytest.FixtureRequest) -> Binaries:
+    """The programs, built now if need be, with progress in sight."""
+    try:
+        with _capture_off(request.config):
+            return programs.find_or_build()
+    except BinariesError as error:
+        pytest.exit(str(error), returncode=_NO_PROGRAMS_EXIT_CODE)
+
+
+@pytest.fixture(scope="session")
+def control_plane_options() -> ControlPlaneOptions:
+    """How the shared control plane is started."""
+    return ControlPlaneOptions()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def control_plane(
+    request: pytest.FixtureRequest, binaries: Binaries, control_plane_options: ControlPlaneOptions
+) -> AsyncIterator[ControlPlane]:
+    """The control plane that all tests share: leave it as you found it."""
+    async with _running(request, binaries, control_plane_options) as plane:
+        yield plane
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def start_control_plane(
+    request: pytest.FixtureRequest, binaries: Binaries
+) -> AsyncIterator[StartControlPlane]:
+    """Start a control plane of the test's own, to break or to configure differently."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def start(options: ControlPlaneOptions) -> ControlPlane:
+            return await stack.enter_async_context(_running(request, binaries, options))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def api(control_plane: ControlPlane) -> Api:
+    """The admin's JSON client."""
+    return control_plane.api
+
+
+@pytest.fixture(scope="session")
+def kubectl(control_plane: ControlPlane) -> Kubectl:
+    """`await kubectl("get", "pods", user="alice", stdin=None, check=True)`."""
+    return control_plane.kubectl
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def namespace(api: Api) -> AsyncIterator[str]:
+    """A namespace of the test's own, emptied at once when the test is over."""
+    name = f"test-{secrets.token_hex(4)}"
+    await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    # First the namespace: from then on no controller can replace the pods that are removed.
+    await api.delete(f"/api/v1/namespaces/{name}")
+    with contextlib.suppress(ApiError):
+        await api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds="0")
+
+
+@contextlib.asynccontextmanager
+async def _running(
+    request: pytest.FixtureRequest, binaries: Binaries, options: ControlPlaneOptions
+) -> AsyncIterator[ControlPlane]:
+    """Start and stop a control plane, known to the failure report for as long as it lives."""
+    planes = request.config.stash.setdefault(_ALL_PLANES, [])
+    plane = ControlPlane(binaries, options)
+    planes.append(plane)
+    try:
+        try:
+            await plane.start()
+        except BaseException:
+            _collect_logs(request.node)
+            raise
+        with _capture_off(request.config):
+            print(f"\ncontrol plane {binaries.version} ready in {plane.ready_seconds:.1f} s")
+        yield plane
+    finally:
+        planes.remove(plane)
+        await plane.stop()
+
+
+def _collect_logs(item: pytest.Item | pytest.Session) -> None:
+    default = item.config.rootpath / "build" / "e2e-logs"
+    test_name = re.sub(r"[^\w.-]+", "_", item.nodeid) or "session"
+    destination = Path(os.environ.get("E2E_LOGS") or default) / test_name
+    shutil.rmtree(destination, ignore_errors=True)
+    planes = item.config.stash.get(_ALL_PLANES, [])
+    for number, plane in enumerate(planes):
+        plane.processes.collect_logs(destination / f"control-plane-{number}")
+
+
+@contextlib.contextmanager
+def _capture_off(config: pytest.Config) -> Generator[None]:
+    manager = config.pluginmanager.getplugin("capturemanager")
+    with manager.global_and_fixture_disabled() if manager else contextlib.nullcontext():
+        yield
