@@ -153,8 +153,10 @@ async def _load(configuration: Configuration, kubeconfig: str | None) -> None:
     except ConfigException as exc:
         where = "in-cluster configuration" if kubeconfig is None else f"kubeconfig {kubeconfig}"
         raise SettingsError(f"cannot use the {where}: {exc}; give --kubeconfig FILE") from exc
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
-        # kubernetes-asyncio does not check the shape of the file it reads.
+    except SettingsError:
+        raise
+    except Exception as exc:
+        # kubernetes-asyncio does not check the shape of the file it reads: anything may come.
         raise SettingsError(f"{kubeconfig} is not a kubeconfig: {_reason(exc)}") from exc
 
 

@@ -1,0 +1,46 @@
+"""Every name that we read or write on Kubernetes objects, in one place.
+
+The meaning of our own marks is in the architecture, section 6. Those of others are theirs; we only
+read them, except HiveD's two placement annotations, which we write so that its users can move over.
+"""
+
+from typing import Final
+
+# Ours.
+VC_LABEL: Final = "cellgate.io/vc"
+GROUP_LABEL: Final = "cellgate.io/group"
+GANG_LABEL: Final = "cellgate.io/gang"
+GANG_SIZE_LABEL: Final = "cellgate.io/gang-size"
+GANG_MIN_LABEL: Final = "cellgate.io/gang-min"
+LEAF_TYPE_LABEL: Final = "cellgate.io/leaf-type"
+POLICY_LABEL: Final = "cellgate.io/policy"
+LEADER_LABEL: Final = "cellgate.io/leader"
+SUBMITTER_ANNOTATION: Final = "cellgate.io/submitter"
+SUBMITTER_GROUPS_ANNOTATION: Final = "cellgate.io/submitter-groups"
+REQUESTED_CLASS_ANNOTATION: Final = "cellgate.io/requested-class"
+DECISION_ANNOTATION: Final = "cellgate.io/decision"
+PLACEMENT_ANNOTATION: Final = "cellgate.io/placement"
+QUEUED_GATE: Final = "cellgate.io/queued"
+SCHEDULER_NAME: Final = "cellgate-scheduler"
+
+# Kubernetes.
+DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
+DEFAULT_NAMESPACE: Final = "default"
+DEFAULT_LEAF_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
+
+# HiveD.
+HIVED_SPEC_ANNOTATION: Final = "hivedscheduler.microsoft.com/pod-scheduling-spec"
+HIVED_BIND_INFO_ANNOTATION: Final = "hivedscheduler.microsoft.com/pod-bind-info"
+HIVED_ISOLATION_ANNOTATION: Final = "hivedscheduler.microsoft.com/pod-leaf-cell-isolation"
+HIVED_ENABLE_RESOURCE: Final = "hivedscheduler.microsoft.com/pod-scheduling-enable"
+
+# Gangs of others, beside the native `spec.schedulingGroup.podGroupName`.
+COSCHEDULING_LABEL: Final = "scheduling.x-k8s.io/pod-group"
+COSCHEDULING_OLD_LABEL: Final = "pod-group.scheduling.sigs.k8s.io"
+COSCHEDULING_LIGHT_LABEL: Final = "pod-group.scheduling.sigs.k8s.io/name"
+COSCHEDULING_LIGHT_MIN_LABEL: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
+KUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
+"""A label; where the name is too long for one, an annotation of the same key."""
+KUEUE_COUNT_ANNOTATION: Final = "kueue.x-k8s.io/pod-group-total-count"
+VOLCANO_ANNOTATION: Final = "scheduling.k8s.io/group-name"
+VOLCANO_OWN_ANNOTATION: Final = "scheduling.volcano.sh/group-name"

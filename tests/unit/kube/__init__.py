@@ -1,0 +1,1 @@
+"""Tests of `kube`: Kubernetes objects in our own words."""
