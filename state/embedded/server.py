@@ -1,0 +1,285 @@
+"""Start and stop the embedded server: the order of things, and what undoes them."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+from urllib.parse import quote
+
+from policy.errors import BackendError, InvariantError, SettingsError
+from state.embedded import account, private, runtime
+from state.embedded.child import Child, Launch, spawn
+from state.embedded.explain import explain
+from state.embedded.home import Home
+
+logger = logging.getLogger(__name__)
+
+_NAME = "cellgate"
+_IN_CURRENT_FOLDER = ("-D", "/proc/self/cwd")
+_INITDB = (
+    *_IN_CURRENT_FOLDER,
+    f"--username={_NAME}",
+    # Whoever can reach the socket is the server's own user, or root.
+    "--auth-local=trust",
+    "--auth-host=reject",
+    # Order and case by PostgreSQL itself: an index outlives an upgrade of the C library.
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    # One call for the whole file system instead of one for each of a thousand files.
+    "--sync-method=syncfs",
+)
+_SETTINGS = {
+    "listen_addresses": "",
+    "port": "5432",  # only names the socket
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_destination": "stderr",
+    "logging_collector": "off",
+    "log_min_messages": "warning",
+    "log_line_prefix": "",
+    "log_checkpoints": "off",
+}
+_ORPHAN_GRACE_SECONDS = 5.0
+_ORPHAN_END_SECONDS = 10.0
+# Recovery after a kill may take its time; to cut it short would only mean to begin it again.
+_START_SECONDS = 600.0
+_FAST_STOP_SECONDS = 15.0
+_IMMEDIATE_STOP_SECONDS = 7.0
+_LAST_WORDS_SECONDS = 1.0
+_POLL_SECONDS = 0.02
+
+
+class EmbeddedPostgres:
+    """A PostgreSQL server on the data in one directory, for as long as this process lives.
+
+    One event loop starts, watches and stops it, in a thread that lives at least as long. A server
+    that died can be started again, at the same URL, as often as it takes. Every failure to start
+    is a SettingsError of one line and leaves nothing running; if it was the first start, then DIR
+    is free for others again.
+    """
+
+    def __init__(self, directory: Path, *, installation: Path | None = None) -> None:
+        self._home = Home(Path(os.path.abspath(directory.expanduser())))
+        self._installation = installation
+        self._account: account.Account | None = None
+        self._private: private.PrivateDirectory | None = None
+        self._programs: Path | None = None
+        self._server: Child | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients of the same user, or of root, reach the database."""
+        assert self._private is not None
+        host = quote(str(self._private.path), safe="")
+        return f"postgresql://{_NAME}@/{_NAME}?host={host}&port={_SETTINGS['port']}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        assert self._server is not None
+        return self._server.pid
+
+    async def start(self) -> str:
+        """Start the server, making its data on first use; return the URL of the database."""
+        if self._server is not None and self._server.is_running:
+            raise InvariantError("the embedded server was started twice")
+        undo = self._release if self._private is None else self._close_server
+        try:
+            await self._start()
+        except BaseException:
+            undo()
+            raise
+        return self.url
+
+    async def stop(self) -> None:
+        """End the server, cleanly if it can be, and let others use the directory."""
+        try:
+            if self._server is not None:
+                await _end(self._server)
+        finally:
+            self._release()
+
+    async def wait_died(self) -> NoReturn:
+        """Wait until the server ends without having been asked to; raises BackendError then."""
+        assert self._server is not None
+        server = self._server
+        await server.ended.wait()
+        last_words = await _last_words(server)
+        raise BackendError(
+            f"the embedded PostgreSQL ended with exit code {server.exit_code}: {last_words}"
+        )
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def _start(self) -> None:
+        if not sys.platform.startswith("linux"):
+            raise SettingsError("embedded: works on Linux only; give --database-url postgresql://…")
+        installation = self._installation or runtime.find_installation()
+        self._home.claim()
+        await self._outlive_earlier_server()
+        self._prepare(installation)
+        if not self._home.has_data:
+            await self._make_data()
+        self._home.remove_leftovers()
+        await self._launch_server()
+
+    async def _outlive_earlier_server(self) -> None:
+        """Wait for the processes of a server whose owner was killed; end them if they hang."""
+        self._close_server()
+        if await self._lock_server_within(_ORPHAN_GRACE_SECONDS):
+            return
+        orphans = self._home.find_servers()
+        logger.warning("ending the server of an earlier run", extra={"pids": orphans})
+        for pid in orphans:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not await self._lock_server_within(_ORPHAN_END_SECONDS):
+            raise SettingsError(
+                f"embedded database {self._home.path} is still used by the PostgreSQL of an "
+                f"earlier run: end the processes that hold {self._home.path / 'server.lock'} open"
+            )
+
+    async def _lock_server_within(self, seconds: float) -> bool:
+        deadline = asyncio.get_running_loop().time() + seconds
+        while not self._home.lock_server():
+            if asyncio.get_running_loop().time() > deadline:
+                return False
+            await asyncio.sleep(_POLL_SECONDS)
+        return True
+
+    def _prepare(self, installation: Path) -> None:
+        """Choose the server's user, and put socket and programs where that user reaches them."""
+        if self._private is not None:
+            return
+        self._account = account.server_account([self._home.data, self._home.path])
+        try:
+            self._private = private.make_private_directory(self._account)
+            if self._account is not None:
+                installation = runtime.copy_installation(installation, self._private.path)
+                private.hand_over(self._private, self._account)
+                if self._home.data.exists() and self._home.data.stat().st_uid == 0:
+                    account.give(self._home.data, self._account)
+        except OSError as error:
+            raise SettingsError(_explain_preparation(error, self._account)) from error
+        self._programs = installation / "bin"
+
+    async def _make_data(self) -> None:
+        """Make the data aside and rename it: what is called `data` is always complete."""
+        self._home.make_new_data()
+        if self._account is not None:
+            account.give(self._home.new_data, self._account)
+        await self._run("initdb", _INITDB)
+        arguments = ("--single", *_IN_CURRENT_FOLDER, "-c", "exit_on_error=on", "postgres")
+        await self._run("postgres", arguments, text=f"CREATE DATABASE {_NAME}\n")
+        self._home.adopt_new_data()
+        logger.info("embedded database made", extra={"directory": str(self._home.path)})
+
+    async def _run(self, program: str, arguments: Sequence[str], *, text: str = "") -> None:
+        """Run a program in the new data, to its end."""
+        launch = self._launch(self._home.new_data, signal.SIGKILL)
+        child = await spawn(self._command(program, arguments), replace(launch, input=text))
+        try:
+            if await child.finish() != 0:
+                raise await self._failure(child)
+        finally:
+            child.close()
+
+    async def _launch_server(self) -> None:
+        assert self._private is not None
+        settings = {**_SETTINGS, "unix_socket_directories": str(self._private.path)}
+        options = [option for name in settings for option in ("-c", f"{name}={settings[name]}")]
+        command = self._command("postgres", (*_IN_CURRENT_FOLDER, *options))
+        # SIGINT asks for a fast shutdown: no client is waited for, and the next start needs no
+        # recovery.
+        self._server = await spawn(command, self._launch(self._home.data, signal.SIGINT))
+        self._home.unlock_server()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._server.ready_or_ended.wait(), _START_SECONDS)
+        if not (self._server.is_running and self._server.ready_or_ended.is_set()):
+            raise await self._failure(self._server)
+
+    def _command(self, program: str, arguments: Sequence[str]) -> list[str]:
+        assert self._programs is not None
+        return [str(self._programs / program), *arguments]
+
+    def _launch(self, folder: Path, death_signal: signal.Signals) -> Launch:
+        assert self._private is not None
+        assert self._home.server_lock is not None
+        return Launch(
+            folder=folder,
+            account=self._account,
+            death_signal=death_signal,
+            inherited=[self._home.server_lock, self._private.lock],
+        )
+
+    async def _failure(self, child: Child) -> SettingsError:
+        return SettingsError(f"embedded database {self._home.path}: {await _last_words(child)}")
+
+    def _close_server(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def _release(self) -> None:
+        """Let go of everything; ends the server the hard way if it still runs."""
+        self._close_server()
+        if self._private is not None:
+            self._private.close()
+            self._private = None
+        self._home.release()
+
+
+def _explain_preparation(error: OSError, user: account.Account | None) -> str:
+    # EINVAL: in a user namespace that user does not exist at all.
+    if user is not None and error.errno in (errno.EPERM, errno.EINVAL):
+        return (
+            f"PostgreSQL refuses to run as root, and this process may not give files to user "
+            f"{user.uid}: run as an ordinary user, or give --database-url postgresql://…"
+        )
+    return (
+        f"cannot put the embedded PostgreSQL into {tempfile.gettempdir()}: {error.strerror}; free "
+        "some space there, or set TMPDIR to another directory"
+    )
+
+
+async def _end(server: Child) -> None:
+    """Ask for a fast shutdown, then for an immediate one, then end it."""
+    for number, seconds in (
+        (signal.SIGINT, _FAST_STOP_SECONDS),
+        (signal.SIGQUIT, _IMMEDIATE_STOP_SECONDS),
+    ):
+        server.send(number)
+        with contextlib.suppress(TimeoutError):
+            # Not asyncio.timeout: before Python 3.11.3 it fails in a task that is being cancelled.
+            await asyncio.wait_for(server.finish(), seconds)
+            return
+    server.send(signal.SIGKILL)
+    await server.ended.wait()
+
+
+async def _last_words(child: Child) -> str:
+    """Explain its end, once its output is complete; its own children may hold that up a little."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(child.finish(), _LAST_WORDS_SECONDS)
+    return explain(child.lines)

@@ -1,0 +1,1 @@
+"""The same suites on a twin in memory and on the real thing."""

@@ -1,0 +1,1 @@
+"""state/ on a real PostgreSQL server."""
