@@ -1,0 +1,112 @@
+"""The text of a policy ConfigMap into a typed document, or every problem with it.
+
+Nothing that a text holds can raise anything but SpecError, and nothing is passed over in silence.
+`MODELS` is the registry: a new kind of document is one line here and its model.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from pydantic import ValidationError
+
+from policy.errors import Problem, SpecError
+from policy.models import API_VERSION, Budget, ClassesDocument, Document, RulesDocument
+from policy.validation import to_problems
+from policy.wording import count_of, describe, listing, quote
+from policy.yamltext import Plain, parse_yaml
+
+LABEL: Final = "cellgate.io/policy"
+"""On a ConfigMap: which kind of policy document it holds."""
+DATA_KEY: Final = "policy.yaml"
+MAX_PROBLEMS: Final = 100
+
+
+class Kind(StrEnum):
+    """What a document is about."""
+
+    CLASSES = "Classes"
+    RULES = "Rules"
+
+    @property
+    def label(self) -> str:
+        """The value of the ConfigMap's label."""
+        return self.value.lower()
+
+
+MODELS: Final[Mapping[Kind, type[Document]]] = {
+    Kind.CLASSES: ClassesDocument,
+    Kind.RULES: RulesDocument,
+}
+
+
+def parse_label(label: str) -> Kind:
+    """Read the value of the label on a ConfigMap. Raises SpecError."""
+    for kind in Kind:
+        if kind.label == label:
+            return kind
+    known = listing([kind.label for kind in Kind])
+    message = f"{quote(label)} is not a kind of policy; known are {known}"
+    raise SpecError([Problem(LABEL, message)])
+
+
+def parse_document(text: str, *, kind: Kind | None = None) -> Document:
+    """Read a document, of this kind if one is given (by the ConfigMap's label).
+
+    Raises SpecError with all problems, each with its path.
+    """
+    text_read = parse_yaml(text)
+    data, problems = text_read.value, list(text_read.problems)
+    if not isinstance(data, dict):
+        what = "the document is empty" if data is None else f"the document is {describe(data)}"
+        problems.append(Problem("", f"{what}; expected a mapping with apiVersion and kind"))
+        raise SpecError(problems)
+    model = MODELS[_kind_of(data, expected=kind)]
+    document, more = _validate(data, model)
+    problems += more
+    if document is None or problems:
+        raise SpecError(limit_problems(problems))
+    return document
+
+
+def _kind_of(data: Mapping[str, Plain], *, expected: Kind | None) -> Kind:
+    """Find out by which model to judge; a wrong `kind` is an error of its own."""
+    named = data.get("kind")
+    if isinstance(named, str) and named in MODELS:
+        if expected is None or named == expected:
+            return Kind(named)
+        because = f"because the ConfigMap is labelled {LABEL}: {expected.label}"
+        raise SpecError([Problem("kind", f"must be {expected}, not {named}, {because}")])
+    if expected is not None:
+        return expected  # the model will say what is wrong with `kind`, and with all else
+    known = listing(list(MODELS))
+    what = f"must be one of {known}, not {describe(named)}" if "kind" in data else "is required"
+    raise SpecError([*_api_version_problems(data), Problem("kind", what)])
+
+
+def _api_version_problems(data: Mapping[str, Plain]) -> list[Problem]:
+    version = data.get("apiVersion")
+    if version == API_VERSION:
+        return []
+    what = (
+        f"must be {API_VERSION}, not {describe(version)}" if "apiVersion" in data else "is required"
+    )
+    return [Problem("apiVersion", what)]
+
+
+def _validate(
+    data: Mapping[str, Plain], model: type[Document]
+) -> tuple[Document | None, list[Problem]]:
+    """Return the document, if it has the right shape, and all problems but those of YAML."""
+    try:
+        return model.model_validate(data, context=Budget()), list(model.problems_in(data))
+    except ValidationError as exc:
+        return None, [*to_problems(exc, model), *model.problems_in(data)]
+
+
+def limit_problems(problems: list[Problem]) -> list[Problem]:
+    """Keep a list of problems readable; the last one says how many are left out."""
+    if len(problems) <= MAX_PROBLEMS:
+        return problems
+    rest = count_of(len(problems) - MAX_PROBLEMS, "more problem")
+    return [*problems[:MAX_PROBLEMS], Problem("", f"{rest} not shown")]

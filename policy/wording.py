@@ -1,0 +1,72 @@
+"""How we put things: small helpers for texts that people read, the same everywhere.
+
+Every message of the project is byte-stable and safe to print: what somebody else wrote (a user's
+name, a note, a value in a document) is quoted or cleaned and cut before it enters a sentence.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+QUOTE_CHARS: Final = 60
+_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def plain(text: str, *, limit: int) -> str:
+    """Make a foreign text printable on one line, at most `limit` characters long."""
+    # Cut generously first: cleaning a text of megabytes only to cut it would be wasted work.
+    words = " ".join(text[: limit * 2].split())
+    clean = "".join(char if char.isprintable() else "?" for char in words)
+    return clean if len(clean) <= limit and len(text) <= limit * 2 else clean[: limit - 1] + "…"
+
+
+def quote(text: str) -> str:
+    """Show a foreign text in double quotes, escaped and cut."""
+    shown = text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1] + "…"
+    return f'"{"".join(_escape(char) for char in shown)}"'
+
+
+def _escape(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+
+
+def describe(value: object) -> str:
+    """Say what a value of a document is, in words that its author knows from YAML."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text {quote(value)}"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def join_path(parts: Iterable[str | int]) -> str:
+    """Write the way to a value as people write it: `rules[2].occupied`."""
+    path = ""
+    for part in parts:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif _SIMPLE_KEY.fullmatch(part):
+            path += f".{part}" if path else part
+        else:
+            path += f"[{quote(part)}]"
+    return path
+
+
+def listing(words: Sequence[str]) -> str:
+    """Write `a, b, c`; the caller has put them in a defined order."""
+    return ", ".join(words)
+
+
+def count_of(number: int, noun: str) -> str:
+    """Write `1 leaf cell`, `2 leaf cells`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

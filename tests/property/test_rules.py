@@ -1,0 +1,312 @@
+"""Rule tables and documents at random.
+
+`_read_plainly` is section 6 of the architecture once more, written down as simply as possible and
+without anything of `policy`: Python's own `re` on harmless patterns, one rule after the other.
+"""
+
+import json
+import operator
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policy.checks import check_policy
+from policy.classes import Classes, PriorityClass
+from policy.decision import RuleDecision
+from policy.documents import Kind, parse_document
+from policy.errors import SpecError
+from policy.models import RulesDocument
+from policy.store import PolicyStore, PolicyText
+from policy.submission import ClassName, GangKey, GroupName, Submission, Usage, UserName, VcName
+
+RuleData = dict[str, Any]
+
+NAMES = ["prod", "test", "dev", "oppo"]
+HIGH = ["prod", "test"]
+CLASSES = Classes.of(
+    [
+        PriorityClass(name=ClassName(name), cell_priority=priority, high=name in HIGH)
+        for name, priority in zip(NAMES, [100, 10, 0, -1], strict=True)
+    ],
+    default=ClassName("test"),
+)
+
+Facts = dict[str, Any]
+WHENS: dict[str, Callable[[Facts], bool | None]] = {
+    "'students' in groups": lambda facts: "students" in facts["groups"],
+    "class != requestedClass": lambda facts: facts["class"] != facts["requestedClass"],
+    "occupied - current < 3": lambda facts: facts["occupied"] - facts["current"] < 3,
+    "occupiedHigh >= current": lambda facts: facts["occupiedHigh"] >= facts["current"],
+    "labels.team == 'x'": lambda facts: (
+        facts["labels"]["team"] == "x" if "team" in facts["labels"] else None
+    ),
+    "user.matches('^a') || vc == 'lab'": lambda facts: (
+        facts["user"].startswith("a") or facts["vc"] == "lab"
+    ),
+}
+OPERATORS: dict[str, Callable[[int, int], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "=": operator.eq,
+    "!=": operator.ne,
+    "": operator.gt,
+}
+
+
+def _patterns(*sources: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(["", "", ".*", *sources])
+
+
+comparisons = st.one_of(
+    st.just(""),
+    st.integers(0, 6),
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from(list(OPERATORS)),
+        st.sampled_from(["", " "]),
+        st.integers(0, 6),
+    ),
+)
+rules: st.SearchStrategy[RuleData] = st.fixed_dictionaries(
+    {"then": st.sampled_from(["retain", "fail", *NAMES])},
+    optional={
+        "user": _patterns("^a", "b$", "a|c", "^alice$", "[a-c]o", "^..$"),
+        "group": _patterns("^students$", "s", "staff|root"),
+        "vc": _patterns("^lab$", "l", "^d"),
+        "priority": _patterns("prod|test", "^oppo$", "o", "^dev"),
+        "current": comparisons,
+        "occupied": comparisons,
+        "occupiedHigh": comparisons,
+        "when": st.sampled_from(["", *WHENS]),
+        "note": st.sampled_from(["", "one", "two"]),
+    },
+)
+tables = st.lists(rules, max_size=12)
+submissions = st.builds(
+    Submission,
+    user=st.sampled_from(["alice", "bob", "carol", "co"]).map(UserName),
+    groups=st.lists(st.sampled_from(["students", "staff", "nlp"]).map(GroupName), max_size=2).map(
+        tuple
+    ),
+    vc=st.sampled_from(["lab", "default", "club"]).map(VcName),
+    requested_class=st.sampled_from(NAMES).map(ClassName),
+    gang=st.just(GangKey("ns", "gang")),
+    leaf_count=st.integers(0, 6),
+    labels=st.sampled_from([{}, {"team": "x"}, {"team": "y"}]),
+)
+usages = st.none() | st.builds(Usage, occupied=st.integers(0, 6), occupied_high=st.integers(0, 6))
+
+
+def _decide(table: list[RuleData], submission: Submission, usage: Usage | None) -> RuleDecision:
+    text = json.dumps({"apiVersion": "cellgate.io/v1", "kind": "Rules", "rules": table})
+    document = parse_document(text, kind=Kind.RULES)
+    assert isinstance(document, RulesDocument)
+    return document.build().decide(submission, usage=usage, classes=CLASSES)
+
+
+def _facts(submission: Submission, usage: Usage | None, present: str) -> Facts:
+    held, held_high = (usage.occupied, usage.occupied_high) if usage else (0, 0)
+    return {
+        "user": submission.user,
+        "groups": submission.groups,
+        "vc": submission.vc,
+        "class": present,
+        "requestedClass": submission.requested_class,
+        "current": submission.leaf_count,
+        "occupied": held + submission.leaf_count,
+        "occupiedHigh": held_high + (submission.leaf_count if present in HIGH else 0),
+        "labels": submission.labels,
+    }
+
+
+def _holds(comparison: int | str, value: int) -> bool:
+    if comparison == "":
+        return True
+    match = re.fullmatch(r"(\D*?)\s*(\d+)", str(comparison))
+    assert match is not None
+    return OPERATORS[match[1]](value, int(match[2]))
+
+
+def _matches_but_usage(rule: RuleData, facts: Facts) -> bool:
+    return (
+        bool(re.search(rule.get("user", ""), facts["user"]))
+        and (
+            not rule.get("group")
+            or any(re.search(rule["group"], group) for group in facts["groups"])
+        )
+        and bool(re.search(rule.get("vc", ""), facts["vc"]))
+        and bool(re.search(rule.get("priority", ""), facts["class"]))
+        and _holds(rule.get("current", ""), facts["current"])
+    )
+
+
+def _read_plainly(
+    table: list[RuleData], submission: Submission, usage: Usage | None
+) -> tuple[str, str, list[int], list[tuple[int, str]]]:
+    """Return outcome, final class, the rules hit and the warnings."""
+    present = str(submission.requested_class)
+    hits: list[int] = []
+    warnings: list[tuple[int, str]] = []
+    for index, rule in enumerate(table):
+        facts = _facts(submission, usage, present)
+        when = rule.get("when", "")
+        if not _matches_but_usage(rule, facts):
+            continue
+        if usage is not None and not (
+            _holds(rule.get("occupied", ""), facts["occupied"])
+            and _holds(rule.get("occupiedHigh", ""), facts["occupiedHigh"])
+        ):
+            continue
+        if when and not (usage is None and "occupied" in when):
+            answer = WHENS[when](facts)
+            if answer is None and len(warnings) < 10:
+                warnings.append((index, "when-failed"))
+            if not answer:
+                continue
+        numbers = [rule.get("occupied", ""), rule.get("occupiedHigh", "")]
+        if usage is None and (numbers != ["", ""] or "occupied" in when):
+            warnings.append((index, "usage-unknown"))
+            return "admitted", present, hits, warnings
+        if rule["then"] in ("retain", "fail"):
+            outcome = "refused" if rule["then"] == "fail" else "admitted"
+            return outcome, present, [*hits, index], warnings
+        if NAMES.index(rule["then"]) > NAMES.index(present):
+            hits.append(index)
+            present = rule["then"]
+    return "admitted", present, hits, warnings
+
+
+@given(table=tables, submission=submissions, usage=usages)
+def test_rules_decide_as_a_plain_reading_of_the_contract(
+    table: list[RuleData], submission: Submission, usage: Usage | None
+) -> None:
+    decision = _decide(table, submission, usage)
+    assert (
+        str(decision.outcome),
+        str(decision.final_class),
+        [hit.index for hit in decision.hits],
+        [(warning.index, str(warning.kind)) for warning in decision.warnings],
+    ) == _read_plainly(table, submission, usage)
+
+
+@given(table=tables, submission=submissions, usage=usages)
+def test_a_class_is_never_raised_and_each_hit_takes_up_where_the_last_one_ended(
+    table: list[RuleData], submission: Submission, usage: Usage | None
+) -> None:
+    decision = _decide(table, submission, usage)
+    before = submission.requested_class
+    for hit in decision.hits:
+        assert hit.class_before == before
+        assert NAMES.index(hit.class_after) >= NAMES.index(before)
+        before = hit.class_after
+    assert before == decision.final_class
+
+
+@given(table=tables, submission=submissions, usage=usages)
+def test_decisions_and_their_words_are_the_same_each_time(
+    table: list[RuleData], submission: Submission, usage: Usage | None
+) -> None:
+    first, again = (_decide(table, submission, usage) for _ in range(2))
+    assert first == again
+    assert first.explain() == again.explain()
+    assert all(len(line) <= 256 for line in first.format_warnings())
+
+
+@given(table=tables, submission=submissions, usage=usages)
+def test_a_rule_that_is_called_unreachable_or_idle_is_never_hit(
+    table: list[RuleData], submission: Submission, usage: Usage | None
+) -> None:
+    text = json.dumps({"apiVersion": "cellgate.io/v1", "kind": "Rules", "rules": table})
+    document = parse_document(text)
+    assert isinstance(document, RulesDocument)
+    rule_table = document.build()
+    idle = {problem.path.split(".")[0] for problem in check_policy(CLASSES, rule_table)}
+    decision = rule_table.decide(submission, usage=usage, classes=CLASSES)
+    assert [hit for hit in decision.hits if f"rules[{hit.index}]" in idle] == []
+
+
+HEAD = "apiVersion: cellgate.io/v1\nkind: "
+good = st.sampled_from(
+    [
+        f"{HEAD}Rules\nrules:\n- {{user: '^a', occupied: '> 4', then: oppo}}\n"
+        "- &x {when: \"'a' in groups\", then: fail, note: n}\n- *x\n",
+        f"{HEAD}Classes\nclasses:\n- {{name: a, cellPriority: 1}}\ndefault: a\n",
+    ]
+)
+pieces = st.sampled_from(
+    ["'", '"', "{", "}", "[", "]", ":", ": ", "- ", "&x ", "*x", "!", "|", ">", "\n", "\n  ", "#",
+     "---\n", "...", "%", "@", "`", "\t", "\x00", "\ud800", "\ufeff", "<<: ", "? ", "null", "-1",
+     "1e999", "0x", "when: ", "user: ", "(", "\\", "((a+)+)+$", "a{1000}", "groups.all(", "é"]
+)  # fmt: skip
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    text = draw(good)
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = draw(st.integers(start, min(len(text), start + 12)))
+        text = text[:start] + draw(pieces) + text[end:]
+    return text
+
+
+@st.composite
+def misshapen(draw: st.DrawFn) -> str:
+    kind, key = draw(st.sampled_from([("Rules", "rules"), ("Classes", "classes")]))
+    fields = ["user", "when", "then", "current", "name", "cellPriority", "high", "x"]
+    entry = st.dictionaries(st.sampled_from(fields), values, max_size=5) | values
+    body = {key: draw(st.lists(entry, max_size=4) | values), "default": draw(values)}
+    return json.dumps({"apiVersion": "cellgate.io/v1", "kind": kind, **body})
+
+
+hostile = st.one_of(
+    st.text(max_size=60),
+    st.lists(pieces, max_size=30).map("".join),
+    damaged(),
+    misshapen(),
+)
+
+
+@given(text=hostile, kind=st.none() | st.sampled_from(Kind))
+def test_no_text_raises_anything_but_a_list_of_problems(text: str, kind: Kind | None) -> None:
+    with suppress(SpecError):
+        parse_document(text, kind=kind)
+
+
+@given(text=hostile)
+def test_problems_can_be_written_anywhere_and_are_the_same_each_time(text: str) -> None:
+    first, again = (_problems(text) for _ in range(2))
+    assert first == again
+    assert all(problem.encode("utf-8").decode("utf-8").isprintable() for problem in first)
+
+
+def _problems(text: str) -> list[str]:
+    try:
+        parse_document(text)
+    except SpecError as error:
+        return [str(problem) for problem in error.problems]
+    return []
+
+
+@given(texts=st.lists(st.tuples(st.sampled_from(Kind), hostile), max_size=3))
+def test_the_policy_in_force_is_always_one_without_contradictions(
+    texts: list[tuple[Kind, str]],
+) -> None:
+    store = PolicyStore()
+    found = [PolicyText(kind=kind, source="cm", text=text) for kind, text in texts]
+    policy = store.update(found)
+    assert check_policy(policy.classes, policy.rules) == []

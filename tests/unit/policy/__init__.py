@@ -1,0 +1,1 @@
+"""Policy documents and what they mean."""
