@@ -1,0 +1,86 @@
+"""The kubelets: pods run, finish, go."""
+
+import pytest
+
+from simulation.kubelet import RUN_SECONDS, Kubelet
+from simulation.objects import Object, clone, format_time, version_of
+from simulation.resources import EVENTS, PODS
+from simulation.store import Store
+from tests.unit.simulation.builders import Clock, a_pod
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def kubelet(store: Store, clock: Clock) -> Kubelet:
+    return Kubelet(store, now=clock, finished_seconds=30)
+
+
+def test_bound_pod_runs_for_its_time_and_is_forgotten_later(
+    store: Store, kubelet: Kubelet, clock: Clock
+) -> None:
+    a_pod(store, "a", annotations={RUN_SECONDS: "2.5"}, nodeName="n0")
+    kubelet.step()
+    status = _pod(store, "a")["status"]
+    assert status["phase"] == "Running"
+    assert status["podIP"]
+    assert {one["type"]: one["status"] for one in status["conditions"]}["Ready"] == "True"
+    assert kubelet.step() == clock.seconds + 2.5
+    clock.seconds += 2.5
+    kubelet.step()
+    status = _pod(store, "a")["status"]
+    assert status["phase"] == "Succeeded"
+    assert {one["type"]: one["status"] for one in status["conditions"]}["Ready"] == "False"
+    clock.seconds += 30
+    kubelet.step()
+    assert store.list(PODS) == []
+
+
+@pytest.mark.parametrize("annotations", [{}, {RUN_SECONDS: "soon"}], ids=["none", "nonsense"])
+def test_pod_without_a_time_runs_on(
+    store: Store, kubelet: Kubelet, clock: Clock, annotations: dict[str, str]
+) -> None:
+    a_pod(store, "a", annotations=annotations, nodeName="n0")
+    kubelet.step()
+    clock.seconds += 1e9
+    assert kubelet.step() == float("inf")
+    assert _pod(store, "a")["status"]["phase"] == "Running"
+
+
+def test_pod_without_a_node_is_nobodys(store: Store, kubelet: Kubelet) -> None:
+    pod = a_pod(store, "a")
+    assert kubelet.step() == float("inf")
+    assert _pod(store, "a") == pod
+
+
+def test_deleted_pod_goes(store: Store, kubelet: Kubelet, clock: Clock) -> None:
+    pod = a_pod(store, "a", nodeName="n0")
+    marked = clone(pod)
+    marked["metadata"]["deletionTimestamp"] = format_time(clock() + 30)
+    store.update(PODS, marked, expected=version_of(pod))
+    kubelet.step()
+    assert store.list(PODS) == []
+
+
+def test_old_events_are_forgotten(store: Store, kubelet: Kubelet, clock: Clock) -> None:
+    for name, age in (("old", 700), ("new", 10)):
+        metadata = {
+            "name": name,
+            "namespace": "ns",
+            "creationTimestamp": format_time(clock() - age),
+        }
+        store.create(EVENTS, {"metadata": metadata})
+    kubelet.step()
+    assert [event["metadata"]["name"] for event in store.list(EVENTS)] == ["new"]
+
+
+def _pod(store: Store, name: str) -> Object:
+    return store.get(PODS, ("ns", name))
