@@ -5,7 +5,6 @@ that every service shares; `HttpServer` serves it, plain or with TLS, and stops 
 answer.
 """
 
-import asyncio
 import errno
 import logging
 import ssl
@@ -16,7 +15,7 @@ import orjson
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from policy.errors import SettingsError
+from policy.errors import BackendError, RequestError, SettingsError
 from service.health import Health
 from service.metrics import ServiceMetrics
 from service.settings import Address
@@ -132,8 +131,10 @@ async def answer_faults(request: web.Request, handler: Handler) -> web.StreamRes
         return await handler(request)
     except web.HTTPException as exc:
         return json_answer({"error": exc.text or exc.reason}, status=exc.status)
-    except asyncio.CancelledError:
-        raise
+    except RequestError as exc:
+        return json_answer({"error": str(exc)}, status=400)
+    except BackendError as exc:
+        return json_answer({"error": str(exc)}, status=503)
     except Exception:
         logger.exception("request failed", extra={"route": _route(request)})
         return json_answer({"error": "internal error; the log has it"}, status=500)

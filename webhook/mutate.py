@@ -17,7 +17,7 @@ _DEFAULT_SCHEDULER = "default-scheduler"
 def class_patch(pod: Mapping[str, Any], class_name: ClassName) -> list[Operation]:
     """Give the pod another class; nothing if it has that one."""
     spec = pod["spec"]
-    if spec.get("priorityClassName") == class_name:
+    if (spec.get("priorityClassName") or "") == class_name:
         return []
     computed = [field for field in ("priority", "preemptionPolicy") if field in spec]
     return [

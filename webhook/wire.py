@@ -1,9 +1,9 @@
 """The words of AdmissionReview v1: what the API server asks, and how it is answered."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,6 +20,9 @@ _LONGEST_WARNING = 256
 class _Part(BaseModel):
     # The review grows with Kubernetes: what we do not know is not ours to refuse.
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+PartT = TypeVar("PartT", bound=_Part)
 
 
 class UserInfo(_Part):
@@ -41,6 +44,22 @@ class ReviewRequest(_Part):
     dry_run: bool = Field(default=False, alias="dryRun")
 
 
+class _Metadata(_Part):
+    name: str = ""
+    labels: dict[str, str] | None = None
+
+
+class ConfigMap(_Part):
+    """As much of a ConfigMap as a policy document needs."""
+
+    metadata: _Metadata
+    data: dict[str, str] | None = None
+
+    def label(self, key: str) -> str | None:
+        """One label, None if it is not there."""
+        return (self.metadata.labels or {}).get(key)
+
+
 class _Review(_Part):
     request: ReviewRequest
 
@@ -58,9 +77,19 @@ class Answer:
 def parse_review(body: bytes) -> ReviewRequest:
     """Parse a review; RequestError lists everything that is wrong with it."""
     try:
-        return _Review.model_validate(orjson.loads(body)).request
+        return _validate(_Review, orjson.loads(body)).request
     except orjson.JSONDecodeError as exc:
         raise RequestError.at("", f"the review is not JSON: {exc}") from exc
+
+
+def parse_config_map(obj: Mapping[str, Any]) -> ConfigMap:
+    """Read a ConfigMap; RequestError lists everything that is wrong with it."""
+    return _validate(ConfigMap, obj)
+
+
+def _validate(kind: type[PartT], content: object) -> PartT:
+    try:
+        return kind.model_validate(content)
     except ValidationError as exc:
         problems = [
             Problem(".".join(map(str, error["loc"])), error["msg"]) for error in exc.errors()

@@ -8,11 +8,10 @@ def test_ready_when_every_condition_is_met() -> None:
     assert health.reasons() == ["waiting for: nodes synced", "waiting for: pods synced"]
 
     health.meet("nodes synced")
-    assert not health.is_ready
+    assert (health.is_ready, health.reasons()) == (False, ["waiting for: pods synced"])
 
     health.meet("pods synced")
-    assert health.is_ready
-    assert health.reasons() == []
+    assert (health.is_ready, health.reasons()) == (True, [])
 
 
 def test_a_lost_condition_makes_it_unready_again() -> None:

@@ -1,0 +1,93 @@
+"""All commands of the command line, with their flags."""
+
+import argparse
+import asyncio
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+
+from cli.migrate import migrate_database
+from cli.options import Options, Parser, data_directory
+from cli.run import run_everything
+from cli.serve import serve_extender, serve_webhook
+from service.process import Exit
+
+Command = Callable[[Namespace, asyncio.Event], Awaitable[Exit]]
+
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    """Build the parser of all commands; `options.command` is what to run."""
+    parser = Parser(
+        prog="cellgate",
+        description="A fair, safe and explainable shared Kubernetes GPU cluster.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=version("cellgate"))
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+
+    def add(name: str, *, about: str, command: Command) -> Options:
+        one = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        one.set_defaults(command=command)
+        return Options(one, environment)
+
+    _run(add("run", about="Run everything on this machine.", command=run_everything), environment)
+    _extender(add("extender", about="Serve kube-scheduler.", command=serve_extender), environment)
+    _webhook(add("webhook", about="Serve the API server.", command=serve_webhook), environment)
+    _migrate(add("migrate", about="Bring the schema up to date.", command=migrate_database))
+    return parser
+
+
+def _run(options: Options, environment: Mapping[str, str]) -> None:
+    data = str(data_directory(environment))
+    options.add("--data-dir", default=data, about="where database and certificates are kept")
+    options.add("--kubeconfig", about="attach to this cluster instead of a simulated one")
+    options.add("--database-url", about="use this database instead of an embedded one")
+    _namespace(options)
+    options.add_address("--extender-listen", default="127.0.0.1:9096", about="the extender's place")
+    options.add_address("--webhook-listen", default="127.0.0.1:9443", about="the webhook's place")
+    options.add_address(
+        "--cluster-listen", default="127.0.0.1:9080", about="the simulated API server's place"
+    )
+    _log_level(options, default="warning")
+
+
+def _extender(options: Options, environment: Mapping[str, str]) -> None:
+    _service(options, environment, listen="127.0.0.1:9096")
+    options.add_switch("--insecure-http", about="serve plain HTTP beyond loopback")
+
+
+def _webhook(options: Options, environment: Mapping[str, str]) -> None:
+    _service(options, environment, listen="127.0.0.1:9443")
+    certs = str(data_directory(environment) / "certs")
+    options.add("--certs", default=certs, about="directory of CA and serving certificate")
+
+
+def _migrate(options: Options) -> None:
+    _database_url(options)
+    _log_level(options, default="info")
+
+
+def _service(options: Options, environment: Mapping[str, str], *, listen: str) -> None:
+    """Flags that both services share."""
+    options.add_address("--listen", default=listen, about="where to serve")
+    is_in_cluster = "KUBERNETES_SERVICE_HOST" in environment
+    kubeconfig = None if is_in_cluster else environment.get("KUBECONFIG")
+    options.add("--kubeconfig", default=kubeconfig, about="the cluster; else the one we run in")
+    _database_url(options)
+    _namespace(options)
+    _log_level(options, default="info")
+
+
+def _database_url(options: Options) -> None:
+    forms = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or embedded:DIR"
+    options.add("--database-url", is_required=True, about=forms)
+
+
+def _namespace(options: Options) -> None:
+    options.add("--namespace", default="cellgate-system", about="where policy documents are")
+
+
+def _log_level(options: Options, *, default: str) -> None:
+    options.add_choice("--log-level", default=default, choices=_LEVELS, about="what to log")

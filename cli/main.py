@@ -1,0 +1,27 @@
+"""`cellgate COMMAND`: where the process begins and ends."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from cli.commands import build_parser
+from policy.errors import SettingsError
+from service.logs import configure_logs
+from service.process import Exit, run_until_signal
+
+
+def run() -> None:
+    """Run the command of this process; the entry point of the `cellgate` program."""
+    sys.exit(main(sys.argv[1:], os.environ))
+
+
+def main(argv: Sequence[str], environment: Mapping[str, str]) -> Exit:
+    """Run one command and return its exit code; what is wrong with the call is one line."""
+    try:
+        options = build_parser(environment).parse_args(argv)
+        configure_logs(level=options.log_level)
+        return run_until_signal(partial(options.command, options))
+    except SettingsError as exc:
+        print(f"cellgate: {exc}", file=sys.stderr)
+        return Exit.USAGE

@@ -1,0 +1,92 @@
+"""`cellgate run`: everything on one machine, with a simulated cluster unless one is named."""
+
+import asyncio
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+from cli import banner
+from cli.serve import open_state, supervise_state
+from cli.simulate import Simulation, run_simulation
+from extender.app import ExtenderSettings, run_extender
+from kube.client import KubeClient, connect
+from policy.errors import SettingsError
+from service.process import Exit
+from service.running import RunningService
+from state.decisions import PostgresDecisions
+from state.log import DecisionLog
+from state.migrate import Stage
+from webhook.app import WebhookSettings, run_webhook
+
+_POLL_SECONDS = 0.05
+
+
+async def run_everything(options: Namespace, stop: asyncio.Event) -> Exit:
+    """Run database, webhook, extender and, without a kubeconfig, a cluster; until asked to stop."""
+    data = _make_directory(Path(options.data_dir))
+    banner.say_starting(is_first=not (data / "postgres").exists())
+    async with AsyncExitStack() as stack:
+        simulation: Simulation | None = None
+        if options.kubeconfig is None:
+            simulation = await stack.enter_async_context(
+                run_simulation(options.cluster_listen, data)
+            )
+            options.kubeconfig = str(simulation.kubeconfig)
+        client = await stack.enter_async_context(connect(options.kubeconfig))
+        webhook, extender = await stack.enter_async_context(_services(options, data, client))
+        if simulation:
+            await simulation.call_webhook(client, webhook.url, ca=data / "certs" / "ca.crt")
+            simulation.start(extender_url=extender.url)
+        await _until_ready(stop, webhook, extender)
+        if not stop.is_set():
+            banner.say_running(
+                webhook=webhook.url,
+                extender=extender.url,
+                cluster=simulation.url if simulation else None,
+                kubeconfig=options.kubeconfig,
+                data=data,
+            )
+        await stop.wait()
+        banner.say_ending()
+    return Exit.OK
+
+
+@asynccontextmanager
+async def _services(
+    options: Namespace, data: Path, client: KubeClient
+) -> AsyncIterator[tuple[RunningService, RunningService]]:
+    """Run webhook and extender over one database, each with a log of its own."""
+    database_url = options.database_url or f"embedded:{data / 'postgres'}"
+    webhook_settings = WebhookSettings(
+        address=options.webhook_listen, namespace=options.namespace, certificates=data / "certs"
+    )
+    extender_settings = ExtenderSettings(address=options.extender_listen)
+    state = open_state(database_url, service="run", until=Stage.POST)
+    async with state as (database, webhook_log):
+        extender_log = DecisionLog(PostgresDecisions(database.pool))
+        async with (
+            run_webhook(webhook_settings, client=client, log=webhook_log) as webhook,
+            run_extender(extender_settings, client=client, log=extender_log) as extender,
+        ):
+            supervise_state(webhook, database, webhook_log)
+            extender.supervisor.start("decision log", extender_log.run())
+            yield webhook, extender
+
+
+async def _until_ready(stop: asyncio.Event, *services: RunningService) -> None:
+    """Wait until all are ready, or we are asked to stop before."""
+    while not all(service.health.is_ready for service in services):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _POLL_SECONDS)
+            return
+
+
+def _make_directory(path: Path) -> Path:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as exc:
+        raise SettingsError(
+            f"cannot keep data in {path}: {exc.strerror}; choose another place with --data-dir"
+        ) from exc
+    return path.absolute()

@@ -1,0 +1,69 @@
+"""`cellgate extender` and `cellgate webhook`: one production service each."""
+
+import asyncio
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from extender.app import ExtenderSettings, run_extender
+from kube.client import connect
+from policy.errors import SettingsError
+from service.process import Exit
+from service.running import RunningService
+from state.database import Database, open_database
+from state.decisions import PostgresDecisions
+from state.log import DecisionLog
+from state.migrate import Stage, migrate
+from webhook.app import WebhookSettings, run_webhook
+
+
+async def serve_extender(options: Namespace, stop: asyncio.Event) -> Exit:
+    """Run the extender until asked to stop."""
+    if not options.listen.is_loopback and not options.insecure_http:
+        raise SettingsError(
+            f"--listen {options.listen} is not loopback, and the extender's verbs can bind pods: "
+            "listen on 127.0.0.1, or accept plain HTTP with --insecure-http"
+        )
+    async with (
+        open_state(options.database_url, service="extender", until=Stage.PRE) as (database, log),
+        connect(options.kubeconfig) as client,
+        run_extender(ExtenderSettings(address=options.listen), client=client, log=log) as extender,
+    ):
+        supervise_state(extender, database, log)
+        await stop.wait()
+    return Exit.OK
+
+
+async def serve_webhook(options: Namespace, stop: asyncio.Event) -> Exit:
+    """Run the webhook until asked to stop."""
+    settings = WebhookSettings(
+        address=options.listen, namespace=options.namespace, certificates=Path(options.certs)
+    )
+    async with (
+        open_state(options.database_url, service="webhook", until=Stage.PRE) as (database, log),
+        connect(options.kubeconfig) as client,
+        run_webhook(settings, client=client, log=log) as webhook,
+    ):
+        supervise_state(webhook, database, log)
+        await stop.wait()
+    return Exit.OK
+
+
+@asynccontextmanager
+async def open_state(
+    database_url: str, *, service: str, until: Stage
+) -> AsyncIterator[tuple[Database, DecisionLog]]:
+    """Open the database, bring its schema up to date, and have a log over it.
+
+    A replica stops before what only works when no older one runs (`until=Stage.PRE`).
+    """
+    async with open_database(database_url, application_name=f"cellgate {service}") as database:
+        await migrate(database.pool, until=until)
+        yield database, DecisionLog(PostgresDecisions(database.pool))
+
+
+def supervise_state(service: RunningService, database: Database, log: DecisionLog) -> None:
+    """Let a service write its decisions and keep its embedded database alive."""
+    service.supervisor.start("database", database.keep_alive())
+    service.supervisor.start("decision log", log.run())

@@ -1,0 +1,92 @@
+"""The simulated cluster of `cellgate run`: set up with the manifests that a real one would get."""
+
+import asyncio
+import base64
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kube.client import KubeClient
+from policy.errors import SettingsError
+from service.health import Health
+from service.settings import Address
+from service.tasks import Supervisor
+from simulation.cluster import SimulatedCluster
+
+_POLICIES = ("examples/classes.yaml", "examples/rules.yaml")
+_WEBHOOKS = "base/webhooks.yaml"
+_REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+
+Object = dict[str, Any]
+
+
+class Simulation:
+    """A simulated cluster that is served, and can be set in motion."""
+
+    def __init__(
+        self, cluster: SimulatedCluster, supervisor: Supervisor, *, kubeconfig: Path
+    ) -> None:
+        self._cluster = cluster
+        self._supervisor = supervisor
+        self.kubeconfig = kubeconfig
+
+    @property
+    def url(self) -> str:
+        """Where its API server answers."""
+        return self._cluster.url
+
+    async def call_webhook(self, client: KubeClient, url: str, *, ca: Path) -> None:
+        """Let its API server ask our webhook, exactly for what the manifests say."""
+        bundle = base64.b64encode(await asyncio.to_thread(ca.read_bytes)).decode()
+        for configuration in _load_manifest(_WEBHOOKS):
+            for webhook in configuration["webhooks"]:
+                path = webhook["clientConfig"]["service"]["path"]
+                webhook["clientConfig"] = {"url": url + path, "caBundle": bundle}
+            plural = configuration["kind"].lower() + "s"
+            await client.request("POST", f"{_REGISTRATION}/{plural}", body=configuration)
+
+    def start(self, *, extender_url: str) -> None:
+        """Let kube-scheduler, the kubelets and the users begin."""
+        verbs = f"{extender_url}/v1/extender"
+        self._supervisor.start("simulated scheduler", self._cluster.run_scheduler(verbs))
+        self._supervisor.start("simulated kubelets", self._cluster.run_kubelet())
+        self._supervisor.start("simulated users", self._cluster.run_users())
+
+
+@asynccontextmanager
+async def run_simulation(address: Address, data: Path) -> AsyncIterator[Simulation]:
+    """Serve a simulated cluster while the body runs."""
+    # Pods of different runs must not share their uids in the log, which outlives the cluster.
+    cluster = SimulatedCluster(seed=secrets.randbits(32), policies=dict(_policies()))
+    try:
+        await cluster.serve(host=address.host, port=address.port)
+    except OSError as exc:
+        raise SettingsError(
+            f"cannot listen on {address}: {exc.strerror}; stop the other process, "
+            "or choose another address with --cluster-listen"
+        ) from exc
+    try:
+        kubeconfig = data / "simulated.kubeconfig"
+        cluster.save_kubeconfig(kubeconfig)
+        async with Supervisor(Health()) as supervisor:
+            yield Simulation(cluster, supervisor, kubeconfig=kubeconfig)
+    finally:
+        await cluster.close()
+
+
+def _policies() -> Iterator[tuple[str, str]]:
+    """The example policies by kind, as their ConfigMaps are labelled."""
+    for path in _POLICIES:
+        for obj in _load_manifest(path):
+            if obj["kind"] == "ConfigMap":
+                yield obj["metadata"]["labels"]["cellgate.io/policy"], obj["data"]["policy.yaml"]
+
+
+def _load_manifest(path: str) -> list[Object]:
+    text = files("manifests").joinpath(path).read_text(encoding="utf-8")
+    return list(yaml.safe_load_all(text))

@@ -1,0 +1,172 @@
+"""The words of kube-scheduler's extender protocol, and how ours become them and back.
+
+The Go types have no JSON tags: keys are Go's field names, capitalised, and lists may be null. A
+refusal is a 200 with `Error` or with named nodes: kube-scheduler throws the body of anything else
+away. Reasons are byte-stable and the same for all nodes: one that varies makes kube-scheduler retry
+without end.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from extender.cells.model import Decision, MemberRequest, Place, Placement
+from kube import placements
+from kube.bind_info import placement_annotations
+from kube.pods import ManagedPod
+from policy.errors import Problem, RequestError
+from policy.submission import GangKey, NodeName
+
+_HIGHEST_SCORE = 10
+
+
+class _Arguments(BaseModel):
+    # The protocol grows with Kubernetes: what we do not know is not ours to refuse.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Metadata(_Arguments):
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+
+
+class _Node(_Arguments):
+    model_config = ConfigDict(extra="allow")  # sent back as it came
+
+    metadata: _Metadata
+
+
+class _NodeList(_Arguments):
+    items: list[_Node] | None = None
+
+
+class FilterArguments(_Arguments):
+    """What filter and prioritize are asked: a pod, and the nodes left for it."""
+
+    pod: dict[str, Any] = Field(alias="Pod")
+    nodes: _NodeList | None = Field(default=None, alias="Nodes")
+    node_names: list[str] | None = Field(default=None, alias="NodeNames")
+
+    @cached_property
+    def candidate_nodes(self) -> dict[NodeName, None]:
+        """The nodes offered, in the order of the request; a dict, for quick membership."""
+        if self.node_names is not None:
+            return dict.fromkeys(map(NodeName, self.node_names))
+        items = (self.nodes.items if self.nodes else None) or ()
+        return dict.fromkeys(NodeName(node.metadata.name) for node in items)
+
+
+class PreemptArguments(_Arguments):
+    """What preempt is asked; its candidates are not read yet, since all are vetoed."""
+
+    pod: dict[str, Any] = Field(alias="Pod")
+
+
+class BindArguments(_Arguments):
+    """What bind is asked: a pod to be put on the node that was chosen."""
+
+    name: str = Field(alias="PodName")
+    namespace: str = Field(alias="PodNamespace")
+    uid: str = Field(alias="PodUID")
+    node: str = Field(alias="Node")
+
+
+Arguments = TypeVar("Arguments", bound=_Arguments)
+
+
+def parse_arguments(kind: type[Arguments], body: bytes) -> Arguments:
+    """Parse the body of a verb; RequestError lists everything that is wrong with it."""
+    try:
+        return kind.model_validate(orjson.loads(body))
+    except orjson.JSONDecodeError as exc:
+        raise RequestError.at("", f"the request is not JSON: {exc}") from exc
+    except ValidationError as exc:
+        problems = [
+            Problem(".".join(map(str, error["loc"])), error["msg"]) for error in exc.errors()
+        ]
+        raise RequestError(problems) from exc
+
+
+def to_member_request(pod: ManagedPod) -> MemberRequest:
+    """Say what a pod asks of the engine."""
+    return MemberRequest(
+        member=pod.uid,
+        gang=_engine_gang(pod),
+        leaf_count=pod.leaf_count,
+        gang_leaf_counts=_gang_leaf_counts(pod),
+        leaf_type=pod.leaf_type,
+    )
+
+
+def _engine_gang(pod: ManagedPod) -> GangKey:
+    """The gang's key; a gang whose size only a PodGroup object tells is placed member by member."""
+    if pod.gang.size is None:
+        return GangKey(pod.namespace, f"{pod.gang.key.name}/{pod.name}")
+    return pod.gang.key
+
+
+def _gang_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
+    """HiveD's annotation tells what each member asks for; elsewhere all are like this one."""
+    if pod.hived and pod.hived.gang:
+        groups = pod.hived.gang.members
+        return tuple(group.leaf_count for group in groups for _ in range(group.pod_count))
+    return (pod.leaf_count,) * (pod.gang.size or 1)
+
+
+def to_annotations(placement: Placement) -> dict[str, str]:
+    """What a bound pod carries: our own annotation, and HiveD's beside it."""
+    return placement_annotations(
+        placements.Placement(node=placement.node, leaf_cells=placement.leaf_cells)
+    )
+
+
+def filter_answer(decision: Decision, arguments: FilterArguments) -> dict[str, Any]:
+    """Name the chosen node, or say at every node why the pod waits.
+
+    Waiting is "unresolvable" in the words of the protocol: kube-scheduler's own preemption cannot
+    help, since it does not ask an extender whether its victims would.
+    """
+    if isinstance(decision, Place):
+        return _nodes_answer(arguments, {decision.placement.node: None})
+    return {
+        **_nodes_answer(arguments, {}),
+        "FailedAndUnresolvableNodes": dict.fromkeys(arguments.candidate_nodes, decision.reason),
+    }
+
+
+def pass_answer(arguments: FilterArguments) -> dict[str, Any]:
+    """Leave all nodes: the pod is none of ours."""
+    return _nodes_answer(arguments, arguments.candidate_nodes)
+
+
+def error_answer(message: str) -> dict[str, Any]:
+    """Refuse in the form that filter and bind share."""
+    return {"Error": message}
+
+
+def _nodes_answer(arguments: FilterArguments, kept: Collection[NodeName]) -> dict[str, Any]:
+    """Name the nodes that are left, in the form of the question: names, or whole nodes."""
+    answer: dict[str, Any] = {"FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
+    if arguments.node_names is not None:
+        return {**answer, "NodeNames": list(kept)}
+    items = (arguments.nodes.items if arguments.nodes else None) or ()
+    left = [node.model_dump() for node in items if node.metadata.name in kept]
+    return {**answer, "Nodes": {"items": left}}
+
+
+def prioritize_answer(
+    candidate_nodes: Collection[NodeName], chosen: NodeName | None
+) -> list[Mapping[str, str | int]]:
+    """Prefer the chosen node to all others; scores are whole numbers."""
+    return [
+        {"Host": node, "Score": _HIGHEST_SCORE if node == chosen else 0} for node in candidate_nodes
+    ]
+
+
+def veto_answer() -> dict[str, Any]:
+    """Name no node for preemption: nobody is ended."""
+    return {"NodeNameToMetaVictims": {}}

@@ -1,0 +1,258 @@
+"""`cellgate run` as a new user meets it: one command, and later Ctrl-C."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import ssl
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("cellgate")
+ANY_PORTS = [
+    "--extender-listen=127.0.0.1:0",
+    "--webhook-listen=127.0.0.1:0",
+    "--cluster-listen=127.0.0.1:0",
+]
+START_SECONDS = 60
+END_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A `cellgate run` that has said where it serves."""
+
+    process: asyncio.subprocess.Process
+    banner: str
+
+    def url(self, what: str) -> str:
+        """The address that the banner gives for extender, webhook or cluster."""
+        found = re.search(rf"^  {what} +(\S+)", self.banner, re.MULTILINE)
+        assert found, self.banner
+        return found[1]
+
+    def children(self) -> list[int]:
+        """The processes that it started."""
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        return [int(pid) for pid in Path(path).read_text().split()]
+
+
+@asynccontextmanager
+async def cellgate_run(data: Path, *flags: str) -> AsyncIterator[Running]:
+    """Start it and wait until its banner is complete; end it by Ctrl-C if the test did not."""
+    process = await asyncio.create_subprocess_exec(
+        str(PROGRAM),
+        "run",
+        "--data-dir",
+        str(data),
+        *ANY_PORTS,
+        *flags,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            banner = await read_until(process, "see the Warning")
+        yield Running(process=process, banner=banner)
+    finally:
+        if process.returncode is None:
+            await interrupt(process)
+
+
+async def read_until(process: asyncio.subprocess.Process, last: str) -> str:
+    assert process.stdout
+    lines: list[str] = []
+    while not lines or last not in lines[-1]:
+        line = (await process.stdout.readline()).decode()
+        assert line, f"ended early: {''.join(lines)}"
+        lines.append(line)
+    return "".join(lines)
+
+
+async def interrupt(process: asyncio.subprocess.Process) -> tuple[int, str]:
+    """Press Ctrl-C; return the exit code and what was printed meanwhile."""
+    process.send_signal(signal.SIGINT)
+    async with asyncio.timeout(END_SECONDS):
+        output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode()
+
+
+async def get(url: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as http, http.get(url, ssl=False) as answer:
+        return answer.status, await answer.text()
+
+
+async def decisions(run: Running) -> list[dict[str, str]]:
+    _, text = await get(f"{run.url('extender')}/v1/decisions?limit=1000")
+    rows: list[dict[str, str]] = json.loads(text)
+    return rows
+
+
+async def some_gang_is_bound(run: Running) -> list[dict[str, str]]:
+    """Wait until the users' gangs went through webhook and extender."""
+    async with asyncio.timeout(START_SECONDS):
+        while True:
+            rows = await decisions(run)
+            if any(row["kind"] == "bind" for row in rows):
+                return rows
+            await asyncio.sleep(0.1)
+
+
+async def test_everything_is_served_and_gangs_run(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path) as run:
+        for what in ("extender", "webhook"):
+            assert await get(f"{run.url(what)}/readyz") == (200, "ok\n")
+        rows = await some_gang_is_bound(run)
+        assert {row["service"] for row in rows} == {"webhook", "extender"}
+
+        code, output = await interrupt(run.process)
+    assert (code, output.strip()) == (0, "Cellgate ends …")
+
+
+async def test_the_banners_third_suggestion_shows_a_warning(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path) as run:
+        found = re.search(r"-d '(.*?)'", run.banner, re.DOTALL)
+        assert found
+        async with (
+            aiohttp.ClientSession() as http,
+            http.post(
+                f"{run.url('cluster')}/api/v1/namespaces/vision/pods",
+                data=found[1],
+                headers={"Impersonate-User": "alice", "Content-Type": "application/json"},
+            ) as answer,
+        ):
+            pod = await answer.json()
+            warning = answer.headers["Warning"]
+    assert pod["spec"]["priorityClassName"] == "oppo"
+    assert "rule 3 lowers class prod" in warning
+
+
+async def test_the_webhook_serves_under_the_ca_it_names(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path) as run:
+        trust = ssl.create_default_context(cafile=tmp_path / "certs" / "ca.crt")
+        async with (
+            aiohttp.ClientSession() as http,
+            http.get(f"{run.url('webhook')}/healthz", ssl=trust) as answer,
+        ):
+            assert answer.status == 200
+
+
+async def test_ctrl_c_leaves_no_process_and_no_socket_and_the_data_stays(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path) as run:
+        await some_gang_is_bound(run)
+        children, urls = run.children(), [run.url(what) for what in ("extender", "cluster")]
+        await interrupt(run.process)
+    assert children
+    assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
+    for url in urls:
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await get(url)
+
+    async with cellgate_run(tmp_path) as again:
+        assert "makes a database" not in again.banner
+        assert any(row["kind"] == "bind" for row in await decisions(again))
+
+
+async def test_a_killed_run_leaves_no_process_and_can_be_started_again(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path) as run:
+        children = run.children()
+        run.process.kill()
+        await run.process.wait()
+        async with asyncio.timeout(END_SECONDS):
+            while any(Path(f"/proc/{pid}").exists() for pid in children):
+                await asyncio.sleep(0.05)
+
+    async with cellgate_run(tmp_path) as again:
+        assert await get(f"{again.url('extender')}/readyz") == (200, "ok\n")
+
+
+async def test_the_database_may_be_killed_and_comes_back(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path) as run:
+        await some_gang_is_bound(run)
+        (server,) = run.children()
+        os.kill(server, signal.SIGKILL)
+        async with asyncio.timeout(START_SECONDS):
+            while run.children() in ([], [server]) or (
+                (await get(f"{run.url('extender')}/v1/decisions"))[0] != 200
+            ):
+                await asyncio.sleep(0.1)
+        assert await get(f"{run.url('extender')}/readyz") == (200, "ok\n")
+
+
+async def test_a_second_run_on_the_same_data_is_refused_in_one_line(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path):
+        code, output = await run_to_the_end("run", "--data-dir", str(tmp_path), *ANY_PORTS)
+    assert code == 2
+    assert output.splitlines()[-1].startswith("cellgate: ")
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "--no-such-flag"], "unrecognized arguments: --no-such-flag"),
+        (["run", "--log-level=loud"], "must be debug, info, warning or error, not 'loud'"),
+        (["extender"], "the following arguments are required: --database-url"),
+        (["extender", "--database-url=x", "--listen=9096"], "'9096' is not an address"),
+        (["extender", "--database-url=mysql://x"], "--database-url is not understood"),
+        (
+            ["extender", "--database-url=postgresql://u:secret@127.0.0.1:1/x"],
+            "cannot reach PostgreSQL at 127.0.0.1:1",
+        ),
+        (
+            ["extender", "--database-url=x", "--listen=0.0.0.0:9096"],
+            "accept plain HTTP with --insecure-http",
+        ),
+        (["run", "--kubeconfig=/no/such/file"], "there is no kubeconfig /no/such/file"),
+        (["fly"], "invalid choice: 'fly'"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_a_wrong_call_is_one_line_and_exit_code_2(
+    arguments: list[str], told: str, tmp_path: Path
+) -> None:
+    data = ["--data-dir", str(tmp_path)] if arguments[:1] == ["run"] else []
+
+    code, output = await run_to_the_end(*arguments, *data)
+
+    lines = [line for line in output.splitlines() if not line.startswith("Cellgate starts")]
+    assert (code, len(lines)) == (2, 1), output
+    assert lines[0].startswith("cellgate: ")
+    assert told in lines[0]
+    assert "secret" not in lines[0]
+
+
+async def test_a_taken_port_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    async with cellgate_run(tmp_path / "one") as run:
+        taken = run.url("extender").removeprefix("http://")
+        flags = ["--extender-listen", taken, *ANY_PORTS[1:]]
+        code, output = await run_to_the_end("run", "--data-dir", str(tmp_path / "two"), *flags)
+    assert code == 2
+    assert output.splitlines()[-1] == (
+        f"cellgate: cannot listen on {taken}: another process listens there; "
+        "stop it, or choose another address"
+    )
+
+
+async def run_to_the_end(*arguments: str) -> tuple[int, str]:
+    process = await asyncio.create_subprocess_exec(
+        str(PROGRAM),
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={key: value for key, value in os.environ.items() if key != "KUBECONFIG"},
+    )
+    async with asyncio.timeout(START_SECONDS):
+        output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode()

@@ -1,0 +1,262 @@
+"""The extender over HTTP, beside a simulated cluster: kube-scheduler's part is played by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from extender.app import ExtenderSettings, run_extender
+from kube.client import KubeClient, connect
+from service.running import RunningService
+from service.settings import Address
+from simulation.cluster import SimulatedCluster
+from state.log import DecisionLog
+from state.memory import MemoryDecisions
+
+NODES = ["node-00", "node-01"]
+PODS = "/api/v1/namespaces/lab/pods"
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
+    """A client of a simulated cluster of two nodes with eight leaf cells."""
+    cluster = SimulatedCluster(nodes=2, racks=1)
+    await cluster.serve()
+    cluster.save_kubeconfig(tmp_path / "kubeconfig")
+    async with connect(str(tmp_path / "kubeconfig")) as client:
+        yield client
+    await cluster.close()
+
+
+@pytest.fixture
+async def extender(client: KubeClient) -> AsyncIterator[RunningService]:
+    settings = ExtenderSettings(address=Address(host="127.0.0.1", port=0))
+    log = DecisionLog(MemoryDecisions())
+    async with run_extender(settings, client=client, log=log) as extender:
+        extender.supervisor.start("decision log", log.run())
+        async with asyncio.timeout(10):
+            while not extender.health.is_ready:
+                await asyncio.sleep(0.01)
+        yield extender
+
+
+class Caller:
+    """Plays kube-scheduler."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
+        self._http = http
+        self._url = url
+
+    async def ask(self, verb: str, body: object) -> Any:
+        data = body if isinstance(body, bytes) else None
+        json = None if isinstance(body, bytes) else body
+        url = f"{self._url}/v1/extender/{verb}"
+        async with self._http.post(url, data=data, json=json) as answer:
+            return await answer.json() if answer.status == 200 else answer.status
+
+    async def get(self, path: str) -> Any:
+        async with self._http.get(self._url + path) as answer:
+            return await answer.json() if answer.status == 200 else answer.status
+
+    async def filter(self, pod: dict[str, Any], nodes: list[str] = NODES) -> Any:
+        return await self.ask("filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes})
+
+    async def bind(self, pod: dict[str, Any], node: str) -> str:
+        metadata = pod["metadata"]
+        body = {
+            "PodName": metadata["name"],
+            "PodNamespace": metadata["namespace"],
+            "PodUID": metadata["uid"],
+            "Node": node,
+        }
+        answer = await self.ask("bind", body)
+        error: str = answer["Error"]
+        return error
+
+
+@pytest.fixture
+async def caller(extender: RunningService) -> AsyncIterator[Caller]:
+    async with aiohttp.ClientSession() as http:
+        yield Caller(http, extender.url)
+
+
+async def create(client: KubeClient, name: str, **labels: str) -> dict[str, Any]:
+    resources = {"limits": {"nvidia.com/gpu": "8"}}
+    return await client.request(
+        "POST",
+        PODS,
+        body={
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"containers": [{"name": "main", "image": "any", "resources": resources}]},
+        },
+    )
+
+
+async def test_a_pod_is_filtered_and_bound_with_its_placement(
+    client: KubeClient, caller: Caller
+) -> None:
+    pod = await create(client, "bert")
+
+    answer = await caller.filter(pod)
+    assert answer["NodeNames"] == ["node-00"]
+    assert await caller.filter(pod) == answer
+    assert await caller.bind(pod, "node-00") == ""
+
+    stored = await client.request("GET", f"{PODS}/bert")
+    assert stored["spec"]["nodeName"] == "node-00"
+    placement = stored["metadata"]["annotations"]["cellgate.io/placement"]
+    assert placement == '{"node":"node-00","leafCells":[0,1,2,3,4,5,6,7]}'
+
+
+async def test_a_pod_that_was_changed_meanwhile_is_bound_all_the_same(
+    client: KubeClient, caller: Caller
+) -> None:
+    pod = await create(client, "bert")
+    await caller.filter(pod)
+    await asyncio.sleep(0.05)
+    await client.request(
+        "PATCH",
+        f"{PODS}/bert",
+        body={"metadata": {"labels": {"x": "y"}}},
+        content_type="application/merge-patch+json",
+    )
+
+    assert await caller.bind(pod, "node-00") == ""
+
+
+async def test_a_pod_is_bound_only_where_it_was_placed(client: KubeClient, caller: Caller) -> None:
+    pod = await create(client, "bert")
+    assert "holds no lease" in await caller.bind(pod, "node-00")
+
+    await caller.filter(pod)
+    assert "was placed on node-00, not on node-01" in await caller.bind(pod, "node-01")
+    assert await caller.bind(pod, "node-00") == ""
+    assert "409" in await caller.bind(pod, "node-00")
+
+
+async def test_a_namesake_is_not_bound(client: KubeClient, caller: Caller) -> None:
+    pod = await create(client, "bert")
+    await caller.filter(pod)
+    await client.request("DELETE", f"{PODS}/bert", query={"gracePeriodSeconds": "0"})
+    await create(client, "bert")
+
+    assert await caller.bind(pod, "node-00") != ""
+
+
+async def test_the_end_of_a_pod_frees_its_leaf_cells(client: KubeClient, caller: Caller) -> None:
+    first, second = await create(client, "first"), await create(client, "second")
+    await caller.filter(first, ["node-00"])
+    await caller.bind(first, "node-00")
+    assert (await caller.filter(second, ["node-00"]))["NodeNames"] == []
+
+    await client.request("DELETE", f"{PODS}/first", query={"gracePeriodSeconds": "0"})
+    async with asyncio.timeout(10):
+        while (await caller.filter(second, ["node-00"]))["NodeNames"] != ["node-00"]:
+            await asyncio.sleep(0.01)
+
+
+async def test_nobodys_victims_are_named(client: KubeClient, caller: Caller) -> None:
+    pod = await create(client, "bert")
+    victims = {"node-00": {"Pods": [{"UID": "x"}], "NumPDBViolations": 0}}
+    body = {"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": victims}
+
+    assert await caller.ask("preempt", body) == {"NodeNameToMetaVictims": {}}
+
+
+async def test_prioritize_prefers_the_chosen_node(client: KubeClient, caller: Caller) -> None:
+    pod = await create(client, "bert")
+    await caller.filter(pod)
+
+    answer = await caller.ask("prioritize", {"Pod": pod, "NodeNames": NODES})
+    assert answer == [{"Host": "node-00", "Score": 10}, {"Host": "node-01", "Score": 0}]
+
+
+async def test_a_pod_without_leaf_cells_may_go_anywhere(caller: Caller) -> None:
+    pod = {"metadata": {"name": "x", "uid": "u"}, "spec": {"containers": [{"name": "main"}]}}
+    assert (await caller.filter(pod))["NodeNames"] == NODES
+
+
+async def test_what_is_held_and_decided_can_be_looked_at(
+    client: KubeClient, caller: Caller
+) -> None:
+    labels = {"cellgate.io/gang": "bert", "cellgate.io/gang-size": "2"}
+    pod = await create(client, "bert-0", **labels)
+    await caller.filter(pod)
+
+    (gang,) = await caller.get("/v1/gangs")
+    leaves = list(range(8))
+    assert gang == {
+        "gang": "lab/bert",
+        "size": 2,
+        "members": [
+            {
+                "uid": pod["metadata"]["uid"],
+                "bound": False,
+                "node": "node-00",
+                "leafCells": leaves,
+            }
+        ],
+        "held": [{"node": "node-01", "leafCells": leaves}],
+    }
+    nodes = await caller.get("/v1/nodes")
+    assert [len(node["holders"]) for node in nodes] == [8, 8]
+    async with asyncio.timeout(10):
+        while not (rows := await caller.get("/v1/decisions?limit=1&subject=lab/bert")):
+            await asyncio.sleep(0.01)
+    assert (rows[0]["outcome"], rows[0]["reason"]) == ("placed", "placed on node-00")
+    assert await caller.get("/v1/decisions?limit=many") == 400
+
+
+GARBAGE = [
+    b"",
+    b"\x00\xff",
+    b"null",
+    b"[]",
+    b'"text"',
+    b"{}",
+    b'{"Pod": null}',
+    b'{"Pod": {"metadata": [], "spec": 7}, "NodeNames": ["n"]}',
+    b'{"Pod": {"spec": {"containers": {"a": 1}}}, "NodeNames": ["n"]}',
+    b'{"PodName": 1, "PodUID": [], "Node": null}',
+    b'{"Pod": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+    b'{"Pod": {"metadata": {"name": "x"}, "spec": {"containers": [{"resources": {"limits": '
+    b'{"nvidia.com/gpu": "99999999999999999999"}}}]}}, "NodeNames": ["n"]}',
+]
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
+async def test_garbage_is_refused_and_changes_nothing(caller: Caller, verb: str) -> None:
+    before = await caller.get("/v1/nodes"), await caller.get("/v1/gangs")
+    for body in GARBAGE:
+        answer = await caller.ask(verb, body)
+        if verb in ("filter", "bind"):
+            assert answer["Error"], body
+        else:
+            assert answer in (400, {"NodeNameToMetaVictims": {}}), body
+    assert (await caller.get("/v1/nodes"), await caller.get("/v1/gangs")) == before
+
+
+async def test_nothing_is_answered_from_half_known_state(client: KubeClient) -> None:
+    class Unreachable(KubeClient):
+        def __init__(self) -> None:
+            pass
+
+        async def request(self, *_: Any, **__: Any) -> dict[str, Any]:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    settings = ExtenderSettings(address=Address(host="127.0.0.1", port=0))
+    log = DecisionLog(MemoryDecisions())
+    async with (
+        run_extender(settings, client=Unreachable(), log=log) as extender,
+        aiohttp.ClientSession() as http,
+    ):
+        caller = Caller(http, extender.url)
+        answer = await caller.filter(await create(client, "bert"))
+        assert answer["Error"] == (
+            "extender is not ready: waiting for: nodes synced; waiting for: pods synced"
+        )
+        assert await caller.get("/leader") == 503

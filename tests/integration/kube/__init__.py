@@ -1,0 +1,1 @@
+"""Tests with real sockets and processes, by the module they are about."""

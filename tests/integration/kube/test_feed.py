@@ -1,0 +1,159 @@
+"""A live copy of objects, over everything an API server does to its watchers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from kube.client import MERGE_PATCH, KubeClient, KubeError, Object, connect
+from kube.feed import Feed
+from policy.errors import SettingsError
+from simulation.cluster import SimulatedCluster
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Copy:
+    """A sink that remembers names and values."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.lists = 0
+
+    def replace(self, objects: Sequence[Object]) -> None:
+        self.lists += 1
+        self.values = {}
+        for obj in objects:
+            self.upsert(obj)
+
+    def upsert(self, obj: Object) -> None:
+        self.values[obj["metadata"]["name"]] = obj["data"]["value"]
+
+    def remove(self, obj: Object) -> None:
+        del self.values[obj["metadata"]["name"]]
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[SimulatedCluster]:
+    cluster = SimulatedCluster(nodes=1)
+    await cluster.serve()
+    cluster.save_kubeconfig(tmp_path / "kubeconfig")
+    yield cluster
+    await cluster.close()
+
+
+@pytest.fixture
+async def client(cluster: SimulatedCluster, tmp_path: Path) -> AsyncIterator[KubeClient]:
+    async with connect(str(tmp_path / "kubeconfig")) as client:
+        yield client
+
+
+@pytest.fixture
+async def copy(client: KubeClient) -> AsyncIterator[Copy]:
+    """A copy of the ConfigMaps of the default namespace, kept up to date."""
+    copy, synced = Copy(), asyncio.Event()
+    feed = Feed(client, CONFIG_MAPS, sink=copy, on_synced=synced.set)
+    task = asyncio.create_task(feed.run())
+    await synced.wait()
+    yield copy
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def create(client: KubeClient, name: str, value: str) -> None:
+    body = {"metadata": {"name": name}, "data": {"value": value}}
+    await client.request("POST", CONFIG_MAPS, body=body)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what the feed will bring."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_what_appears_changes_and_goes_is_seen(client: KubeClient, copy: Copy) -> None:
+    await create(client, "a", "1")
+    await until(lambda: copy.values == {"a": "1"})
+
+    body = {"data": {"value": "2"}}
+    await client.request("PATCH", f"{CONFIG_MAPS}/a", body=body, content_type=MERGE_PATCH)
+    await until(lambda: copy.values == {"a": "2"})
+
+    await client.request("DELETE", f"{CONFIG_MAPS}/a")
+    await until(lambda: copy.values == {})
+    assert copy.lists == 1
+
+
+async def test_what_is_there_already_is_listed_in_pages(client: KubeClient) -> None:
+    for index in range(1100):
+        await create(client, f"c{index:04}", "x")
+    copy, synced = Copy(), asyncio.Event()
+    task = asyncio.create_task(Feed(client, CONFIG_MAPS, sink=copy, on_synced=synced.set).run())
+    await synced.wait()
+
+    assert len(copy.values) == 1100
+    assert copy.lists == 1
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_the_server_may_restart(
+    cluster: SimulatedCluster, client: KubeClient, copy: Copy
+) -> None:
+    await create(client, "before", "1")
+    port = int(cluster.url.rsplit(":", 1)[1])
+    await cluster.close()
+    await asyncio.sleep(0.3)
+    await cluster.serve(port=port)
+
+    await create(client, "after", "1")
+    await until(lambda: list(copy.values) == ["before", "after"])
+
+
+async def test_an_object_that_does_not_exist_is_told_from_a_failure(client: KubeClient) -> None:
+    with pytest.raises(KubeError) as error:
+        await client.request("GET", f"{CONFIG_MAPS}/none")
+    assert error.value.is_missing
+    assert not error.value.is_conflict
+    assert str(error.value) == (f'GET {CONFIG_MAPS}/none: 404 configmaps "none" not found')
+
+
+async def test_an_unreachable_cluster_is_told_in_one_line(
+    cluster: SimulatedCluster, tmp_path: Path
+) -> None:
+    kubeconfig = str(tmp_path / "kubeconfig")
+    await cluster.close()
+
+    with pytest.raises(SettingsError) as error:
+        async with connect(kubeconfig):
+            pass
+    assert str(error.value).startswith(f"cannot reach the cluster of {kubeconfig} at http://127")
+    assert str(error.value).endswith("start it, or name another one with --kubeconfig")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "there is no kubeconfig"),
+        ("", "is not a kubeconfig"),
+        ("{{{", "is not a kubeconfig"),
+        ("[1, 2]", "is not a kubeconfig"),
+        ("clusters: 7", "is not a kubeconfig"),
+    ],
+    ids=["missing", "empty", "not YAML", "a list", "wrong types"],
+)
+async def test_a_bad_kubeconfig_is_told_in_one_line(
+    tmp_path: Path, content: str | None, told: str
+) -> None:
+    path = tmp_path / "kubeconfig"
+    if content is not None:
+        path.write_text(content)
+
+    with pytest.raises(SettingsError) as error:
+        async with connect(str(path)):
+            pass
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)

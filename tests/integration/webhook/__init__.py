@@ -1,0 +1,1 @@
+"""Tests with real sockets, by the module they are about."""

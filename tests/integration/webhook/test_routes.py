@@ -1,0 +1,294 @@
+"""The webhook over TLS, beside a simulated cluster: the API server's part is played by hand."""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from kube.client import MERGE_PATCH, KubeClient, connect
+from service.running import RunningService
+from service.settings import Address
+from simulation.cluster import SimulatedCluster
+from state.log import DecisionLog
+from state.memory import MemoryDecisions
+from webhook.app import WebhookSettings, run_webhook
+
+CLASSES = """
+apiVersion: cellgate.io/v1
+kind: Classes
+classes: [{name: prod, cellPriority: 100, high: true}, {name: oppo, cellPriority: -1}]
+default: prod
+"""
+RULES = """
+apiVersion: cellgate.io/v1
+kind: Rules
+rules:
+- {user: "^mallory$", then: fail, note: "not you"}
+- {vc: "^lab$", priority: prod, then: oppo, note: "the lab is opportunistic"}
+- {occupied: "> 1", then: fail}
+"""
+CONFIG_MAPS = "/api/v1/namespaces/cellgate-system/configmaps"
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
+    """A client of a simulated cluster that has these classes and rules."""
+    cluster = SimulatedCluster(nodes=1, policies={"classes": CLASSES, "rules": RULES})
+    await cluster.serve()
+    cluster.save_kubeconfig(tmp_path / "kubeconfig")
+    async with connect(str(tmp_path / "kubeconfig")) as client:
+        yield client
+    await cluster.close()
+
+
+@pytest.fixture
+def decisions() -> MemoryDecisions:
+    return MemoryDecisions()
+
+
+@pytest.fixture
+async def webhook(
+    client: KubeClient, decisions: MemoryDecisions, tmp_path: Path
+) -> AsyncIterator[RunningService]:
+    settings = WebhookSettings(
+        address=Address(host="127.0.0.1", port=0), certificates=tmp_path / "certs"
+    )
+    log = DecisionLog(decisions)
+    async with run_webhook(settings, client=client, log=log) as webhook:
+        webhook.supervisor.start("decision log", log.run())
+        async with asyncio.timeout(10):
+            while not webhook.health.is_ready:
+                await asyncio.sleep(0.01)
+        yield webhook
+
+
+class ApiServer:
+    """Plays the API server."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str, tls: ssl.SSLContext) -> None:
+        self._http = http
+        self._url = url
+        self._tls = tls
+
+    async def send(self, path: str, body: bytes) -> tuple[int, Any]:
+        async with self._http.post(self._url + path, data=body, ssl=self._tls) as answer:
+            return answer.status, await answer.json()
+
+    async def review(
+        self, path: str, obj: dict[str, Any], *, user: str = "alice", dry_run: bool = False
+    ) -> dict[str, Any]:
+        request = {
+            "uid": "review-1",
+            "operation": "CREATE",
+            "namespace": obj["metadata"].get("namespace", ""),
+            "userInfo": {"username": user, "groups": ["team-a"]},
+            "object": obj,
+            "dryRun": dry_run,
+        }
+        status, answer = await self.send(path, orjson.dumps({"request": request}))
+        assert status == 200
+        response: dict[str, Any] = answer["response"]
+        assert response["uid"] == "review-1"
+        return response
+
+    async def metrics(self) -> str:
+        async with self._http.get(f"{self._url}/metrics", ssl=self._tls) as answer:
+            return await answer.text()
+
+
+@pytest.fixture
+async def api_server(webhook: RunningService, tmp_path: Path) -> AsyncIterator[ApiServer]:
+    tls = ssl.create_default_context(cafile=tmp_path / "certs" / "ca.crt")
+    async with aiohttp.ClientSession() as http:
+        yield ApiServer(http, webhook.url, tls)
+
+
+def a_pod(*, namespace: str = "vision", gpus: str = "1", class_name: str = "") -> dict[str, Any]:
+    resources = {"limits": {"nvidia.com/gpu": gpus} if gpus else {}}
+    return {
+        "metadata": {"name": "bert", "namespace": namespace},
+        "spec": {
+            "containers": [{"name": "main", "resources": resources}],
+            "priority": 1000,
+            "preemptionPolicy": "PreemptLowerPriority",
+            **({"priorityClassName": class_name} if class_name else {}),
+        },
+    }
+
+
+def read_patch(response: dict[str, Any]) -> list[dict[str, Any]]:
+    operations: list[dict[str, Any]] = orjson.loads(base64.b64decode(response["patch"]))
+    return operations
+
+
+async def test_a_pod_is_lowered_and_its_submitter_told(
+    api_server: ApiServer, decisions: MemoryDecisions
+) -> None:
+    response = await api_server.review("/mutate/pods", a_pod(namespace="lab", class_name="prod"))
+
+    assert response["allowed"]
+    (lowered,) = [line for line in response["warnings"] if "lowers" in line]
+    assert lowered == ("cellgate: rule 2 lowers class prod to oppo: the lab is opportunistic")
+    assert read_patch(response) == [
+        {"op": "add", "path": "/spec/priorityClassName", "value": "oppo"},
+        {"op": "remove", "path": "/spec/priority"},
+        {"op": "remove", "path": "/spec/preemptionPolicy"},
+        {
+            "op": "add",
+            "path": "/metadata/annotations",
+            "value": {
+                "cellgate.io/submitter": "alice",
+                "cellgate.io/submitter-groups": '["team-a"]',
+                "cellgate.io/requested-class": "prod",
+                "cellgate.io/decision": "review-1",
+            },
+        },
+        {"op": "add", "path": "/spec/schedulerName", "value": "cellgate-scheduler"},
+    ]
+    async with asyncio.timeout(10):
+        while not decisions.records:
+            await asyncio.sleep(0.01)
+    (record,) = decisions.records
+    assert (record.subject, record.outcome) == ("lab/bert", "admitted")
+    assert record.details["class"] == "oppo"
+
+
+async def test_the_default_class_is_given_to_a_pod_that_names_none(api_server: ApiServer) -> None:
+    response = await api_server.review("/mutate/pods", a_pod())
+    assert read_patch(response)[0]["value"] == "prod"
+
+
+async def test_a_refusal_names_the_rule_and_its_note(api_server: ApiServer) -> None:
+    response = await api_server.review("/mutate/pods", a_pod(), user="mallory")
+
+    assert not response["allowed"]
+    assert "refused by rule 1" in response["status"]["message"]
+    assert "not you" in response["status"]["message"]
+
+
+async def test_a_dry_run_leaves_no_trace(api_server: ApiServer, decisions: MemoryDecisions) -> None:
+    response = await api_server.review("/mutate/pods", a_pod(), dry_run=True)
+    await asyncio.sleep(0.05)
+
+    assert response["allowed"]
+    assert decisions.records == []
+
+
+async def test_a_pod_without_leaf_cells_is_not_touched(api_server: ApiServer) -> None:
+    assert await api_server.review("/mutate/pods", a_pod(gpus="")) == {
+        "uid": "review-1",
+        "allowed": True,
+    }
+
+
+async def test_a_pod_that_makes_no_sense_is_refused_with_its_path(api_server: ApiServer) -> None:
+    response = await api_server.review("/mutate/pods", a_pod(gpus="-1"))
+
+    assert not response["allowed"]
+    message = response["status"]["message"]
+    assert message.startswith("spec.containers[0].resources.limits[nvidia.com/gpu]: ")
+
+
+async def test_a_bad_document_is_refused_with_every_problem(api_server: ApiServer) -> None:
+    document = (
+        "apiVersion: cellgate.io/v1\nkind: Rules\nrules: [{then: x}, {user: '(', then: fail}]"
+    )
+    config_map = {
+        "metadata": {"name": "cellgate-rules", "labels": {"cellgate.io/policy": "rules"}},
+        "data": {"policy.yaml": document},
+    }
+
+    response = await api_server.review("/validate/policies", config_map)
+
+    assert not response["allowed"]
+    assert "ConfigMap cellgate-rules: rules[1].user: " in response["status"]["message"]
+
+
+async def test_a_second_document_of_a_kind_is_refused(api_server: ApiServer) -> None:
+    config_map = {
+        "metadata": {"name": "more-rules", "labels": {"cellgate.io/policy": "rules"}},
+        "data": {"policy.yaml": RULES},
+    }
+    response = await api_server.review("/validate/policies", config_map)
+    assert "there is a Rules document already" in response["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    "config_map",
+    [
+        {"metadata": {"name": "x", "labels": {"cellgate.io/policy": "rules"}}},
+        {"metadata": {"name": "x", "labels": {"cellgate.io/policy": "nonsense"}}, "data": {}},
+        {"metadata": {"labels": {"cellgate.io/policy": "rules"}}, "data": {"policy.yaml": 7}},
+    ],
+    ids=["no data", "an unknown kind", "not a text"],
+)
+async def test_a_config_map_that_is_no_document_is_refused(
+    api_server: ApiServer, config_map: dict[str, Any]
+) -> None:
+    response = await api_server.review("/validate/policies", config_map)
+    assert not response["allowed"]
+
+
+async def test_a_bad_document_that_got_in_changes_nothing_but_is_counted(
+    api_server: ApiServer, client: KubeClient
+) -> None:
+    body = {"data": {"policy.yaml": "nonsense"}}
+    path = f"{CONFIG_MAPS}/cellgate-rules"
+    await client.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+    async with asyncio.timeout(10):
+        while "cellgate_policy_problems 0.0" in await api_server.metrics():
+            await asyncio.sleep(0.01)
+
+    response = await api_server.review("/mutate/pods", a_pod(), user="mallory")
+    assert not response["allowed"]
+
+
+async def test_deleting_a_document_returns_to_its_default(
+    api_server: ApiServer, client: KubeClient
+) -> None:
+    await client.request("DELETE", f"{CONFIG_MAPS}/cellgate-rules")
+    async with asyncio.timeout(10):
+        while not (await api_server.review("/mutate/pods", a_pod(), user="mallory"))["allowed"]:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("path", ["/mutate/pods", "/validate/policies"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"request": {}}',
+        b'{"request": {"uid": "x", "operation": "CREATE", "userInfo": 7}}',
+        b'{"request": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+    ],
+    ids=["empty", "no request", "a list", "no uid", "wrong types", "deep"],
+)
+async def test_garbage_is_a_bad_request(api_server: ApiServer, path: str, body: bytes) -> None:
+    status, answer = await api_server.send(path, body)
+    assert status == 400
+    assert answer["error"]
+
+
+@pytest.mark.parametrize("part", ["metadata", "spec"])
+@pytest.mark.parametrize("value", [None, 7, "x", [], [1], {"labels": 7, "containers": 7}])
+async def test_a_strange_object_is_refused_or_let_pass_but_never_a_fault(
+    api_server: ApiServer, part: str, value: object
+) -> None:
+    obj = {**a_pod(), part: value}
+    request = {
+        "uid": "x",
+        "operation": "CREATE",
+        "userInfo": {"username": "alice"},
+        "object": obj,
+    }
+    for path in ("/mutate/pods", "/validate/policies"):
+        status, answer = await api_server.send(path, orjson.dumps({"request": request}))
+        assert status == 200, answer

@@ -1,0 +1,79 @@
+"""AdmissionReview, as the API server writes and reads it."""
+
+import base64
+from typing import Any
+
+import orjson
+import pytest
+
+from policy.errors import RequestError
+from webhook.wire import Answer, UserInfo, format_review, parse_review
+
+REVIEW: dict[str, Any] = {
+    "apiVersion": "admission.k8s.io/v1",
+    "kind": "AdmissionReview",
+    "request": {
+        "uid": "1f",
+        "operation": "CREATE",
+        "namespace": "vision",
+        "userInfo": {"username": "alice", "groups": ["team-a"], "extra": {"x": ["y"]}},
+        "object": {"kind": "Pod"},
+        "oldObject": None,
+        "options": {"kind": "CreateOptions"},
+    },
+}
+
+
+def test_a_review_is_read_as_far_as_we_need_it() -> None:
+    request = parse_review(orjson.dumps(REVIEW))
+
+    assert (request.uid, request.operation, request.namespace) == ("1f", "CREATE", "vision")
+    assert request.user == UserInfo(username="alice", groups=("team-a",))
+    assert request.object == {"kind": "Pod"}
+    assert not request.dry_run
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"", "the review is not JSON"),
+        (b"{", "the review is not JSON"),
+        (b"[]", "valid dictionary"),
+        (b"{}", "request: Field required"),
+        (b'{"request": {"uid": "", "operation": "EAT"}}', "request.operation"),
+    ],
+    ids=["empty", "cut", "a list", "no request", "nonsense"],
+)
+def test_garbage_is_refused_with_its_path(body: bytes, told: str) -> None:
+    with pytest.raises(RequestError) as error:
+        parse_review(body)
+    assert told in str(error.value)
+
+
+def test_a_patch_is_sent_in_base64_together_with_its_type() -> None:
+    operation = {"op": "remove", "path": "/spec/priority"}
+    response = format_review("1f", Answer(is_allowed=True, patch=[operation]))["response"]
+
+    patch = orjson.loads(base64.b64decode(response.pop("patch")))
+    assert patch == [operation]
+    assert response == {"uid": "1f", "allowed": True, "patchType": "JSONPatch"}
+
+
+def test_a_refusal_has_a_reason() -> None:
+    assert format_review("1f", Answer(is_allowed=False, message="no")) == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {
+            "uid": "1f",
+            "allowed": False,
+            "status": {"code": 403, "reason": "Forbidden", "message": "no"},
+        },
+    }
+
+
+def test_a_long_warning_is_cut_at_a_word() -> None:
+    answer = Answer(is_allowed=True, warnings=["word " * 100])
+    (warning,) = format_review("1f", answer)["response"]["warnings"]
+
+    assert len(warning) <= 256
+    assert warning.endswith("word …")

@@ -1,0 +1,39 @@
+"""The webhook over HTTP: one route for each kind of review.
+
+An answer of ours is always a 200 with a review in it. Anything else is a failed call, for which the
+API server follows the `failurePolicy` that the admin chose.
+"""
+
+from collections.abc import Callable
+
+from aiohttp import web
+
+from service.health import Health
+from service.http import json_answer
+from webhook.service import ReviewService
+from webhook.wire import Answer, ReviewRequest, format_review, parse_review
+
+
+class ReviewRoutes:
+    """What the API server calls."""
+
+    def __init__(self, service: ReviewService, health: Health) -> None:
+        self._service = service
+        self._health = health
+
+    def add_to(self, app: web.Application) -> None:
+        """Register the routes."""
+        self._add(app, "/mutate/pods", self._service.mutate_pod)
+        self._add(app, "/validate/policies", self._service.validate_policy)
+
+    def _add(
+        self, app: web.Application, path: str, review: Callable[[ReviewRequest], Answer]
+    ) -> None:
+        async def handle(http_request: web.Request) -> web.Response:
+            if not self._health.can_answer:
+                reasons = "; ".join(self._health.reasons())
+                return json_answer({"error": f"webhook is not ready: {reasons}"}, status=503)
+            request = parse_review(await http_request.read())
+            return json_answer(format_review(request.uid, review(request)))
+
+        app.router.add_post(path, handle)
