@@ -1,0 +1,47 @@
+"""`python -m bench NAME [--quick] [--json FILE]`; NAME is a benchmark, or `all`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import orjson
+
+from bench import budgets, engine, pods, rules
+from bench.report import Benchmark, build_report, format_table
+
+_BENCHMARKS: dict[str, Benchmark] = {
+    "engine": engine.measure,
+    "pods": pods.measure,
+    "rules": rules.measure,
+}
+
+
+def main(argv: list[str]) -> int:
+    """Run the benchmarks asked for; 1 if one left its budget."""
+    options = _parse(argv)
+    names = list(_BENCHMARKS) if options.name == "all" else [options.name]
+    reports = []
+    exceeded: list[str] = []
+    for name in names:
+        results = _BENCHMARKS[name](is_quick=options.quick)
+        reports.append(build_report(name, results))
+        print(format_table(name, results), flush=True)
+        exceeded += budgets.check(name, results)
+    if options.json:
+        content = reports[0] if len(reports) == 1 else reports
+        options.json.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    for line in exceeded:
+        print(f"over budget: {line}", file=sys.stderr)
+    return 1 if exceeded else 0
+
+
+def _parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("name", choices=[*_BENCHMARKS, "all"])
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, for CI")
+    parser.add_argument("--json", type=Path, help="also write the results to this file")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

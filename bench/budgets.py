@@ -1,0 +1,39 @@
+"""Compares results with `budgets.yaml`. Budgets are ratios within one run."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from bench.report import Result
+
+
+def check(name: str, results: Sequence[Result]) -> list[str]:
+    """Say which budgets of a benchmark are exceeded; a budget that matches no result is one."""
+    text = files("bench").joinpath("budgets.yaml").read_text(encoding="utf-8")
+    budgets = yaml.safe_load(text)[name]
+    return [line for budget in budgets if (line := _check(name, budget, results))]
+
+
+def _check(name: str, budget: dict[str, Any], results: Sequence[Result]) -> str | None:
+    top = _value(budget["metric"], budget["of"], results)
+    bottom = _value(budget["metric"], budget["to"], results)
+    if top is None or bottom is None:
+        return f"{name} {budget['metric']}: {budget['of']} or {budget['to']} was not measured"
+    ratio = top / bottom
+    if ratio <= budget["most"]:
+        return None
+    return (
+        f"{name} {budget['metric']} of {budget['of']} is {ratio:.2f} times that of "
+        f"{budget['to']}, more than {budget['most']}"
+    )
+
+
+def _value(metric: str, case: dict[str, Any], results: Sequence[Result]) -> float | None:
+    found = [
+        result.value
+        for result in results
+        if result.metric == metric and case.items() <= dict(result.case).items()
+    ]
+    return found[0] if found else None
