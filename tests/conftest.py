@@ -10,6 +10,9 @@ import pytest
 
 _PURE = ("tests/unit/policy", "tests/unit/extender/cells", "tests/unit/kube", "tests/property")
 
+# Asserts of shared suites explain themselves like those of test modules.
+pytest.register_assert_rewrite("tests.contract")
+
 hypothesis.settings.register_profile("fast", max_examples=50, deadline=None)
 hypothesis.settings.register_profile(
     "deep", max_examples=500, deadline=None, derandomize=True, print_blob=True

@@ -83,7 +83,7 @@ async def control_plane(
     request: pytest.FixtureRequest, binaries: Binaries, control_plane_options: ControlPlaneOptions
 ) -> AsyncIterator[ControlPlane]:
     """The control plane that all tests share: leave it as you found it."""
-    async with _running(request, binaries, control_plane_options) as plane:
+    async with run_control_plane(request, binaries, control_plane_options) as plane:
         yield plane
 
 
@@ -95,7 +95,7 @@ async def start_control_plane(
     async with contextlib.AsyncExitStack() as stack:
 
         async def start(options: ControlPlaneOptions) -> ControlPlane:
-            return await stack.enter_async_context(_running(request, binaries, options))
+            return await stack.enter_async_context(run_control_plane(request, binaries, options))
 
         yield start
 
@@ -125,7 +125,7 @@ async def namespace(api: Api) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def _running(
+async def run_control_plane(
     request: pytest.FixtureRequest, binaries: Binaries, options: ControlPlaneOptions
 ) -> AsyncIterator[ControlPlane]:
     """Start and stop a control plane, known to the failure report for as long as it lives."""

@@ -1,0 +1,138 @@
+"""Cellgate as an admin installs it: our manifests applied by kubectl, our programs beside them.
+
+The services run as processes with the tokens of their own service accounts, so that a permission
+that the manifests lack fails a test. Only what a Service would do is different: the API server and
+kube-scheduler are given loopback addresses.
+"""
+
+import base64
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+
+from certs.store import CertificateStore
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.ports import free_ports
+from tests.controlplane.processes import ChildProcess
+from tests.controlplane.waiting import poll_until
+
+PROGRAM = Path(sys.executable).with_name("cellgate")
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+NAMESPACE = "cellgate-system"
+
+
+class Installation:
+    """One Cellgate on one control plane."""
+
+    webhook: ChildProcess
+    extender: ChildProcess
+    scheduler: ChildProcess
+
+    def __init__(
+        self, control_plane: ControlPlane, http: aiohttp.ClientSession, *, database_url: str
+    ) -> None:
+        self._plane = control_plane
+        self._http = http
+        self._database_url = database_url
+        self._certificates = control_plane.directory / "certs"
+        webhook_port, extender_port = free_ports(2)
+        self._webhook_address = f"127.0.0.1:{webhook_port}"
+        self._extender_address = f"127.0.0.1:{extender_port}"
+
+    @property
+    def extender_url(self) -> str:
+        """Where the extender answers."""
+        return f"http://{self._extender_address}"
+
+    async def install(self) -> None:
+        """Apply the manifests, start everything, and wait until it is ready."""
+        hosts = ("127.0.0.1",)
+        CertificateStore(self._certificates).ensure(hosts=hosts, now=datetime.now(UTC))
+        await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
+        await self._plane.kubectl("apply", "-k", str(MANIFESTS / "examples"))
+        await self.start_webhook()
+        await self.start_extender()
+        self.scheduler = self._plane.start_scheduler(
+            await self._scheduler_configuration(), name="cellgate-scheduler"
+        )
+
+    async def start_webhook(self) -> None:
+        """Start the webhook as its service account, and wait until it is ready."""
+        self.webhook = await self._start(
+            "webhook", "--listen", self._webhook_address, "--certs", str(self._certificates)
+        )
+        await self.wait_ready(f"https://{self._webhook_address}")
+
+    async def start_extender(self) -> None:
+        """Start the extender as its service account, and wait until it is ready."""
+        self.extender = await self._start("extender", "--listen", self._extender_address)
+        await self.wait_ready(self.extender_url)
+
+    async def webhook_requests(self) -> float:
+        """How often the API server asked about a pod."""
+        async with self._http.get(f"https://{self._webhook_address}/metrics", ssl=False) as answer:
+            lines = (await answer.text()).splitlines()
+        wanted = 'cellgate_http_requests_total{route="/mutate/pods"'
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(wanted))
+
+    async def decisions(self, subject: str) -> list[dict[str, Any]]:
+        """What was decided about a gang or a pod, the newest first."""
+        query = {"subject": subject}
+        async with self._http.get(f"{self.extender_url}/v1/decisions", params=query) as answer:
+            found: list[dict[str, Any]] = await answer.json()
+            return found
+
+    async def wait_ready(self, url: str) -> None:
+        """Wait until a service says that it is ready."""
+
+        async def is_ready() -> bool:
+            try:
+                async with self._http.get(f"{url}/readyz", ssl=False) as answer:
+                    return answer.status == 200
+            except aiohttp.ClientConnectionError:
+                return False
+
+        await poll_until(is_ready, deadline_seconds=30, explain=lambda: f"{url} is not ready")
+
+    async def _start(self, service: str, *flags: str) -> ChildProcess:
+        account = f"cellgate-{service}"
+        kubeconfig = await self._plane.service_account_kubeconfig(NAMESPACE, account)
+        common = ["--kubeconfig", str(kubeconfig), "--database-url", self._database_url]
+        return self._plane.spawn(f"cellgate-{service}", [str(PROGRAM), service, *common, *flags])
+
+    def _write_overlay(self) -> Path:
+        """An overlay of our base, as an admin would write one for webhooks outside the cluster."""
+        overlay = self._plane.directory / "overlay"
+        overlay.mkdir()
+        base = os.path.relpath(MANIFESTS / "base", overlay.resolve())
+        kustomization = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [base],
+            "patches": [
+                self._client_config("MutatingWebhookConfiguration", "/mutate/pods"),
+                self._client_config("ValidatingWebhookConfiguration", "/validate/policies"),
+            ],
+        }
+        (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+        return overlay
+
+    def _client_config(self, kind: str, path: str) -> dict[str, Any]:
+        ca = base64.b64encode((self._certificates / "ca.crt").read_bytes()).decode()
+        config = {"url": f"https://{self._webhook_address}{path}", "caBundle": ca}
+        operation = {"op": "replace", "path": "/webhooks/0/clientConfig", "value": config}
+        return {"target": {"kind": kind}, "patch": yaml.safe_dump([operation])}
+
+    async def _scheduler_configuration(self) -> dict[str, Any]:
+        """The configuration that our manifests put into the cluster, for this extender."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-scheduler"
+        stored = await self._plane.api.get(path)
+        configuration: dict[str, Any] = yaml.safe_load(stored["data"]["scheduler.yaml"])
+        (extender,) = configuration["extenders"]
+        extender["urlPrefix"] = f"{self.extender_url}/v1/extender"
+        return configuration

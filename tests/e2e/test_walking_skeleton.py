@@ -1,0 +1,249 @@
+"""From `kubectl create` to a running pod, through the real API server and kube-scheduler."""
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+
+import aiohttp
+import orjson
+import pytest
+import pytest_asyncio
+
+from kube import marks
+from state.embedded import EmbeddedPostgres
+from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.nodes import NodeShape
+from tests.controlplane.waiting import poll_until
+from tests.e2e.conftest import run_control_plane
+from tests.e2e.installation import NAMESPACE, Installation
+
+POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-rules"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
+    """A control plane with four nodes of eight leaf cells."""
+    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
+        await plane.add_nodes(4, NodeShape(gpus=8))
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """Cellgate, installed and ready."""
+    async with (
+        EmbeddedPostgres(plane.directory / "database") as database,
+        aiohttp.ClientSession() as http,
+    ):
+        installation = Installation(plane, http, database_url=database.url)
+        await installation.install()
+        yield installation
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def namespace(plane: ControlPlane) -> AsyncIterator[str]:
+    """A namespace of the test's own, emptied at once when the test is over."""
+    name = f"test-{secrets.token_hex(4)}"
+    await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    await plane.api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds="0")
+
+
+def a_pod(name: str, *, gpus: int = 0, class_name: str = "", **labels: str) -> JsonObject:
+    """A pod as a user writes it."""
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {"cpu": "100m"}
+    container = {"name": "main", "image": "any", "resources": {"limits": limits}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "containers": [container],
+            "terminationGracePeriodSeconds": 0,
+            **({"priorityClassName": class_name} if class_name else {}),
+        },
+    }
+
+
+async def running(plane: ControlPlane, namespace: str, name: str) -> JsonObject:
+    """The pod, once it runs."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+    return await plane.api.wait_until(path, lambda pod: pod["status"]["phase"] == "Running")
+
+
+async def test_a_prod_pod_is_lowered_by_a_rule_and_runs_where_the_extender_chose(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    pod = a_pod("train", gpus=2, class_name="prod")
+
+    created = await plane.kubectl(
+        "create", "-n", namespace, "-f", "-", user="alice", stdin=json.dumps(pod)
+    )
+
+    assert created.stderr.strip() == (
+        "Warning: cellgate: rule 3 lowers class prod to class oppo: "
+        "the vision team experiments on idle cells"
+    )
+    stored = await running(plane, namespace, "train")
+    spec, annotations = stored["spec"], stored["metadata"]["annotations"]
+    assert (spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]) == (
+        "oppo",
+        100,
+        "Never",
+    )
+    assert spec["schedulerName"] == marks.SCHEDULER_NAME
+    assert annotations[marks.SUBMITTER_ANNOTATION] == "alice"
+    assert annotations[marks.REQUESTED_CLASS_ANNOTATION] == "prod"
+    placement = orjson.loads(annotations[marks.PLACEMENT_ANNOTATION])
+    assert placement == {"node": spec["nodeName"], "leafCells": [0, 1]}
+    assert annotations[marks.HIVED_ISOLATION_ANNOTATION] == "0,1"
+
+
+async def test_every_step_of_a_pod_is_in_the_log(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    await plane.api_as("alice").create(
+        f"/api/v1/namespaces/{namespace}/pods", a_pod("logged", gpus=1, class_name="prod")
+    )
+    stored = await running(plane, namespace, "logged")
+    node = stored["spec"]["nodeName"]
+
+    async def seen() -> list[tuple[str, str, str]]:
+        rows = await cellgate.decisions(f"{namespace}/logged")
+        steps = [(row["service"], row["kind"], row["outcome"]) for row in reversed(rows)]
+        return steps if len(steps) >= 3 else []
+
+    steps = await poll_until(seen, deadline_seconds=10, explain=lambda: "rows are missing")
+    assert steps[0] == ("webhook", "admission", "admitted")
+    assert steps[1:] == [("extender", "filter", "placed"), ("extender", "bind", "bound")]
+    (bind, placed, admission) = await cellgate.decisions(f"{namespace}/logged")
+    assert (bind["reason"], placed["reason"]) == (f"bound to {node}", f"placed on {node}")
+    assert (
+        admission["details"]["decision"]
+        == stored["metadata"]["annotations"][marks.DECISION_ANNOTATION]
+    )
+
+
+async def test_a_gang_gets_places_of_its_own(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    labels = {marks.GANG_LABEL: "bert", marks.GANG_SIZE_LABEL: "3"}
+    for name in ("bert-0", "bert-1", "bert-2"):
+        await plane.api_as("bob").create(
+            f"/api/v1/namespaces/{namespace}/pods", a_pod(name, gpus=8, class_name="test", **labels)
+        )
+
+    pods = [await running(plane, namespace, f"bert-{index}") for index in range(3)]
+
+    nodes = [pod["spec"]["nodeName"] for pod in pods]
+    assert len(set(nodes)) == 3
+    told = [pod["metadata"]["annotations"][marks.HIVED_ISOLATION_ANNOTATION] for pod in pods]
+    assert told == ["0,1,2,3,4,5,6,7"] * 3
+
+
+async def test_a_gang_that_does_not_fit_says_why(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    labels = {marks.GANG_LABEL: "huge", marks.GANG_SIZE_LABEL: "5"}
+    await plane.api_as("bob").create(
+        f"/api/v1/namespaces/{namespace}/pods", a_pod("huge-0", gpus=8, **labels)
+    )
+
+    def is_told(pod: JsonObject) -> bool:
+        return any(c["reason"] == "Unschedulable" for c in pod["status"].get("conditions", []))
+
+    path = f"/api/v1/namespaces/{namespace}/pods/huge-0"
+    stored = await plane.api.wait_until(path, is_told)
+    (condition,) = stored["status"]["conditions"]
+    assert (
+        f"gang {namespace}/huge needs 5 x 8 leaf cells, each member's on one node; "
+        "there is room for 4 of 5 members now" in condition["message"]
+    )
+
+
+async def test_a_pod_without_gpus_never_reaches_us(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    before = await cellgate.webhook_requests()
+
+    await plane.api_as("alice").create(f"/api/v1/namespaces/{namespace}/pods", a_pod("plain"))
+
+    stored = await running(plane, namespace, "plain")
+    assert marks.SUBMITTER_ANNOTATION not in stored["metadata"].get("annotations", {})
+    assert stored["spec"]["schedulerName"] == "default-scheduler"
+    assert await cellgate.webhook_requests() == before
+
+
+async def test_a_class_that_is_not_listed_is_refused(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    pod = a_pod("greedy", gpus=1, class_name="system-cluster-critical")
+
+    answer = await plane.kubectl(
+        "create", "-n", namespace, "-f", "-", user="alice", stdin=json.dumps(pod), check=False
+    )
+
+    assert answer.returncode != 0
+    assert answer.stderr.strip().endswith(
+        'admission webhook "pods.cellgate.io" denied the request: spec.priorityClassName: '
+        'class "system-cluster-critical" is not listed; listed are prod, test and oppo'
+    )
+
+
+async def test_a_bad_policy_is_refused_with_every_problem(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    document = "apiVersion: cellgate.io/v1\nkind: Rules\nrules:\n- {usr: x, then: nowhere}\n"
+    before = await plane.api.get(POLICY)
+
+    with pytest.raises(ApiError) as error:
+        await plane.api.patch(POLICY, {"data": {"policy.yaml": document}}, kind="merge")
+
+    message = error.value.body["message"]
+    assert "ConfigMap cellgate-rules: rules[0].usr: unknown key" in message
+    assert await plane.api.get(POLICY) == before
+
+
+async def test_a_new_rule_is_in_force_within_two_seconds(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    document = "apiVersion: cellgate.io/v1\nkind: Rules\nrules:\n- {then: fail, note: closed}\n"
+    before = (await plane.api.get(POLICY))["data"]
+    await plane.api.patch(POLICY, {"data": {"policy.yaml": document}}, kind="merge")
+    try:
+        path = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+
+        async def is_refused() -> bool:
+            try:
+                await plane.api_as("bob").create(path, a_pod("late", gpus=1))
+            except ApiError as error:
+                return "refused by rule 1" in error.body["message"]
+            return False
+
+        await poll_until(is_refused, deadline_seconds=2, explain=lambda: "still admitted")
+    finally:
+        await plane.api.patch(POLICY, {"data": before}, kind="merge")
+
+
+async def test_with_both_services_down_only_gpu_pods_wait(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    await cellgate.webhook.stop()
+    await cellgate.extender.stop()
+    assert (cellgate.webhook.returncode, cellgate.extender.returncode) == (0, 0)
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    alice = plane.api_as("alice")
+
+    await alice.create(pods, a_pod("plain"))
+    await running(plane, namespace, "plain")
+    with pytest.raises(ApiError) as error:
+        await alice.create(pods, a_pod("train", gpus=1, class_name="test"))
+    assert error.value.status == 500
+    assert "failed calling webhook" in error.value.body["message"]
+
+    await cellgate.start_webhook()
+    await cellgate.start_extender()
+    await alice.create(pods, a_pod("train", gpus=1, class_name="test"))
+    await running(plane, namespace, "train")
