@@ -102,7 +102,7 @@ def _check_note(value: object) -> str:
     if len(note) > MAX_NOTE_CHARS:
         raise ValueError(f"is {len(note)} characters long; at most {MAX_NOTE_CHARS} are allowed")
     if not note.isprintable():
-        raise ValueError("must not hold control characters")
+        raise ValueError("must not hold characters that cannot be printed")
     return note
 
 

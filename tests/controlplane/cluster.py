@@ -161,7 +161,11 @@ class ControlPlane:
 
     def kubeconfig(self, user: str = "admin") -> Path:
         """The kubeconfig file of one of the declared users."""
-        return self.kubeconfig_for_token(user, self._users[user].token)
+        return self.kubeconfig_for_token(user, self.token(user))
+
+    def token(self, user: str = "admin") -> str:
+        """The bearer token of a user."""
+        return self._users[user].token
 
     def kubeconfig_for_token(self, name: str, token: str) -> Path:
         """Write a kubeconfig for any token, under a name of your choice."""
@@ -184,7 +188,7 @@ class ControlPlane:
 
     def api_as(self, user: str) -> Api:
         """The client of one of the declared users."""
-        return self.api_with_token(self._users[user].token)
+        return self.api_with_token(self.token(user))
 
     def api_with_token(self, token: str) -> Api:
         """A client that speaks with any token."""

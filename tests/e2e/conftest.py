@@ -33,10 +33,12 @@ _NO_PROGRAMS_EXIT_CODE = 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run every asynchronous test of this folder on the session's loop."""
+    """Run every asynchronous test of this folder on the session's loop, unless it names another."""
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents and pytest_asyncio.is_async_test(item):
+        if here not in item.path.parents or item.get_closest_marker("asyncio"):
+            continue
+        if pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 

@@ -83,7 +83,7 @@ async def test_a_prod_pod_is_lowered_by_a_rule_and_runs_where_the_extender_chose
     )
 
     assert created.stderr.strip() == (
-        "Warning: cellgate: rule 3 lowers class prod to class oppo: "
+        "Warning: cellgate: rule 3 lowers class prod to oppo: "
         "the vision team experiments on idle cells"
     )
     stored = await running(plane, namespace, "train")
@@ -188,7 +188,7 @@ async def test_a_class_that_is_not_listed_is_refused(
     assert answer.returncode != 0
     assert answer.stderr.strip().endswith(
         'admission webhook "pods.cellgate.io" denied the request: spec.priorityClassName: '
-        'class "system-cluster-critical" is not listed; listed are prod, test and oppo'
+        'class "system-cluster-critical" is not listed; listed are prod, test, oppo'
     )
 
 

@@ -96,6 +96,13 @@ def test_a_when_that_failed_is_for_admins_not_for_users() -> None:
     assert decision.format_warnings() == ()
 
 
+def test_a_rule_that_keeps_the_class_is_no_reason_for_a_warning() -> None:
+    decision = _decide(f"{HIGH}\n- {{then: retain, note: fine}}", held=Usage())
+    assert decision.format_warnings() == (
+        "cellgate: rule 1 lowers class prod to oppo because occupiedHigh 4 is > 2: at most 2 high",
+    )
+
+
 def test_a_refusal_has_no_warnings_it_says_all_itself() -> None:
     decision = _decide(f"{HIGH}\n- {{then: fail, note: closed}}", held=Usage())
     assert decision.format_warnings() == ()

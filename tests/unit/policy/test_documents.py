@@ -89,7 +89,7 @@ other: 1
         "rules[4].group: is 4097 characters long; at most 4096 are allowed",
         "rules[4].then: must be retain, fail or the name of a class: the number 5 is not a name",
         "rules[4].note: is 501 characters long; at most 500 are allowed",
-        "rules[5].note: must not hold control characters",
+        "rules[5].note: must not hold characters that cannot be printed",
         "other: unknown key; known keys are apiVersion, kind, rules",
     ]
 
