@@ -36,9 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run every asynchronous test of this folder on the session's loop, unless it names another."""
     here = Path(__file__).parent
     for item in items:
-        if here not in item.path.parents or item.get_closest_marker("asyncio"):
-            continue
-        if pytest_asyncio.is_async_test(item):
+        names_loop = any(mark.kwargs.get("loop_scope") for mark in item.iter_markers("asyncio"))
+        if here in item.path.parents and pytest_asyncio.is_async_test(item) and not names_loop:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
