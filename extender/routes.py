@@ -14,6 +14,7 @@ from extender.cells.engine import Engine, GangView
 from extender.cells.model import Placement
 from extender.service import ExtenderService
 from policy.errors import RequestError
+from service.bodies import parse_body
 from service.health import Health
 from service.http import json_answer
 from state.log import DecisionLog, DecisionRecord
@@ -55,16 +56,16 @@ class VerbRoutes:
         return handle
 
     async def _filter(self, body: bytes) -> object:
-        return self._service.filter(wire.parse_arguments(wire.FilterArguments, body))
+        return self._service.filter(parse_body(wire.FilterArguments, body))
 
     async def _prioritize(self, body: bytes) -> object:
-        return self._service.prioritize(wire.parse_arguments(wire.FilterArguments, body))
+        return self._service.prioritize(parse_body(wire.FilterArguments, body))
 
     async def _preempt(self, body: bytes) -> object:
-        return self._service.preempt(wire.parse_arguments(wire.PreemptArguments, body))
+        return self._service.preempt(parse_body(wire.PreemptArguments, body))
 
     async def _bind(self, body: bytes) -> object:
-        return await self._service.bind(wire.parse_arguments(wire.BindArguments, body))
+        return await self._service.bind(parse_body(wire.BindArguments, body))
 
 
 def _failure(message: str, status: int, *, has_error: bool) -> web.Response:

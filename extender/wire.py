@@ -8,43 +8,37 @@ without end.
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
-import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from extender.cells.model import Decision, MemberRequest, Place, Placement
 from kube import placements
 from kube.bind_info import placement_annotations
 from kube.pods import ManagedPod
-from policy.errors import Problem, RequestError
 from policy.submission import GangKey, NodeName
+from service.bodies import Body
 
 _HIGHEST_SCORE = 10
 
 
-class _Arguments(BaseModel):
-    # The protocol grows with Kubernetes: what we do not know is not ours to refuse.
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _Metadata(_Arguments):
+class _Metadata(Body):
     model_config = ConfigDict(extra="allow")
 
     name: str
 
 
-class _Node(_Arguments):
+class _Node(Body):
     model_config = ConfigDict(extra="allow")  # sent back as it came
 
     metadata: _Metadata
 
 
-class _NodeList(_Arguments):
+class _NodeList(Body):
     items: list[_Node] | None = None
 
 
-class FilterArguments(_Arguments):
+class FilterArguments(Body):
     """What filter and prioritize are asked: a pod, and the nodes left for it."""
 
     pod: dict[str, Any] = Field(alias="Pod")
@@ -60,35 +54,19 @@ class FilterArguments(_Arguments):
         return dict.fromkeys(NodeName(node.metadata.name) for node in items)
 
 
-class PreemptArguments(_Arguments):
+class PreemptArguments(Body):
     """What preempt is asked; its candidates are not read yet, since all are vetoed."""
 
     pod: dict[str, Any] = Field(alias="Pod")
 
 
-class BindArguments(_Arguments):
+class BindArguments(Body):
     """What bind is asked: a pod to be put on the node that was chosen."""
 
     name: str = Field(alias="PodName")
     namespace: str = Field(alias="PodNamespace")
     uid: str = Field(alias="PodUID")
     node: str = Field(alias="Node")
-
-
-Arguments = TypeVar("Arguments", bound=_Arguments)
-
-
-def parse_arguments(kind: type[Arguments], body: bytes) -> Arguments:
-    """Parse the body of a verb; RequestError lists everything that is wrong with it."""
-    try:
-        return kind.model_validate(orjson.loads(body))
-    except orjson.JSONDecodeError as exc:
-        raise RequestError.at("", f"the request is not JSON: {exc}") from exc
-    except ValidationError as exc:
-        problems = [
-            Problem(".".join(map(str, error["loc"])), error["msg"]) for error in exc.errors()
-        ]
-        raise RequestError(problems) from exc
 
 
 def to_member_request(pod: ManagedPod) -> MemberRequest:

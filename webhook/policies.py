@@ -11,8 +11,9 @@ from kube.client import Object
 from policy.documents import DATA_KEY, LABEL, parse_label
 from policy.errors import Problem, SpecError
 from policy.store import Policy, PolicyStore, PolicyText, build_policy
+from service.bodies import read_body
 from webhook.metrics import WebhookMetrics
-from webhook.wire import ConfigMap, parse_config_map
+from webhook.wire import ConfigMap
 
 logger = logging.getLogger(__name__)
 
@@ -32,12 +33,12 @@ class PolicySink:
 
     def replace(self, objects: Sequence[Object]) -> None:
         """Take a whole list: what is not in it is gone."""
-        self._config_maps = {obj["metadata"]["name"]: parse_config_map(obj) for obj in objects}
+        self._config_maps = {obj["metadata"]["name"]: read_body(ConfigMap, obj) for obj in objects}
         self._update()
 
     def upsert(self, obj: Object) -> None:
         """Take note of a document that appeared or changed."""
-        self._config_maps[obj["metadata"]["name"]] = parse_config_map(obj)
+        self._config_maps[obj["metadata"]["name"]] = read_body(ConfigMap, obj)
         self._update()
 
     def remove(self, obj: Object) -> None:

@@ -16,13 +16,14 @@ from policy.decision import Outcome, RuleDecision
 from policy.errors import RequestError, SpecError
 from policy.store import Policy
 from policy.submission import GroupName, Submission, UserName
+from service.bodies import read_body
 from service.clock import Clock
 from state.log import DecisionLog, DecisionRecord
 from webhook import mutate
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
 from webhook.policies import PolicySink
-from webhook.wire import Answer, ReviewRequest, parse_config_map
+from webhook.wire import Answer, ConfigMap, ReviewRequest
 
 ALLOWED = Answer(is_allowed=True)
 
@@ -73,7 +74,7 @@ class ReviewService:
         if request.object is None:
             return ALLOWED
         try:
-            config_map = parse_config_map(request.object)
+            config_map = read_body(ConfigMap, request.object)
             if config_map.label(marks.POLICY_LABEL) is not None:
                 self._policies.check(config_map)
         except (RequestError, SpecError) as exc:

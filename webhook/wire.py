@@ -1,14 +1,14 @@
 """The words of AdmissionReview v1: what the API server asks, and how it is answered."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from policy.errors import Problem, RequestError
+from service.bodies import Body, parse_body
 
 Operation = dict[str, Any]
 """One step of a JSON patch."""
@@ -17,22 +17,14 @@ Operation = dict[str, Any]
 _LONGEST_WARNING = 256
 
 
-class _Part(BaseModel):
-    # The review grows with Kubernetes: what we do not know is not ours to refuse.
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-PartT = TypeVar("PartT", bound=_Part)
-
-
-class UserInfo(_Part):
+class UserInfo(Body):
     """Who sent the request to the API server."""
 
     username: str = ""
     groups: tuple[str, ...] = ()
 
 
-class ReviewRequest(_Part):
+class ReviewRequest(Body):
     """What the API server asks about one object."""
 
     uid: str = Field(min_length=1)
@@ -44,12 +36,12 @@ class ReviewRequest(_Part):
     dry_run: bool = Field(default=False, alias="dryRun")
 
 
-class _Metadata(_Part):
+class _Metadata(Body):
     name: str = ""
     labels: dict[str, str] | None = None
 
 
-class ConfigMap(_Part):
+class ConfigMap(Body):
     """As much of a ConfigMap as a policy document needs."""
 
     metadata: _Metadata
@@ -60,7 +52,7 @@ class ConfigMap(_Part):
         return (self.metadata.labels or {}).get(key)
 
 
-class _Review(_Part):
+class _Review(Body):
     request: ReviewRequest
 
 
@@ -76,25 +68,7 @@ class Answer:
 
 def parse_review(body: bytes) -> ReviewRequest:
     """Parse a review; RequestError lists everything that is wrong with it."""
-    try:
-        return _validate(_Review, orjson.loads(body)).request
-    except orjson.JSONDecodeError as exc:
-        raise RequestError.at("", f"the review is not JSON: {exc}") from exc
-
-
-def parse_config_map(obj: Mapping[str, Any]) -> ConfigMap:
-    """Read a ConfigMap; RequestError lists everything that is wrong with it."""
-    return _validate(ConfigMap, obj)
-
-
-def _validate(kind: type[PartT], content: object) -> PartT:
-    try:
-        return kind.model_validate(content)
-    except ValidationError as exc:
-        problems = [
-            Problem(".".join(map(str, error["loc"])), error["msg"]) for error in exc.errors()
-        ]
-        raise RequestError(problems) from exc
+    return parse_body(_Review, body).request
 
 
 def format_review(uid: str, answer: Answer) -> dict[str, Any]:

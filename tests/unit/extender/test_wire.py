@@ -11,6 +11,7 @@ from kube import marks
 from kube.pods import ManagedPod, read_pod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
+from service.bodies import parse_body
 
 REQUEST = MemberRequest(
     member=PodUid("u"), gang=GangKey("lab", "bert"), leaf_count=8, gang_leaf_counts=(8, 8)
@@ -86,23 +87,23 @@ def test_scores_are_whole_numbers() -> None:
     "lists", [{}, {"Nodes": None, "NodeNames": None}, {"Nodes": {"items": None}}]
 )
 def test_null_lists_are_empty_lists(lists: dict[str, Any]) -> None:
-    arguments = wire.parse_arguments(wire.FilterArguments, orjson.dumps({"Pod": {}, **lists}))
+    arguments = parse_body(wire.FilterArguments, orjson.dumps({"Pod": {}, **lists}))
     assert arguments.candidate_nodes == {}
 
 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"nonsense", "the request is not JSON"),
-        (b"[]", "dictionary"),
-        (b'{"NodeNames": 7}', "Pod: Field required; NodeNames"),
-        (b'{"Pod": {}, "NodeNames": [7]}', "NodeNames.0"),
+        (b"nonsense", "the body is not JSON"),
+        (b"[]", "must be a mapping, not"),
+        (b'{"NodeNames": 7}', "Pod: is required; NodeNames: must be a list, not"),
+        (b'{"Pod": {}, "NodeNames": [7]}', "NodeNames[0]: must be text, not"),
     ],
     ids=["not JSON", "a list", "two problems", "a number for a name"],
 )
 def test_garbage_is_refused_with_every_path(body: bytes, told: str) -> None:
     with pytest.raises(RequestError) as error:
-        wire.parse_arguments(wire.FilterArguments, body)
+        parse_body(wire.FilterArguments, body)
     assert told in str(error.value)
 
 

@@ -36,11 +36,11 @@ def test_a_review_is_read_as_far_as_we_need_it() -> None:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"", "the review is not JSON"),
-        (b"{", "the review is not JSON"),
-        (b"[]", "valid dictionary"),
-        (b"{}", "request: Field required"),
-        (b'{"request": {"uid": "", "operation": "EAT"}}', "request.operation"),
+        (b"", "the body is not JSON"),
+        (b"{", "the body is not JSON"),
+        (b"[]", "must be a mapping, not"),
+        (b"{}", "request: is required"),
+        (b'{"request": {"uid": "", "operation": "EAT"}}', "request.operation: must be"),
     ],
     ids=["empty", "cut", "a list", "no request", "nonsense"],
 )
