@@ -17,6 +17,7 @@ _SHAPES: Final = {
     "bool_type": "true or false",
     "string_type": "text",
     "list_type": "a list",
+    "tuple_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
@@ -25,6 +26,7 @@ _LIMITS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "greater_than_equal": lambda ctx: f"must be at least {ctx['ge']}",
     "less_than_equal": lambda ctx: f"must be at most {ctx['le']}",
     "too_short": lambda ctx: "must not be empty",
+    "string_too_short": lambda ctx: "must not be empty",
     "too_long": lambda ctx: f"must have at most {ctx['max_length']} entries",
 }
 
@@ -47,7 +49,7 @@ def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
     if kind == "value_error":
         return str(context["error"])
     if kind == "literal_error":
-        return f"must be {context['expected'].strip(chr(39))}, not {describe(value)}"
+        return f"must be {context['expected'].replace(chr(39), '')}, not {describe(value)}"
     if kind in _SHAPES:
         return f"must be {_SHAPES[kind]}, not {describe(value)}"
     if kind in _LIMITS:

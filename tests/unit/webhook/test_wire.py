@@ -40,7 +40,11 @@ def test_a_review_is_read_as_far_as_we_need_it() -> None:
         (b"{", "the body is not JSON"),
         (b"[]", "must be a mapping, not"),
         (b"{}", "request: is required"),
-        (b'{"request": {"uid": "", "operation": "EAT"}}', "request.operation: must be"),
+        (
+            b'{"request": {"uid": "", "operation": "EAT"}}',
+            "request.uid: must not be empty; request.operation: must be CREATE, UPDATE, DELETE or "
+            'CONNECT, not the text "EAT"; request.userInfo: is required',
+        ),
     ],
     ids=["empty", "cut", "a list", "no request", "nonsense"],
 )
