@@ -61,6 +61,10 @@ class Caller:
         async with self._http.get(self._url + path) as answer:
             return await answer.json() if answer.status == 200 else answer.status
 
+    async def text(self, path: str) -> str:
+        async with self._http.get(self._url + path) as answer:
+            return await answer.text()
+
     async def filter(self, pod: dict[str, Any], nodes: list[str] = NODES) -> Any:
         return await self.ask("filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes})
 
@@ -207,6 +211,10 @@ async def test_what_is_held_and_decided_can_be_looked_at(
         while not (rows := await caller.get("/v1/decisions?limit=1&subject=lab/bert")):
             await asyncio.sleep(0.01)
     assert (rows[0]["outcome"], rows[0]["reason"]) == ("placed", "placed on node-00")
+    metrics = await caller.text("/metrics")
+    assert "cellgate_decision_log_written 1.0" in metrics
+    assert 'cellgate_extender_decisions_total{outcome="placed"} 1.0' in metrics
+    assert "cellgate_extender_gangs 1.0" in metrics
     assert await caller.get("/v1/decisions?limit=many") == 400
 
 
