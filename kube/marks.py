@@ -44,3 +44,10 @@ KUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 KUEUE_COUNT_ANNOTATION: Final = "kueue.x-k8s.io/pod-group-total-count"
 VOLCANO_ANNOTATION: Final = "scheduling.k8s.io/group-name"
 VOLCANO_OWN_ANNOTATION: Final = "scheduling.volcano.sh/group-name"
+
+PLACEMENT_ANNOTATIONS: Final = (
+    PLACEMENT_ANNOTATION,
+    HIVED_BIND_INFO_ANNOTATION,
+    HIVED_ISOLATION_ANNOTATION,
+)
+"""Where a pod was put: written at its binding, never believed of a pod that is being created."""

@@ -5,7 +5,7 @@ after we changed the class, and refuses a pod that contradicts itself. So a new 
 removal of both. Patching a patched pod changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from policy.submission import ClassName
@@ -39,6 +39,16 @@ def annotations_patch(pod: Mapping[str, Any], annotations: Mapping[str, str]) ->
     return [
         {"op": "add", "path": f"/metadata/annotations/{_escape(key)}", "value": value}
         for key, value in missing.items()
+    ]
+
+
+def unmark_patch(pod: Mapping[str, Any], annotations: Iterable[str]) -> list[Operation]:
+    """Take annotations away that only we may write, and only later."""
+    present = (pod.get("metadata") or {}).get("annotations") or {}
+    return [
+        {"op": "remove", "path": f"/metadata/annotations/{_escape(key)}"}
+        for key in annotations
+        if key in present
     ]
 
 

@@ -48,11 +48,16 @@ class PolicySink:
 
     def check(self, config_map: ConfigMap) -> None:
         """Raise SpecError with all that would be wrong if this document were part of the policy."""
-        others = [
-            other for name, other in self._config_maps.items() if name != config_map.metadata.name
-        ]
-        known, _ = _read_texts(others)
-        build_policy([*known, _read_text(config_map)])
+        build_policy([*self._texts_without(config_map.metadata.name), _read_text(config_map)])
+
+    def check_without(self, config_map: ConfigMap) -> None:
+        """Raise SpecError with all that would be wrong if this document were gone."""
+        build_policy(self._texts_without(config_map.metadata.name))
+
+    def _texts_without(self, name: str) -> list[PolicyText]:
+        others = [other for known, other in self._config_maps.items() if known != name]
+        texts, _ = _read_texts(others)
+        return texts
 
     def _update(self) -> None:
         texts, problems = _read_texts(self._config_maps.values())

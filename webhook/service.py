@@ -70,16 +70,22 @@ class ReviewService:
         return _answer(request, decision)
 
     def validate_policy(self, request: ReviewRequest) -> Answer:
-        """Refuse a policy document with everything that is wrong with it."""
-        if request.object is None:
-            return ALLOWED
+        """Refuse a change of a policy document that would leave a policy that makes no sense."""
         try:
-            config_map = read_body(ConfigMap, request.object)
-            if config_map.label(marks.POLICY_LABEL) is not None:
-                self._policies.check(config_map)
+            self._check_policy(request)
         except (RequestError, SpecError) as exc:
             return Answer(is_allowed=False, message=str(exc))
         return ALLOWED
+
+    def _check_policy(self, request: ReviewRequest) -> None:
+        if request.object is not None:
+            config_map = read_body(ConfigMap, request.object)
+            if config_map.label(marks.POLICY_LABEL) is not None:
+                self._policies.check(config_map)
+                return
+        # Deleted, or its label was taken away: the others must do without it.
+        if request.old_object is not None:
+            self._policies.check_without(read_body(ConfigMap, request.old_object))
 
     def _read_pod(self, request: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         labels = self._namespaces.labels(request.namespace)
@@ -137,6 +143,7 @@ def _answer(request: ReviewRequest, decision: RuleDecision) -> Answer:
     patch = [
         *mutate.class_patch(request.object, decision.final_class),
         *mutate.annotations_patch(request.object, annotations),
+        *mutate.unmark_patch(request.object, marks.PLACEMENT_ANNOTATIONS),
         *mutate.scheduler_patch(request.object, marks.SCHEDULER_NAME),
     ]
     return Answer(is_allowed=True, patch=patch, warnings=decision.format_warnings())

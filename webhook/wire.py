@@ -33,6 +33,7 @@ class ReviewRequest(Body):
     name: str = ""
     user: UserInfo = Field(alias="userInfo")
     object: dict[str, Any] | None = None
+    old_object: dict[str, Any] | None = Field(default=None, alias="oldObject")
     dry_run: bool = Field(default=False, alias="dryRun")
 
 

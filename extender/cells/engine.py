@@ -7,7 +7,6 @@ that nobody uses in time expires, and what was not bound under it is free again.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from extender.cells.model import (
     Decision,
@@ -29,11 +28,6 @@ class _Gang:
     bound: dict[PodUid, None] = field(default_factory=dict)
     held: list[Placement] = field(default_factory=list)
     lease_expires: float = 0.0
-
-    def is_complete(self, leaf_count: int) -> bool:
-        """True when every member of this size has its place."""
-        there = sum(len(place.leaf_cells) == leaf_count for place in self.members.values())
-        return there >= self.leaf_counts.count(leaf_count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +65,12 @@ class Engine:
                 return Place(request=request, placement=place)
         if held:
             return _at(request, held[0], candidate_nodes)
-        if gang.is_complete(request.leaf_count):
-            return _gang_full(request, gang.leaf_counts.count(request.leaf_count))
-        return self._find_room(request, (request.leaf_count,), candidate_nodes)
+        if len(gang.members) >= len(gang.leaf_counts):
+            return _gang_full(request, len(gang.leaf_counts))
+        # Held places are of another size: the gang was taken for one whose members are alike.
+        return self._find_room(
+            request, (request.leaf_count,), candidate_nodes, given_up=tuple(gang.held[-1:])
+        )
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision of `plan` true; a `Wait` changes nothing."""
@@ -82,6 +79,9 @@ class Engine:
         request, placement = decision.request, decision.placement
         gang = self._gangs.setdefault(request.gang, _Gang(request.gang_leaf_counts))
         gang.lease_expires = now + self._lease_seconds
+        for given_up in decision.given_up:
+            self._nodes.let_go(given_up)
+            gang.held.remove(given_up)
         if placement in gang.held:
             gang.held.remove(placement)
         for other in decision.others:
@@ -172,26 +172,35 @@ class Engine:
         request: MemberRequest,
         leaf_counts: Sequence[int],
         candidate_nodes: Collection[NodeName],
+        given_up: tuple[Placement, ...] = (),
     ) -> Decision:
-        """Find places for members of these sizes at once; one is for the member that asks."""
+        """Find places for members of these sizes at once; one is for the member that asks.
+
+        The others are looked for among the same candidate nodes: a node that this member may not
+        use (a taint, another vendor's devices) is most likely closed to them too.
+        """
         others = list(leaf_counts)
         others.remove(request.leaf_count)
-        tightest = partial(self._nodes.tightest, leaf_type=request.leaf_type)
         taken: list[Placement] = []
+        for placement in given_up:
+            self._nodes.let_go(placement)
         try:
             for leaf_count in (request.leaf_count, *sorted(others, reverse=True)):
-                node = tightest(leaf_count, among=candidate_nodes)
-                if node is None and taken:
-                    # The others are offered nodes of their own when they ask.
-                    node = tightest(leaf_count, among=None)
+                node = self._nodes.tightest(
+                    leaf_count, leaf_type=request.leaf_type, among=candidate_nodes
+                )
                 if node is None:
                     return _no_room(request, leaf_counts, found=len(taken))
                 taken.append(self._nodes.lowest_leaves(node, leaf_count))
                 self._nodes.hold(taken[-1], None)
-            return Place(request=request, placement=taken[0], others=tuple(taken[1:]))
+            return Place(
+                request=request, placement=taken[0], others=tuple(taken[1:]), given_up=given_up
+            )
         finally:
             for placement in taken:
                 self._nodes.let_go(placement)
+            for placement in given_up:
+                self._nodes.hold(placement, None)
 
     def _settle(self, gang: _Gang, request: MemberRequest, placement: Placement) -> None:
         self._nodes.hold(placement, request.member)
@@ -201,10 +210,10 @@ class Engine:
     def _observed_placement(
         self, request: MemberRequest, *, node: NodeName, leaf_cells: tuple[int, ...]
     ) -> Placement:
-        """The leaf cells that a bound pod says it has, or others if somebody has these."""
-        holders = self._nodes.holders(node)
-        if leaf_cells and not any(leaf in holders for leaf in leaf_cells):
-            return Placement(node=node, leaf_cells=leaf_cells)
+        """The leaf cells that a bound pod says it has, or others if that cannot be."""
+        claimed = Placement(node=node, leaf_cells=leaf_cells)
+        if leaf_cells and self._nodes.are_free(claimed):
+            return claimed
         return self._nodes.lowest_leaves(node, request.leaf_count)
 
     def _end_lease(self, key: GangKey) -> None:
@@ -249,8 +258,8 @@ def _gang_full(request: MemberRequest, number: int) -> Wait:
     return _wait(
         request,
         WaitCode.GANG_FULL,
-        f"gang {request.gang} has {number} members of {request.leaf_count} leaf cells, and all are "
-        "there already; raise the gang's size, or end one of them",
+        f"gang {request.gang} has {number} members, and all are there already; "
+        "raise the gang's size, or end one of them",
     )
 
 

@@ -43,6 +43,8 @@ class Place:
     request: MemberRequest
     placement: Placement
     others: tuple[Placement, ...] = ()
+    given_up: tuple[Placement, ...] = ()
+    """Places of another size that were held for the gang and are not needed any more."""
 
 
 class WaitCode(StrEnum):

@@ -64,18 +64,25 @@ class NodeCells:
             self._node(name).holders = known.holders
 
     def tightest(
-        self, leaf_count: int, *, leaf_type: LeafType | None, among: Collection[NodeName] | None
+        self, leaf_count: int, *, leaf_type: LeafType | None, among: Collection[NodeName]
     ) -> NodeName | None:
         """Find the node with the fewest free leaf cells that still has `leaf_count` of them.
 
-        None means any leaf type, any node.
+        `leaf_type` None means any.
         """
         for free in sorted(free for free in self._by_free if free >= leaf_count):
             for name in self._by_free[free]:
-                is_wanted = among is None or name in among
-                if is_wanted and leaf_type in (None, self._nodes[name].cell.leaf_type):
+                if name in among and leaf_type in (None, self._nodes[name].cell.leaf_type):
                     return name
         return None
+
+    def are_free(self, placement: Placement) -> bool:
+        """True if the node may have these leaf cells and nobody has them; an absent one may."""
+        node = self._node(placement.node)
+        return all(
+            leaf not in node.holders and (node.is_absent or leaf < node.cell.leaf_count)
+            for leaf in placement.leaf_cells
+        )
 
     def lowest_leaves(self, name: NodeName, leaf_count: int) -> Placement:
         """The lowest leaf cells that nobody has, beyond those the node has if it is overused."""

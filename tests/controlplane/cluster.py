@@ -146,13 +146,18 @@ class ControlPlane:
         return self.processes.start(name, argv, env={**os.environ, **(env or {})}, cwd=cwd)
 
     def start_scheduler(
-        self, config: JsonObject, *extra_flags: str, name: str = "kube-scheduler"
+        self,
+        config: JsonObject,
+        *extra_flags: str,
+        name: str = "kube-scheduler",
+        kubeconfig: Path | None = None,
     ) -> ChildProcess:
         """Start a kube-scheduler; the connection to this API server is filled in.
 
-        A second one needs a name of its own here and in its profiles.
+        A second one needs a name of its own here and in its profiles. Without a kubeconfig it is
+        the built-in scheduler's identity.
         """
-        kubeconfig = self.kubeconfig(identity.SCHEDULER.name)
+        kubeconfig = kubeconfig or self.kubeconfig(identity.SCHEDULER.name)
         complete = components.complete_scheduler_config(config, kubeconfig=kubeconfig)
         config_path = self.directory / f"{name}.yaml"
         config_path.write_bytes(orjson.dumps(complete))

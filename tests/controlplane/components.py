@@ -144,9 +144,9 @@ def complete_scheduler_config(config: JsonObject, *, kubeconfig: Path) -> JsonOb
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
         **config,
         "clientConnection": {**connection, "kubeconfig": str(kubeconfig)},
-        "leaderElection": {"leaderElect": False},
     }
 
 

@@ -1,8 +1,8 @@
 """Cellgate as an admin installs it: our manifests applied by kubectl, our programs beside them.
 
-The services run as processes with the tokens of their own service accounts, so that a permission
-that the manifests lack fails a test. Only what a Service would do is different: the API server and
-kube-scheduler are given loopback addresses.
+The services and their kube-scheduler run as processes with the tokens of their own service
+accounts, so that a permission that the manifests lack fails a test. Only what a Service would do is
+different: the API server and kube-scheduler are given loopback addresses.
 """
 
 import base64
@@ -58,7 +58,11 @@ class Installation:
         await self.start_webhook()
         await self.start_extender()
         self.scheduler = self._plane.start_scheduler(
-            await self._scheduler_configuration(), name="cellgate-scheduler"
+            await self._scheduler_configuration(),
+            name="cellgate-scheduler",
+            kubeconfig=await self._plane.service_account_kubeconfig(
+                NAMESPACE, "cellgate-scheduler"
+            ),
         )
 
     async def start_webhook(self) -> None:

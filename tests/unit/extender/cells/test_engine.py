@@ -118,8 +118,11 @@ def test_a_node_that_is_not_offered_is_never_used(engine: Engine) -> None:
     )
 
 
-def test_one_node_offered_does_not_mean_a_cluster_of_one_node(engine: Engine) -> None:
-    assert place(engine, a_member("a", size=3), nodes=[NODES[2]]).node == "n2"
+def test_a_gang_waits_when_its_members_would_have_to_leave_the_offered_nodes(
+    engine: Engine,
+) -> None:
+    decision = engine.plan(a_member("a", size=2), candidate_nodes=[NODES[2]])
+    assert isinstance(decision, Wait)
 
 
 def test_a_member_beyond_the_gangs_size_is_turned_away(engine: Engine) -> None:
@@ -129,7 +132,7 @@ def test_a_member_beyond_the_gangs_size_is_turned_away(engine: Engine) -> None:
     assert decision == Wait(
         request=a_member("b"),
         code=WaitCode.GANG_FULL,
-        reason="gang vision/bert has 1 members of 8 leaf cells, and all are there already; "
+        reason="gang vision/bert has 1 members, and all are there already; "
         "raise the gang's size, or end one of them",
     )
 
@@ -140,6 +143,14 @@ def test_members_of_different_sizes_get_places_of_their_own(engine: Engine) -> N
 
     assert place(engine, small) == at("n0", 0, 1)
     assert place(engine, large) == at("n1", *ALL_OF_A_NODE)
+
+
+def test_members_that_turn_out_to_differ_give_up_a_place_that_was_held(engine: Engine) -> None:
+    place(engine, a_member("small", size=3, leaves=1))
+
+    assert place(engine, a_member("large", size=3, leaves=8)) == at("n1", *ALL_OF_A_NODE)
+    (gang,) = engine.gangs()
+    assert (len(gang.members), len(gang.held)) == (2, 1)
 
 
 def test_a_replacement_finds_the_place_of_the_member_that_ended(engine: Engine) -> None:
@@ -181,6 +192,14 @@ def test_two_pods_that_claim_the_same_leaf_cell_are_both_counted(engine: Engine)
         engine.observe_bound(a_member(uid, gang=uid, leaves=2), node=NODES[0], leaf_cells=(0, 1))
 
     assert engine.placement(PodUid("y")) == at("n0", 2, 3)
+
+
+def test_a_pod_that_claims_leaf_cells_its_node_does_not_have_is_counted_elsewhere(
+    engine: Engine,
+) -> None:
+    engine.observe_bound(a_member("x", gang="x", leaves=1), node=NODES[0], leaf_cells=(9,))
+
+    assert engine.placement(PodUid("x")) == at("n0", 0)
 
 
 def test_a_bound_pod_is_known_before_its_node_is() -> None:
