@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 SEED = 20261116
+_ROUNDS = 5
 _NANOSECONDS_PER_MICROSECOND = 1000
 
 
@@ -28,8 +29,28 @@ class Benchmark(Protocol):
     def __call__(self, *, is_quick: bool) -> list[Result]: ...
 
 
-def microseconds_of(work: Callable[[], object], *, repeat: int) -> list[float]:
-    """Time each of `repeat` calls."""
+def best_percentiles(
+    works: Mapping[str, Callable[[], object]], *, percents: Sequence[int], repeat: int
+) -> dict[str, dict[int, float]]:
+    """Time each work in several rounds, in turn, and keep the best round's microseconds.
+
+    Turns, because ratios are compared: what else the machine does must hit all works alike. The
+    best round, because other load only ever adds time.
+    """
+    rounds = [
+        {name: _microseconds_of(work, repeat=repeat) for name, work in works.items()}
+        for _ in range(_ROUNDS)
+    ]
+    return {
+        name: {
+            percent: min(percentile(times[name], percent) for times in rounds)
+            for percent in percents
+        }
+        for name in works
+    }
+
+
+def _microseconds_of(work: Callable[[], object], *, repeat: int) -> list[float]:
     times = []
     for _ in range(repeat):
         began = time.perf_counter_ns()

@@ -1,5 +1,7 @@
 """What `cellgate run` tells the person who started it."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 _TRY_SIMULATED = """\
@@ -31,9 +33,9 @@ name these addresses: see docs/install.md.
 """
 
 
-def say_starting(*, is_first: bool) -> None:
+def say_starting(*, makes_database: bool) -> None:
     """Show that something happens."""
-    extra = " (the first start makes a database; this takes a few seconds)" if is_first else ""
+    extra = " (the first time it makes a database: some seconds)" if makes_database else ""
     print(f"Cellgate starts{extra} …", flush=True)
 
 
@@ -57,6 +59,11 @@ Cellgate is ready. Ctrl-C ends it; its data stays in {data}.
 {hints}""",
         flush=True,
     )
+
+
+def say_broken(reasons: Sequence[str]) -> None:
+    """Tell why it ends by itself; the log above has the details."""
+    print(f"cellgate: {'; '.join(reasons)}; the log says why", file=sys.stderr, flush=True)
 
 
 def say_ending() -> None:

@@ -1,18 +1,18 @@
 """All commands of the command line, with their flags."""
 
 import argparse
-import asyncio
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
+from pathlib import Path
 
 from cli.migrate import migrate_database
 from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
 from cli.serve import serve_extender, serve_webhook
-from service.process import Exit
+from service.process import Exit, Stop
 
-Command = Callable[[Namespace, asyncio.Event], Awaitable[Exit]]
+Command = Callable[[Namespace, Stop], Awaitable[Exit]]
 
 _LEVELS = ("debug", "info", "warning", "error")
 
@@ -40,8 +40,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
 
 
 def _run(options: Options, environment: Mapping[str, str]) -> None:
-    data = str(data_directory(environment))
-    options.add("--data-dir", default=data, about="where database and certificates are kept")
+    _directory(options, "--data-dir", data_directory(environment), about="where data is kept")
     options.add("--kubeconfig", about="attach to this cluster instead of a simulated one")
     options.add("--database-url", about="use this database instead of an embedded one")
     _namespace(options)
@@ -60,8 +59,9 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
 
 def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9443")
-    certs = str(data_directory(environment) / "certs")
-    options.add("--certs", default=certs, about="directory of CA and serving certificate")
+    data = data_directory(environment)
+    certs = data / "certs" if data else None
+    _directory(options, "--certs", certs, about="directory of CA and serving certificate")
 
 
 def _migrate(options: Options) -> None:
@@ -78,6 +78,10 @@ def _service(options: Options, environment: Mapping[str, str], *, listen: str) -
     _database_url(options)
     _namespace(options)
     _log_level(options, default="info")
+
+
+def _directory(options: Options, flag: str, default: Path | None, *, about: str) -> None:
+    options.add(flag, default=str(default or "") or None, is_required=True, about=about)
 
 
 def _database_url(options: Options) -> None:

@@ -1,6 +1,5 @@
-"""`cellgate COMMAND`: where the process begins and ends."""
+"""`cellgate COMMAND`: from arguments to an exit code."""
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,11 +8,6 @@ from cli.commands import build_parser
 from policy.errors import SettingsError
 from service.logs import configure_logs
 from service.process import Exit, run_until_signal
-
-
-def run() -> None:
-    """Run the command of this process; the entry point of the `cellgate` program."""
-    sys.exit(main(sys.argv[1:], os.environ))
 
 
 def main(argv: Sequence[str], environment: Mapping[str, str]) -> Exit:

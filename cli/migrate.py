@@ -1,14 +1,13 @@
 """`cellgate migrate`: bring the schema of a database up to date."""
 
-import asyncio
 from argparse import Namespace
 
-from service.process import Exit
+from service.process import Exit, Stop
 from state.database import open_database
 from state.migrate import migrate
 
 
-async def migrate_database(options: Namespace, _: asyncio.Event) -> Exit:
+async def migrate_database(options: Namespace, _: Stop) -> Exit:
     """Apply what is pending, and say what that was."""
     async with open_database(options.database_url, application_name="cellgate") as database:
         applied = await migrate(database.pool)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,7 +36,7 @@ class Options:
     ) -> None:
         """Add a flag that takes a value; `read` checks and translates it."""
         variable = _variable(flag)
-        value = self._environment.get(variable, default)
+        value = self._environment.get(variable) or default
         # argparse reads a default that is text like any other value: both homes are checked.
         self._parser.add_argument(
             flag,
@@ -48,7 +49,7 @@ class Options:
 
     def add_address(self, flag: str, *, about: str, default: str) -> None:
         """Add a flag that takes HOST:PORT."""
-        self.add(flag, about=about, default=default, read=_read_address)
+        self.add(flag, about=about, default=default, read=partial(_read_address, flag=flag))
 
     def add_choice(self, flag: str, *, about: str, default: str, choices: Sequence[str]) -> None:
         """Add a flag that takes one of some words."""
@@ -68,15 +69,22 @@ class Options:
         self._parser.add_argument(
             flag,
             action="store_true",
-            default=self._environment.get(variable) == "true",
+            default=_read_switch(variable, self._environment.get(variable) or "false"),
             help=_describe(about, variable, None),
         )
 
 
-def data_directory(environment: Mapping[str, str]) -> Path:
-    """The place for a user's data, as the XDG base directory specification has it."""
-    home = environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(home) / "cellgate"
+def data_directory(environment: Mapping[str, str]) -> Path | None:
+    """The place for a user's data, as the XDG base directory specification has it.
+
+    None for a user without a home, as in a container: then the flag must say.
+    """
+    if home := environment.get("XDG_DATA_HOME"):
+        return Path(home) / "cellgate"
+    try:
+        return Path.home() / ".local" / "share" / "cellgate"
+    except RuntimeError:
+        return None
 
 
 def _variable(flag: str) -> str:
@@ -88,11 +96,17 @@ def _describe(about: str, variable: str, default: str | None) -> str:
     return f"{about}{shown} [{variable}]".replace("%", "%%")
 
 
-def _read_address(text: str) -> Address:
+def _read_address(text: str, *, flag: str) -> Address:
     try:
-        return parse_address(text)
+        return parse_address(text, flag=flag)
     except SettingsError as exc:
         raise ValueError(str(exc)) from exc
+
+
+def _read_switch(variable: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise SettingsError(f"{variable} must be true or false, not {text!r}")
+    return text == "true"
 
 
 def _reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -100,6 +114,8 @@ def _reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
     def checked(text: str) -> Any:  # noqa: ANN401 - whatever the reader makes of it
         try:
+            if not text:
+                raise ValueError("must not be empty")
             return read(text)
         except ValueError as exc:
             raise argparse.ArgumentTypeError(str(exc)) from exc

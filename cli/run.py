@@ -2,7 +2,7 @@
 
 import asyncio
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from cli.simulate import Simulation, run_simulation
 from extender.app import ExtenderSettings, run_extender
 from kube.client import KubeClient, connect
 from policy.errors import SettingsError
-from service.process import Exit
+from service.health import Health
+from service.process import Exit, Stop
 from service.running import RunningService
 from state.decisions import PostgresDecisions
 from state.log import DecisionLog
@@ -20,26 +21,27 @@ from state.migrate import Stage
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.05
+_LOOK_SECONDS = 1.0
 
 
-async def run_everything(options: Namespace, stop: asyncio.Event) -> Exit:
+async def run_everything(options: Namespace, stop: Stop) -> Exit:
     """Run database, webhook, extender and, without a kubeconfig, a cluster; until asked to stop."""
     data = _make_directory(Path(options.data_dir))
-    banner.say_starting(is_first=not (data / "postgres").exists())
+    banner.say_starting(makes_database=not (options.database_url or (data / "postgres").exists()))
     async with AsyncExitStack() as stack:
         simulation: Simulation | None = None
         if options.kubeconfig is None:
-            simulation = await stack.enter_async_context(
-                run_simulation(options.cluster_listen, data)
-            )
+            simulated = run_simulation(options.cluster_listen, data)
+            simulation = await stack.enter_async_context(simulated)
             options.kubeconfig = str(simulation.kubeconfig)
         client = await stack.enter_async_context(connect(options.kubeconfig))
         webhook, extender = await stack.enter_async_context(_services(options, data, client))
+        parts = [webhook.health, extender.health]
         if simulation:
             await simulation.call_webhook(client, webhook.url, ca=data / "certs" / "ca.crt")
             simulation.start(extender_url=extender.url)
-        await _until_ready(stop, webhook, extender)
-        if not stop.is_set():
+            parts.append(simulation.health)
+        if await _until_ready(parts):
             banner.say_running(
                 webhook=webhook.url,
                 extender=extender.url,
@@ -47,9 +49,27 @@ async def run_everything(options: Namespace, stop: asyncio.Event) -> Exit:
                 kubeconfig=options.kubeconfig,
                 data=data,
             )
-        await stop.wait()
-        banner.say_ending()
-    return Exit.OK
+        return await _until_ended(stop, parts)
+
+
+async def _until_ready(parts: Sequence[Health]) -> bool:
+    """Wait until all are ready (True) or one is broken (False)."""
+    while not all(health.is_ready for health in parts):
+        if not all(health.is_alive for health in parts):
+            return False
+        await asyncio.sleep(_POLL_SECONDS)
+    return True
+
+
+async def _until_ended(stop: Stop, parts: Sequence[Health]) -> Exit:
+    """Wait until we are asked to end, or a part is broken: nobody is here to restart us."""
+    while all(health.is_alive for health in parts):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
+            banner.say_ending()
+            return Exit.OK
+    banner.say_broken([reason for health in parts for reason in health.reasons()])
+    return Exit.DIED
 
 
 @asynccontextmanager
@@ -72,14 +92,6 @@ async def _services(
             supervise_state(webhook, database, webhook_log)
             extender.supervisor.start("decision log", extender_log.run())
             yield webhook, extender
-
-
-async def _until_ready(stop: asyncio.Event, *services: RunningService) -> None:
-    """Wait until all are ready, or we are asked to stop before."""
-    while not all(service.health.is_ready for service in services):
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _POLL_SECONDS)
-            return
 
 
 def _make_directory(path: Path) -> Path:

@@ -1,6 +1,5 @@
 """`cellgate extender` and `cellgate webhook`: one production service each."""
 
-import asyncio
 from argparse import Namespace
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,8 +7,7 @@ from pathlib import Path
 
 from extender.app import ExtenderSettings, run_extender
 from kube.client import connect
-from policy.errors import SettingsError
-from service.process import Exit
+from service.process import Exit, Stop
 from service.running import RunningService
 from state.database import Database, open_database
 from state.decisions import PostgresDecisions
@@ -18,24 +16,21 @@ from state.migrate import Stage, migrate
 from webhook.app import WebhookSettings, run_webhook
 
 
-async def serve_extender(options: Namespace, stop: asyncio.Event) -> Exit:
+async def serve_extender(options: Namespace, stop: Stop) -> Exit:
     """Run the extender until asked to stop."""
-    if not options.listen.is_loopback and not options.insecure_http:
-        raise SettingsError(
-            f"--listen {options.listen} is not loopback, and the extender's verbs can bind pods: "
-            "listen on 127.0.0.1, or accept plain HTTP with --insecure-http"
-        )
+    settings = ExtenderSettings(address=options.listen, allows_insecure_http=options.insecure_http)
+    settings.check()
     async with (
         open_state(options.database_url, service="extender", until=Stage.PRE) as (database, log),
         connect(options.kubeconfig) as client,
-        run_extender(ExtenderSettings(address=options.listen), client=client, log=log) as extender,
+        run_extender(settings, client=client, log=log) as extender,
     ):
         supervise_state(extender, database, log)
         await stop.wait()
     return Exit.OK
 
 
-async def serve_webhook(options: Namespace, stop: asyncio.Event) -> Exit:
+async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
     """Run the webhook until asked to stop."""
     settings = WebhookSettings(
         address=options.listen, namespace=options.namespace, certificates=Path(options.certs)

@@ -14,7 +14,7 @@ import yaml
 from kube.client import KubeClient
 from policy.errors import SettingsError
 from service.health import Health
-from service.settings import Address
+from service.settings import Address, cannot_listen
 from service.tasks import Supervisor
 from simulation.cluster import SimulatedCluster
 
@@ -29,10 +29,16 @@ class Simulation:
     """A simulated cluster that is served, and can be set in motion."""
 
     def __init__(
-        self, cluster: SimulatedCluster, supervisor: Supervisor, *, kubeconfig: Path
+        self,
+        cluster: SimulatedCluster,
+        *,
+        supervisor: Supervisor,
+        health: Health,
+        kubeconfig: Path,
     ) -> None:
         self._cluster = cluster
         self._supervisor = supervisor
+        self.health = health
         self.kubeconfig = kubeconfig
 
     @property
@@ -61,20 +67,22 @@ class Simulation:
 @asynccontextmanager
 async def run_simulation(address: Address, data: Path) -> AsyncIterator[Simulation]:
     """Serve a simulated cluster while the body runs."""
+    if not address.is_loopback:
+        raise SettingsError(
+            f"{address.flag} {address} is not loopback: anybody could be admin there"
+        )
     # Pods of different runs must not share their uids in the log, which outlives the cluster.
     cluster = SimulatedCluster(seed=secrets.randbits(32), policies=dict(_policies()))
     try:
         await cluster.serve(host=address.host, port=address.port)
     except OSError as exc:
-        raise SettingsError(
-            f"cannot listen on {address}: {exc.strerror}; stop the other process, "
-            "or choose another address with --cluster-listen"
-        ) from exc
+        raise cannot_listen(address, exc) from exc
     try:
         kubeconfig = data / "simulated.kubeconfig"
         cluster.save_kubeconfig(kubeconfig)
-        async with Supervisor(Health()) as supervisor:
-            yield Simulation(cluster, supervisor, kubeconfig=kubeconfig)
+        health = Health()
+        async with Supervisor(health) as supervisor:
+            yield Simulation(cluster, supervisor=supervisor, health=health, kubeconfig=kubeconfig)
     finally:
         await cluster.close()
 

@@ -15,6 +15,7 @@ from extender.service import ExtenderService
 from kube.binding import Binder
 from kube.client import KubeClient
 from kube.feed import Feed, Sink
+from policy.errors import SettingsError
 from service.clock import Clock
 from service.health import Health
 from service.http import build_app
@@ -38,6 +39,16 @@ class ExtenderSettings:
     address: Address
     lease_seconds: float = 60.0
     """How long unbound places stay held; too short, and a slow gang never gets together."""
+    allows_insecure_http: bool = False
+    """Serve plain HTTP beyond loopback: whoever reaches the address can then bind pods."""
+
+    def check(self) -> None:
+        """Raise SettingsError for settings that are not safe."""
+        if not self.address.is_loopback and not self.allows_insecure_http:
+            raise SettingsError(
+                f"{self.address.flag} {self.address} is not loopback, and the extender's verbs can "
+                "bind pods: listen on 127.0.0.1, or run `cellgate extender` with --insecure-http"
+            )
 
 
 @asynccontextmanager
@@ -45,6 +56,7 @@ async def run_extender(
     settings: ExtenderSettings, *, client: KubeClient, log: DecisionLog
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready."""
+    settings.check()
     clock = Clock()
     engine = Engine(lease_seconds=settings.lease_seconds)
     sinks: dict[str, Sink] = {"nodes": NodeSink(engine), "pods": (pods := PodSink(engine))}

@@ -4,6 +4,7 @@ Filter and bind report every expected failure as a 200 with `Error`, since kube-
 body of any other status away; prioritize and preempt have no such field and answer 4xx or 5xx.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from service.http import json_answer
 from state.log import DecisionLog, DecisionRecord
 
 _MOST_DECISIONS = 1000
+_LIMIT = re.compile("[0-9]{1,4}")
 
 Verb = Callable[[bytes], Awaitable[object]]
 
@@ -127,7 +129,7 @@ class InspectionRoutes:
 
 def _read_limit(query: Mapping[str, str]) -> int:
     text = query.get("limit", "100")
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST_DECISIONS):
+    if not (_LIMIT.fullmatch(text) and 1 <= int(text) <= _MOST_DECISIONS):
         raise web.HTTPBadRequest(text=f"limit: must be a whole number from 1 to {_MOST_DECISIONS}")
     return int(text)
 

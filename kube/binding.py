@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from kube.client import KubeClient, KubeError
 
@@ -20,7 +21,8 @@ class PodRef:
     @property
     def path(self) -> str:
         """Where the API server keeps it."""
-        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+        namespace, name = quote(self.namespace, safe=""), quote(self.name, safe="")
+        return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
 class Binder:

@@ -157,7 +157,7 @@ async def _load(configuration: Configuration, kubeconfig: str | None) -> None:
         raise
     except Exception as exc:
         # kubernetes-asyncio does not check the shape of the file it reads: anything may come.
-        raise SettingsError(f"{kubeconfig} is not a kubeconfig: {_reason(exc)}") from exc
+        raise SettingsError(f"{kubeconfig} is not a kubeconfig; check --kubeconfig") from exc
 
 
 def _refusal(method: str, path: str, status: int, body: bytes) -> KubeError:

@@ -8,7 +8,8 @@ with a jittered backoff. The sink sees each object at least once and in order.
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from kube.client import KubeClient, KubeError, Object
@@ -77,12 +78,16 @@ class Feed:
         query = {**self._query, "limit": _PAGE_SIZE}
         while True:
             page = await self._client.request("GET", self._path, query=query)
-            objects.extend(page.get("items") or ())
-            metadata = page["metadata"]
-            if not metadata.get("continue"):
+            with _expected_shape(self._path):
+                objects.extend(page.get("items") or ())
+                version, token = (
+                    page["metadata"]["resourceVersion"],
+                    page["metadata"].get("continue"),
+                )
+            if not token:
                 self._sink.replace(objects)
-                return str(metadata["resourceVersion"])
-            query["continue"] = metadata["continue"]
+                return str(version)
+            query["continue"] = token
 
     async def _watch(self, version: str) -> AsyncIterator[str]:
         """Pass events on to the sink, yielding the resource version reached after each."""
@@ -96,12 +101,22 @@ class Feed:
             self._path, query=query, idle_seconds=_WATCH_SECONDS + _IDLE_GRACE_SECONDS
         )
         async for event in events:
-            obj = event["object"]
-            match event["type"]:
-                case "ADDED" | "MODIFIED":
-                    self._sink.upsert(obj)
-                case "DELETED":
-                    self._sink.remove(obj)
-                case "ERROR":
+            with _expected_shape(self._path):
+                kind, obj = event["type"], event["object"]
+                if kind == "ERROR":
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
-            yield str(obj["metadata"]["resourceVersion"])
+                reached = str(obj["metadata"]["resourceVersion"])
+            if kind == "DELETED":
+                self._sink.remove(obj)
+            elif kind in ("ADDED", "MODIFIED"):
+                self._sink.upsert(obj)
+            yield reached
+
+
+@contextmanager
+def _expected_shape(path: str) -> Iterator[None]:
+    """Treat an answer that is not Kubernetes' like any other failure of the API server."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as exc:
+        raise KubeError(f"GET {path}: the answer is not one of Kubernetes ({exc!r})") from exc

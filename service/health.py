@@ -46,12 +46,6 @@ class Health:
             del self._unmet[condition]
             logger.info("condition met", extra={"condition": condition})
 
-    def lose(self, condition: str) -> None:
-        """Note that a condition is not true any more."""
-        if condition not in self._unmet:
-            self._unmet[condition] = None
-            logger.warning("condition lost", extra={"condition": condition})
-
     def fault(self, text: str) -> None:
         """Note something that only a restart can mend."""
         self._faults.append(text)

@@ -5,20 +5,21 @@ that every service shares; `HttpServer` serves it, plain or with TLS, and stops 
 answer.
 """
 
-import errno
+import asyncio
 import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import orjson
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from policy.errors import BackendError, RequestError, SettingsError
+from policy.errors import BackendError, RequestError
 from service.health import Health
 from service.metrics import ServiceMetrics
-from service.settings import Address
+from service.settings import Address, cannot_listen
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,31 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # Go keeps idle connections for 90 s and does not repeat a POST that races with the server's close:
 # we must never be the one who closes first.
 _KEEPALIVE_SECONDS = 180.0
+# At the end: how long new callers are still answered, and how long at most answers may take.
+_LINGER_SECONDS = 0.2
+_DRAIN_SECONDS = 10.0
+_CLOSE_SECONDS = 1.0
+
+
+class _InFlight:
+    """Counts the requests that are being answered."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self.none = asyncio.Event()
+        self.none.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self.none.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._count -= 1
+        if self._count == 0:
+            self.none.set()
+
+
+_IN_FLIGHT = web.AppKey("in_flight", _InFlight)
 
 
 def json_answer(content: object, *, status: int = 200) -> web.Response:
@@ -41,6 +67,7 @@ def build_app(*, health: Health, metrics: ServiceMetrics, max_body_bytes: int) -
         client_max_size=max_body_bytes,
         middlewares=[_measured(metrics), _closing_while_draining(health), answer_faults],
     )
+    app[_IN_FLIGHT] = _InFlight()
     probes = _Probes(health, metrics)
     app.router.add_get("/healthz", probes.healthz)
     app.router.add_get("/readyz", probes.readyz)
@@ -57,8 +84,8 @@ class HttpServer:
         *,
         address: Address,
         tls: ssl.SSLContext | None = None,
-        drain_seconds: float = 10.0,
     ) -> None:
+        self._app = app
         self._address = address
         self._tls = tls
         self._runner = web.AppRunner(
@@ -66,7 +93,7 @@ class HttpServer:
             access_log=None,
             handle_signals=False,
             keepalive_timeout=_KEEPALIVE_SECONDS,
-            shutdown_timeout=drain_seconds,
+            shutdown_timeout=_CLOSE_SECONDS,
         )
 
     async def start(self) -> str:
@@ -84,23 +111,20 @@ class HttpServer:
             await site.start()
         except OSError as exc:
             await self._runner.cleanup()
-            raise SettingsError(_cannot_listen(self._address, exc)) from exc
+            raise cannot_listen(self._address, exc) from exc
         host, port = self._runner.addresses[0][:2]
         return f"{'https' if self._tls else 'http'}://{Address(host=host, port=port)}"
 
     async def stop(self) -> None:
-        """Take no new connection, finish what is in flight, then close."""
+        """Answer what is in flight, bodies that still arrive included, then close.
+
+        Meanwhile new callers are still answered, each for the last time on its connection: whoever
+        sends us requests needs a moment to notice that we are not ready any more.
+        """
+        await asyncio.sleep(_LINGER_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._app[_IN_FLIGHT].none.wait(), _DRAIN_SECONDS)
         await self._runner.cleanup()
-
-
-def _cannot_listen(address: Address, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        why = "another process listens there; stop it, or choose another address"
-    elif error.errno == errno.EACCES:
-        why = "no permission; choose a port above 1023"
-    else:
-        why = error.strerror or "the address is not of this machine"
-    return f"cannot listen on {address}: {why}"
 
 
 class _Probes:
@@ -144,7 +168,8 @@ def _measured(metrics: ServiceMetrics) -> Callable[..., Awaitable[web.StreamResp
     @web.middleware
     async def measure(request: web.Request, handler: Handler) -> web.StreamResponse:
         began = time.perf_counter()
-        response = await handler(request)
+        with request.app[_IN_FLIGHT]:
+            response = await handler(request)
         route = _route(request)
         metrics.requests.labels(route, str(response.status)).inc()
         metrics.request_seconds.labels(route).observe(time.perf_counter() - began)

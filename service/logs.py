@@ -39,3 +39,6 @@ def configure_logs(*, level: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # It logs a traceback for every request that is not HTTP, which any caller can send; faults of
+    # ours are logged by `service.http`.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)

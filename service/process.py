@@ -1,7 +1,7 @@
 """From the command line to a running event loop, and back to the shell with an exit code.
 
-Exit codes: 0 ended as asked, 2 started with settings that cannot work (one line says what to do),
-130 interrupted twice, so that it did not finish its work.
+Exit codes: 0 ended as asked, 1 a part of it died, 2 started with settings that cannot work (one
+line says what to do), 130 interrupted before it was up, or twice.
 """
 
 import asyncio
@@ -16,15 +16,41 @@ class Exit(IntEnum):
     """What the shell gets."""
 
     OK = 0
+    DIED = 1
     USAGE = 2
     INTERRUPTED = 130
 
 
-Main = Callable[[asyncio.Event], Awaitable[Exit]]
+class Stop:
+    """The wish of SIGTERM or SIGINT that we end; whoever waits for it is up, and ends in order."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self._is_awaited = False
+
+    @property
+    def can_be_heard(self) -> bool:
+        """False while the process still starts, and once it was told."""
+        return self._is_awaited and not self._event.is_set()
+
+    def set(self) -> None:
+        """Ask for the end."""
+        self._event.set()
+
+    async def wait(self) -> None:
+        """Return when we are to end."""
+        self._is_awaited = True
+        await self._event.wait()
+
+
+Main = Callable[[Stop], Awaitable[Exit]]
 
 
 def run_until_signal(main: Main) -> Exit:
-    """Run `main` with an event that SIGTERM or SIGINT sets; a second signal does not wait."""
+    """Run `main` until it ends by itself or a signal ends it.
+
+    A signal while it still starts, or a second one, cancels it: it cleans up, but finishes nothing.
+    """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             return runner.run(_with_signals(main))
@@ -33,12 +59,15 @@ def run_until_signal(main: Main) -> Exit:
 
 
 async def _with_signals(main: Main) -> Exit:
-    stop = asyncio.Event()
+    stop = Stop()
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(main(stop))
 
     def end() -> None:
-        task.cancel() if stop.is_set() else stop.set()
+        if stop.can_be_heard:
+            stop.set()
+        else:
+            task.cancel()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)

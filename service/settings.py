@@ -1,10 +1,13 @@
 """Settings that every service shares, checked when they are read."""
 
-from dataclasses import dataclass
+import errno
+import ipaddress
+import re
+from dataclasses import dataclass, field
 
 from policy.errors import SettingsError
 
-_LOOPBACK_HOSTS = ("localhost", "::1")
+_PORT = re.compile("[0-9]{1,5}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +16,8 @@ class Address:
 
     host: str
     port: int
+    flag: str = field(default="", compare=False)
+    """The flag that gave it, for messages."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -20,13 +25,30 @@ class Address:
     @property
     def is_loopback(self) -> bool:
         """True when only this machine can reach it."""
-        return self.host in _LOOPBACK_HOSTS or self.host.startswith("127.")
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
 
-def parse_address(text: str) -> Address:
+def cannot_listen(address: Address, error: OSError) -> SettingsError:
+    """Say in one line why an address cannot be had, and what to do."""
+    other = f"choose another address with {address.flag}" if address.flag else "choose another"
+    if error.errno == errno.EADDRINUSE:
+        why = f"another process listens there; stop it, or {other}"
+    elif error.errno == errno.EACCES:
+        why = "no permission; choose a port above 1023"
+    else:
+        why = f"this machine has no such address; {other}"
+    return SettingsError(f"cannot listen on {address}: {why}")
+
+
+def parse_address(text: str, *, flag: str = "") -> Address:
     """Parse `HOST:PORT`, with brackets around an IPv6 host."""
     host, separator, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not (separator and host and port.isdecimal() and int(port) <= 65535):
+    if not (separator and host and _PORT.fullmatch(port) and int(port) <= 65535):
         raise SettingsError(f"{text!r} is not an address; write HOST:PORT, such as 127.0.0.1:9096")
-    return Address(host=host, port=int(port))
+    return Address(host=host, port=int(port), flag=flag)

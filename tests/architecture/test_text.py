@@ -1,29 +1,18 @@
 """What every file of ours has, and what none may have."""
 
 import ast
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture.files import ROOT, tracked
+
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
 
 
-def _tracked(pattern: str) -> list[Path]:
-    listing = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", pattern],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [ROOT / name for name in listing.stdout.splitlines() if (ROOT / name).exists()]
-
-
 def _python_files() -> list[Path]:
-    return _tracked("*.py")
+    return tracked("*.py")
 
 
 def _relative(path: Path) -> str:
@@ -50,7 +39,7 @@ def test_nothing_names_a_registry_or_this_machine() -> None:
     forbidden = ["python" + "hosted", "npm" + "js.org", "deb." + "debian", "proxy." + "golang"]
     wrong = [
         f"{_relative(path)}: {word}"
-        for path in _tracked("*")
+        for path in tracked("*")
         for word in forbidden
         if word in path.read_text(errors="replace")
     ]

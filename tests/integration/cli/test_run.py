@@ -210,9 +210,13 @@ async def test_a_second_run_on_the_same_data_is_refused_in_one_line(tmp_path: Pa
         ),
         (
             ["extender", "--database-url=x", "--listen=0.0.0.0:9096"],
-            "accept plain HTTP with --insecure-http",
+            "run `cellgate extender` with --insecure-http",
         ),
         (["run", "--kubeconfig=/no/such/file"], "there is no kubeconfig /no/such/file"),
+        (["run", "--data-dir="], "argument --data-dir: must not be empty"),
+        (["run", "--extender-listen=0.0.0.0:0"], "is not loopback"),
+        (["run", "--cluster-listen=0.0.0.0:0"], "is not loopback"),
+        (["run", "--webhook-listen=127.0.0.999:1"], "this machine has no such address"),
         (["fly"], "invalid choice: 'fly'"),
         ([], "the following arguments are required: COMMAND"),
     ],
@@ -221,15 +225,47 @@ async def test_a_second_run_on_the_same_data_is_refused_in_one_line(tmp_path: Pa
 async def test_a_wrong_call_is_one_line_and_exit_code_2(
     arguments: list[str], told: str, tmp_path: Path
 ) -> None:
-    data = ["--data-dir", str(tmp_path)] if arguments[:1] == ["run"] else []
+    name, *flags = arguments or [""]
+    data = [f"--data-dir={tmp_path}"] if name == "run" else []
+    ports = ANY_PORTS if name == "run" else []
 
-    code, output = await run_to_the_end(*arguments, *data)
+    code, output = await run_to_the_end(*filter(None, [name, *data, *ports, *flags]))
 
     lines = [line for line in output.splitlines() if not line.startswith("Cellgate starts")]
     assert (code, len(lines)) == (2, 1), output
     assert lines[0].startswith("cellgate: ")
     assert told in lines[0]
     assert "secret" not in lines[0]
+
+
+async def test_a_switch_in_the_environment_is_true_or_false(tmp_path: Path) -> None:
+    code, output = await run_to_the_end("extender", CELLGATE_INSECURE_HTTP="yes")
+
+    assert (code, output.strip()) == (
+        2,
+        "cellgate: CELLGATE_INSECURE_HTTP must be true or false, not 'yes'",
+    )
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.4, 1.0, 1.6])
+async def test_ctrl_c_while_it_starts_is_quiet_and_leaves_nothing(
+    tmp_path: Path, seconds: float
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        str(PROGRAM),
+        "run",
+        f"--data-dir={tmp_path}",
+        *ANY_PORTS,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    await asyncio.sleep(seconds)
+    code, output = await interrupt(process)
+
+    assert code in (0, 130, -signal.SIGINT)
+    assert "Traceback" not in output
+    async with cellgate_run(tmp_path) as again:
+        assert await get(f"{again.url('extender')}/readyz") == (200, "ok\n")
 
 
 async def test_a_taken_port_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
@@ -240,17 +276,17 @@ async def test_a_taken_port_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     assert code == 2
     assert output.splitlines()[-1] == (
         f"cellgate: cannot listen on {taken}: another process listens there; "
-        "stop it, or choose another address"
+        "stop it, or choose another address with --extender-listen"
     )
 
 
-async def run_to_the_end(*arguments: str) -> tuple[int, str]:
+async def run_to_the_end(*arguments: str, **environment: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         str(PROGRAM),
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env={key: value for key, value in os.environ.items() if key != "KUBECONFIG"},
+        env={key: value for key, value in os.environ.items() if key != "KUBECONFIG"} | environment,
     )
     async with asyncio.timeout(START_SECONDS):
         output, _ = await process.communicate()

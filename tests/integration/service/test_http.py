@@ -138,6 +138,30 @@ async def test_an_answer_in_flight_is_finished_and_the_connection_closed(
     assert response.headers["Connection"] == "close"
 
 
+async def test_a_body_that_still_arrives_is_read_and_answered(http: aiohttp.ClientSession) -> None:
+    health = Health()
+    app = _app(health)
+    arrived = asyncio.Event()
+
+    async def read(request: web.Request) -> web.Response:
+        arrived.set()
+        return web.Response(body=await request.read())
+
+    async def slow_body() -> AsyncIterator[bytes]:
+        yield b"one "
+        await asyncio.sleep(0.5)
+        yield b"two"
+
+    app.router.add_post("/echo", read)
+    async with asyncio.TaskGroup() as group:
+        async with _serve(health, app) as service:
+            url = f"{service.url}/echo"
+            request = group.create_task(http.post(url, data=slow_body()).__aenter__())
+            await arrived.wait()
+        response = await request
+    assert (response.status, await response.text()) == (200, "one two")
+
+
 async def test_nobody_listens_after_the_end(http: aiohttp.ClientSession) -> None:
     async with _serve(Health()) as service:
         url = service.url
@@ -147,11 +171,11 @@ async def test_nobody_listens_after_the_end(http: aiohttp.ClientSession) -> None
 
 async def test_a_taken_port_is_told_in_one_line() -> None:
     async with _serve(Health()) as service:
-        address = parse_address(service.url.removeprefix("http://"))
+        address = parse_address(service.url.removeprefix("http://"), flag="--listen")
         with pytest.raises(SettingsError) as error:
             async with _serve(Health(), address=address):
                 pass
     assert str(error.value) == (
         f"cannot listen on {address}: another process listens there; "
-        "stop it, or choose another address"
+        "stop it, or choose another address with --listen"
     )

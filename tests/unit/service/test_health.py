@@ -14,16 +14,6 @@ def test_ready_when_every_condition_is_met() -> None:
     assert (health.is_ready, health.reasons()) == (True, [])
 
 
-def test_a_lost_condition_makes_it_unready_again() -> None:
-    health = Health(["leads"])
-    health.meet("leads")
-
-    health.lose("leads")
-
-    assert not health.is_ready
-    assert health.is_alive
-
-
 def test_while_draining_it_answers_but_is_not_ready() -> None:
     health = Health()
     health.is_draining = True
