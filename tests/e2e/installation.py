@@ -91,6 +91,12 @@ class Installation:
             found: list[dict[str, Any]] = await answer.json()
             return found
 
+    async def nodes(self) -> list[dict[str, Any]]:
+        """The nodes as the extender sees them, with who has their leaf cells."""
+        async with self._http.get(f"{self.extender_url}/v1/nodes") as answer:
+            found: list[dict[str, Any]] = await answer.json()
+            return found
+
     async def wait_ready(self, url: str) -> None:
         """Wait until a service says that it is ready."""
 

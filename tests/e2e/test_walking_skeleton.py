@@ -206,6 +206,35 @@ async def test_a_bad_policy_is_refused_with_every_problem(
     assert await plane.api.get(POLICY) == before
 
 
+async def test_a_document_that_others_need_cannot_be_deleted(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    with pytest.raises(ApiError) as error:
+        await plane.api.delete(POLICY.replace("rules", "classes"))
+    assert "ConfigMap cellgate-rules: rules[1].then: " in error.value.body["message"]
+
+
+async def test_a_pod_bound_by_hand_is_counted_and_its_forged_placement_is_not_believed(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    forged = a_pod("forged", gpus=1)
+    forged["metadata"]["annotations"] = {
+        marks.PLACEMENT_ANNOTATION: '{"node":"node-3","leafCells":[0,1,2,3,4,5,6,7]}'
+    }
+    forged["spec"]["nodeName"] = "node-3"
+    await plane.api_as("bob").create(f"/api/v1/namespaces/{namespace}/pods", forged)
+    stored = await running(plane, namespace, "forged")
+    assert marks.PLACEMENT_ANNOTATION not in stored["metadata"]["annotations"]
+
+    async def holders() -> list[str]:
+        nodes = {node["name"]: node["holders"] for node in await cellgate.nodes()}
+        return list(nodes["node-3"].values())
+
+    uid = stored["metadata"]["uid"]
+    counted = await poll_until(holders, deadline_seconds=10, explain=lambda: "not counted")
+    assert counted == [uid]
+
+
 async def test_a_new_rule_is_in_force_within_two_seconds(
     plane: ControlPlane, cellgate: Installation, namespace: str
 ) -> None:
