@@ -198,9 +198,9 @@ RACKS = st.lists(
 )
 
 
-@given(RACKS, st.integers(1, 2), st.integers(1, 4), st.integers(1, 6))
+@given(RACKS, st.integers(1, 2), st.integers(1, 4))
 def test_racks_of_which_none_is_simply_larger_are_tried_in_every_order(
-    racks: list[list[int]], rack_count: int, node_count: int, leaf_count: int
+    racks: list[list[int]], rack_count: int, node_count: int
 ) -> None:
     nodes = [
         LiveNode(
@@ -214,15 +214,19 @@ def test_racks_of_which_none_is_simply_larger_are_tried_in_every_order(
     entry = {"levels": LEVELS[1:], "leafResource": "gpu", "leafTypeLabel": "product"}
     head = {"apiVersion": "cellgate.io/v1", "kind": "Cluster", "nodeTopology": [entry]}
     chain = _read(head).build(nodes).topology.chains[ChainName("A100")]
-    promised = {3: rack_count, 2: node_count, 1: leaf_count}
     cells = [cell for top in chain.cells for cell in _walk(top)]
-    levels = {n: [_leaves(cell) for cell in cells if cell.level == n] for n in promised}
+    levels = {n: [_leaves(cell) for cell in cells if cell.level == n] for n in (1, 2, 3)}
     # Single leaf cells are alike: to count those that are left is to try them all.
-    needs = [3] * rack_count + [2] * node_count
-    leaves = len(levels[1]) - leaf_count
-    fits = any(used <= leaves for used in _ways_to_give(levels, needs, frozenset()))
-    shortage = find_shortage(chain, promised=promised, pinned=())
-    assert (shortage is None) == fits
+    ways = _ways_to_give(levels, [3] * rack_count + [2] * node_count, frozenset())
+    most_left = max((len(levels[1]) - used for used in ways), default=-1)
+    promised = {3: rack_count, 2: node_count}
+    exact = find_shortage(chain, promised={**promised, 1: most_left}, pinned=())
+    assert (exact is None) == (most_left >= 0)
+    over = find_shortage(chain, promised={**promised, 1: most_left + 1}, pinned=())
+    assert over is not None
+    assert over.is_proven
+    if most_left >= 0:
+        assert (over.level, over.available) == (1, most_left)
 
 
 def _ways_to_give(
