@@ -209,7 +209,10 @@ def test_an_unknown_label_is_refused() -> None:
     with pytest.raises(SpecError) as raised:
         parse_label("Rules")
     assert raised.value.problems == (
-        Problem("cellgate.io/policy", '"Rules" is not a kind of policy; known are classes, rules, cluster'),
+        Problem(
+            "cellgate.io/policy",
+            '"Rules" is not a kind of policy; known are classes, rules, cluster',
+        ),
     )
 
 
