@@ -145,7 +145,7 @@ def _unknown_levels(data: Mapping[str, Plain]) -> Iterator[Problem]:
     known: dict[str, None] = {}
     for _, entry in entries_of(data, "nodeTopology"):
         keys = [*items_of(entry, "levels"), entry.get("leafResource")]
-        known |= dict.fromkeys(key for key in keys if isinstance(key, str))
+        known |= dict.fromkeys(key for key in keys if key and isinstance(key, str))
     for name, vc in named_entries_of(data, "virtualClusters"):
         for place, cell in entries_of(vc, "virtualCells"):
             level = cell.get("level")

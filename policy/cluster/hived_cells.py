@@ -42,22 +42,21 @@ class PhysicalCells:
 
 
 def read_cells(cluster: Mapping[str, Plain], types: CellTypes) -> PhysicalCells:
-    """Build the trees of a `physicalCluster`."""
+    """Build the trees of a `physicalCluster`, unless they are more than anybody has."""
     found = PhysicalCells()
-    readers: dict[str, _ChainReader] = {}
-    budget = MAX_CELLS
+    tops: list[tuple[int, Mapping[str, Plain], tuple[Level, ...]]] = []
     for place, entry in entries_of(cluster, "physicalCells"):
-        path = (*CELLS_PATH, place)
-        levels = _levels_of(entry, path=path, types=types, found=found)
-        if levels is None:
-            continue
-        budget -= _size(levels)
-        if budget < 0:
-            what = f"{count_of(place + 1, 'top cell')} hold more than {MAX_CELLS} cells in all"
-            found.problems.append(Problem(join_path(path), f"{what}, the most that are allowed"))
-            break
-        reader = readers.setdefault(levels[-1].cell_type, _ChainReader(levels, found))
-        reader.add(entry, place)
+        levels = _levels_of(entry, path=(*CELLS_PATH, place), types=types, found=found)
+        if levels is not None:
+            tops.append((place, entry, levels))
+    if sum(_size(levels) for _, _, levels in tops) > MAX_CELLS:
+        what = f"hold more than {MAX_CELLS} cells in all, the most that are allowed"
+        found.problems.append(Problem(join_path(CELLS_PATH), what))
+        return found
+    readers: dict[str, _ChainReader] = {}
+    for place, entry, levels in tops:
+        name = levels[-1].cell_type
+        readers.setdefault(name, _ChainReader(levels, found)).add(entry, place)
     _check_devices(readers, found)
     found.chains = {chain.name: chain for chain in (reader.chain() for reader in readers.values())}
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from policy.cluster.document import MAX_LEVELS
-from policy.cluster.fields import check_child_count, check_flag, named_entries_of, text_of
+from policy.cluster.fields import check_child_count, check_flag, mapping_of, text_of
 from policy.errors import Problem
 from policy.topology import CellTypeName, Level
 from policy.wording import join_path, quote
@@ -64,8 +64,8 @@ def read_types(cluster: Mapping[str, Plain]) -> CellTypes:
     """Read the types of a `physicalCluster`, and look for cycles."""
     known: dict[str, CellType] = {}
     unusable: list[str] = []
-    for name, entry in named_entries_of(cluster, "cellTypes"):
-        cell_type = _read_type(name, entry)
+    for name, entry in mapping_of(cluster.get("cellTypes")).items():
+        cell_type = _read_type(name, mapping_of(entry))
         if cell_type is None:
             unusable.append(name)
         else:
