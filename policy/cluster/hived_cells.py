@@ -203,7 +203,9 @@ class _ChainReader:
                 level=level - 1,
                 children=self._inferred(
                     level - 1, index=place, address=f"{address}/{place}", node=node
-                ),
+                )
+                if level > LEAF + 1
+                else (),
                 node=node,
                 device=place if level == LEAF + 1 else None,
             )

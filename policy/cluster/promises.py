@@ -1,6 +1,6 @@
 """Promises of all VCs against all chains: what does not fit, in words."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,26 +12,38 @@ from policy.topology import Chain, ChainName, PhysicalCell, PinnedCellId, Topolo
 from policy.wording import count_of, listing, quote
 
 _SHOWN_VCS: Final = 10
+_MAX_SHORTAGES: Final = 100
+"""As many as are shown; each takes a look at every VC."""
 
 
 def check_promises(topology: Topology) -> list[Problem]:
-    """Return a problem for each chain that cannot hold what was promised of it."""
+    """Return a problem for each chain, within reason, that cannot hold what was promised of it."""
     problems: list[Problem] = []
+    promised, pinned = _promised_by_chain(topology.vcs), claimed_cells(topology.vcs)
     for chain in topology.chains.values():
-        shortage = chain_shortage(chain, topology.vcs)
+        shortage = find_shortage(chain, promised=promised[chain.name], pinned=pinned)
         if shortage is not None:
             problems.append(to_problem(shortage, chain=chain, vcs=topology.vcs))
+        if len(problems) == _MAX_SHORTAGES:
+            break
     return problems
 
 
 def chain_shortage(chain: Chain, vcs: Mapping[VcName, VirtualCluster]) -> Shortage | None:
     """Return where one chain falls short; None is the proof that it does not."""
-    promised: Counter[int] = Counter()
+    promised = _promised_by_chain(vcs)
+    return find_shortage(chain, promised=promised[chain.name], pinned=claimed_cells(vcs))
+
+
+def _promised_by_chain(
+    vcs: Mapping[VcName, VirtualCluster],
+) -> defaultdict[ChainName, Counter[int]]:
+    """Count the promised cells of all VCs by chain and level."""
+    promised: defaultdict[ChainName, Counter[int]] = defaultdict(Counter)
     for vc in vcs.values():
         for promise in vc.promises:
-            if promise.chain == chain.name:
-                promised[promise.level] += promise.count
-    return find_shortage(chain, promised=promised, pinned=claimed_cells(vcs))
+            promised[promise.chain][promise.level] += promise.count
+    return promised
 
 
 def claimed_cells(vcs: Mapping[VcName, VirtualCluster]) -> frozenset[PinnedCellId]:

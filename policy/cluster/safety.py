@@ -127,8 +127,8 @@ class _Forest:
 
 
 def _merge(bags: Sequence[_Bag]) -> _Bag:
-    if len(bags) == 1:
-        return bags[0]
+    if len(bags) <= 1:
+        return bags[0] if bags else ()
     counts: Counter[_Kind] = Counter()
     for bag in bags:
         for kind, count in bag:
