@@ -95,6 +95,7 @@ class PodSink:
                 wire.to_member_request(pod),
                 node=pod.node,
                 leaf_cells=pod.placement.leaf_cells if pod.placement else (),
+                placement=wire.to_placement(pod),
             )
 
     def remove(self, obj: Object) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from extender import wire
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, Place, Placement, Wait
+from extender.cells.model import Decision, Place, Placement, Preempt, Reject, Wait
 from extender.cluster import PodSink
 from extender.metrics import ExtenderMetrics
 from kube.binding import PodRef
@@ -128,7 +128,11 @@ class ExtenderService:
         match decision:
             case Place(placement=placement):
                 outcome, reason = "placed", f"placed on {placement.node}"
-            case Wait(code=outcome, reason=reason):
+            case (
+                Wait(code=outcome, reason=reason)
+                | Reject(code=outcome, reason=reason)
+                | Preempt(code=outcome, reason=reason)
+            ):
                 pass
         self._metrics.decisions.labels(outcome).inc()
         self._log.append(
