@@ -6,8 +6,8 @@
 - After every step all of `invariants` hold, above all VC safety (`supply`).
 
 From the bottom: `tree` (physical cells), `ranking` (bins by room), `supply` (buddy free lists,
-promises), `vcs` and `gangs` (who claims and who holds), `table` (all of it, and the operations that
-change it). On that, deciding: `leaves`, `gathering`, `openings`, `fitting`, `exhaustive` (where a
-gang fits), `preemption` (who makes room), `planning`; and doing: `applying`, `observing`, `joining`.
-`engine` is the door.
+promises), `vcs` and `gangs` (who claims and who holds), `table` (all of it, and the operations
+that change it). On that, deciding: `leaves`, `gathering`, `openings`, `fitting`, `exhaustive`
+(where a gang fits), `preemption` (who makes room), `planning`; and doing: `applying`, `observing`,
+`joining`, `reconfiguration`. `engine` is the door.
 """

@@ -161,6 +161,17 @@ class Lives:
         self._registry.add(gang)
         return gang
 
+    def adopt(self, gang: Gang) -> Gang:
+        """Begin a gang that another engine knew, without its slots."""
+        is_guaranteed = (
+            self._is_guaranteed(gang.request) and gang.downgraded_by is None and not gang.is_foreign
+        )
+        mine = self.begin(gang.request, is_guaranteed=is_guaranteed, is_foreign=gang.is_foreign)
+        mine.born, mine.lease_expires = gang.born, gang.lease_expires
+        mine.downgraded_by = gang.downgraded_by
+        self._born = max(self._born, gang.born)
+        return mine
+
     def end(self, gang: Gang) -> None:
         """A gang is forgotten; all it has is free, or its preemptor's."""
         for slot in gang.slots:

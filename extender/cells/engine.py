@@ -19,6 +19,7 @@ from extender.cells.model import (
 )
 from extender.cells.observing import Bound, Observer
 from extender.cells.planning import Planner, slot_placement
+from extender.cells.reconfiguration import GangEffect, effects, replay_order
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from policy.submission import GangKey, NodeName, PodUid, VcName
@@ -86,6 +87,32 @@ class Engine:
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
         self._lives.forget_member(member)
+
+    # -- changing the topology
+
+    def explain_topology(self, topology: Topology) -> list[GangEffect]:
+        """Say what a new topology would do to each gang; changes nothing."""
+        fresh = self._rebuilt(topology)
+        return self._effects(fresh)
+
+    def change_topology(self, topology: Topology) -> list[GangEffect]:
+        """Work on a new topology from now on, with all that runs; says what that did."""
+        fresh = self._rebuilt(topology)
+        done = self._effects(fresh)
+        self.__dict__.update(fresh.__dict__)
+        return done
+
+    def _effects(self, fresh: "Engine") -> list[GangEffect]:
+        return list(effects(list(self._table.gangs.values()), fresh._table.gangs))
+
+    def _rebuilt(self, topology: Topology) -> "Engine":
+        """Another engine that was told all that this one knows."""
+        fresh = Engine(lease_seconds=self._lease_seconds, topology=topology)
+        for _, node in sorted(self._joiner.known.items()):
+            fresh.observe_node(node)
+        for gang in replay_order(list(self._table.gangs.values())):
+            fresh._observer.adopt(gang)
+        return fresh
 
     # -- looking
 

@@ -95,6 +95,20 @@ class Observer:
         if spare and taken >= gang.request.gang_leaf_counts.count(size):
             self._table.unseat(gang, spare[0])
 
+    def adopt(self, gang: Gang) -> None:
+        """Take over a gang of another engine: its members, bound or not, where they are."""
+        placed = [slot for slot in gang.slots if slot.member is not None]
+        if gang.is_preempting or not placed:
+            return
+        mine = self._lives.adopt(gang)
+        for slot in placed:
+            assert slot.member is not None
+            request = replace(gang.request, member=slot.member, leaf_count=slot.size)
+            where = slot.observed or slot_placement(slot)
+            new = self._new_slot(mine, Bound(request=request, placement=where))
+            self._lives.assign(mine, new, slot.member)
+            new.is_bound = slot.is_bound
+
     # -- leaves
 
     def _find_leaves(self, bound: Bound) -> list[Cell]:

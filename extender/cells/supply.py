@@ -123,12 +123,19 @@ class Supply:
             slack[level] = above
         return slack
 
+    def _worth(self, cell: Cell) -> tuple[int, int, int]:
+        """How much a cell is missed when it is given away: promised cells inside, then leaves."""
+        inside = sum(
+            1 for level in range(1, cell.level) if self.unused[level] for _ in cell.at_level(level)
+        )
+        return inside, cell.leaf_count, cell.order
+
     def _walk_slack(self) -> list[int]:
         slack = [0] * (self._tree.top_level + 1)
         left: list[Cell] = []
         for level in range(self._tree.top_level, 0, -1):
             here = [child for cell in left for child in cell.children] + list(self.free(level))
-            here.sort(key=lambda cell: (cell.leaf_count, cell.order))
+            here.sort(key=self._worth)
             slack[level] = len(here) - self.unused[level]
             left = here[self.unused[level] :]
         return slack
