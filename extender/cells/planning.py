@@ -77,7 +77,7 @@ class Planner:
             seats = fit(self._table, demand)
             if seats is not None:
                 return self._place(request, seats, candidates)
-        return self._why_not(request, sizes, candidates)
+        return self._why_not(request, sizes)
 
     def _plan_preempting(
         self, request: MemberRequest, gang: Gang, candidates: Candidates
@@ -120,7 +120,7 @@ class Planner:
             part = self._plan_part(request, candidates)
             if part is not None:
                 return part
-        return self._why_not(request, sizes, candidates)
+        return self._why_not(request, sizes)
 
     def _plan_part(self, request: MemberRequest, candidates: Candidates) -> Decision | None:
         """As many members of an incremental gang as fit, but its least number."""
@@ -260,9 +260,7 @@ class Planner:
         claim = tree.by_address[seat.claim] if seat.claim else None
         return placement_of(leaves, claim_cell=claim)
 
-    def _why_not(
-        self, request: MemberRequest, sizes: tuple[int, ...], candidates: Candidates
-    ) -> Wait:
+    def _why_not(self, request: MemberRequest, sizes: tuple[int, ...]) -> Wait:
         chains = chains_of(self._table, request)
         trees = [self._table.trees[chain] for chain in chains]
         is_guaranteed = request.priority != OPPORTUNISTIC and not self._table.is_open
@@ -270,17 +268,23 @@ class Planner:
             left, promised = self._share(request)
             if left < sum(sizes):
                 return wording.vc_full(request, sizes, left=left, promised=promised)
-        everywhere = [node for tree in trees for node in tree.by_node]
-        if any(node not in candidates for node in everywhere):
-            free = replace(request, ignores_candidates=True)
-            if self._fit_in_chains(free, sizes, dict.fromkeys(everywhere)) is not None:
-                return wording.no_candidate(request)
+        if any(self._fits_anywhere(request, chain, sizes) for chain in chains):
+            return wording.no_candidate(request)
         bad = sum(tree.root.bad for tree in trees)
         if is_guaranteed and bad:
             return wording.bad_cells(request, sizes, bad=bad)
         rooms = [self._table.idle[chain] for chain in chains]
         found = max((room.capacity(room.root, sizes[-1]) for room in rooms), default=0)
         return wording.no_room(request, sizes, found=min(found, len(sizes) - 1))
+
+    def _fits_anywhere(
+        self, request: MemberRequest, chain: ChainName, sizes: tuple[int, ...]
+    ) -> bool:
+        demand = self._demand(request, chain, sizes, ())
+        return (
+            fit(self._table, replace(demand, allowed=_anywhere, allowed_first=_anywhere))
+            is not None
+        )
 
     def _share(self, request: MemberRequest) -> tuple[int, int]:
         """Leaf cells of a VC that its guaranteed gangs do not use, and all it was promised."""
@@ -295,11 +299,7 @@ class Planner:
                 for level in vc.unused_levels(chain):
                     left += vc.unused(chain, level) * tree.levels[level - 1].leaf_count
             left += ranking.total
-            promised += sum(
-                tree.levels[cell.level - 1].leaf_count
-                for cell in vc.virtual
-                if cell.chain == chain and cell.pinned == request.pinned
-            )
+            promised += ranking.promised
         return left, promised
 
 

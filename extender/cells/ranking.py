@@ -56,6 +56,8 @@ class Ranking:
         self._room: dict[Cell, int] = {}
         self._ranked: list[_Key] = []
         self._sizes: dict[int, _Sizes] = {}
+        self.promised = 0
+        """Leaves that its VC was promised there, mapped or not."""
         self.total = 0
         """Room of all bins together."""
 

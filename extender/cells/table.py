@@ -44,10 +44,14 @@ class Table:
             vc = self.vcs[vc_name] = build_vc(topology.vcs[vc_name], pinned)
             for (chain, level), left in sorted(vc.unmapped.items()):
                 self.supplies[chain].unused[level] += len(left)
-                vc.rankings.setdefault(chain, Ranking(self.trees[chain]))
+                ranking = vc.rankings.setdefault(chain, Ranking(self.trees[chain]))
+                ranking.promised += len(left) * self.trees[chain].levels[level - 1].leaf_count
             for virtual in vc.virtual:
                 if virtual.pinned is not None:
-                    vc.pinned_rankings[virtual.pinned] = Ranking(self.trees[virtual.chain])
+                    ranking = vc.pinned_rankings[virtual.pinned] = Ranking(
+                        self.trees[virtual.chain]
+                    )
+                    ranking.promised = pinned[virtual.pinned].leaf_count
                     self._map(Claim(vc_name, virtual, pinned[virtual.pinned]))
 
     def add_tree(self, tree: ChainTree) -> ChainTree:

@@ -28,8 +28,7 @@ def play(player: Player, step: Mapping[str, Any]) -> None:
         case "create":
             _create(player, step["pod"])
         case "delete" | "complete":
-            if step["pod"] in player.where or step["pod"] not in player.evicted:
-                player.delete(step["pod"])
+            player.delete(step["pod"])
         case "restart":
             player.restart(player.configs[step["config"]] if step.get("config") else None)
         case "change_config":
