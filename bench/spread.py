@@ -1,4 +1,4 @@
-"""Racks spanned by gangs of 4 nodes in a half-used cluster: ours, the best possible, HiveD's way."""
+"""Racks spanned by gangs of 4 nodes in a half-used cluster: ours, the optimum, and next-fit."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -58,7 +58,9 @@ class ExtenderService:
             return wire.pass_answer(arguments)
         request = wire.to_member_request(pod)
         decision = self._engine.plan(request, candidate_nodes=arguments.candidate_nodes)
-        self._engine.apply(decision, now=began)
+        if not isinstance(decision, Preempt):
+            # Nobody ends victims yet, so nothing is reserved for whoever would need them.
+            self._engine.apply(decision, now=began)
         self._record(pod, decision, seconds=self._clock.monotonic() - began)
         return wire.filter_answer(decision, arguments)
 

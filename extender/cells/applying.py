@@ -21,7 +21,7 @@ from extender.cells.model import (
     Seat,
     Wait,
 )
-from extender.cells.planning import slot_placement
+from extender.cells.placing import slot_placement
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from extender.cells.tree import Cell

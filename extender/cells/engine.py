@@ -5,7 +5,7 @@ that have not asked yet are held by the gang's *lease*. Each later member takes 
 that nobody uses in time expires, and what was not bound under it is free again.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from extender.cells import invariants, views
 from extender.cells.applying import Lives
@@ -17,8 +17,9 @@ from extender.cells.model import (
     NodeCell,
     Placement,
 )
-from extender.cells.observing import Bound, Observer
-from extender.cells.planning import Planner, slot_placement
+from extender.cells.observing import Bound, Observer, recovery_order
+from extender.cells.placing import slot_placement
+from extender.cells.planning import Planner
 from extender.cells.reconfiguration import GangEffect, effects, replay_order
 from extender.cells.registry import Registry
 from extender.cells.table import Table
@@ -83,6 +84,11 @@ class Engine:
         """
         whole = placement or Placement(node=node, leaf_cells=leaf_cells)
         self._observer.observe(Bound(request=request, placement=whole))
+
+    def recover(self, running: Sequence[Bound]) -> None:
+        """Take in all that runs, after a start: high priorities claim their cells first."""
+        for bound in sorted(running, key=recovery_order):
+            self._observer.observe(bound)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""

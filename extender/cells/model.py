@@ -44,6 +44,8 @@ class MemberRequest:
     """As a victim it may be downgraded to opportunistic where that is enough."""
     ignores_candidates: bool = True
     """Only the member that asks must be on a candidate node; else its whole gang."""
+    spans_chains: bool = False
+    """Its members may lie in several chains, where one alone does not hold them."""
     release: ReleaseMode = ReleaseMode.EACH
 
 

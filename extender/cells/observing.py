@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from extender.cells.applying import Lives
 from extender.cells.gangs import Gang, Slot
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Placement
-from extender.cells.planning import slot_placement
+from extender.cells.placing import slot_placement
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 from extender.cells.vcs import Claim, Vc
-from policy.submission import NodeName
+from policy.submission import GangKey, NodeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,11 @@ class Bound:
 
     request: MemberRequest
     placement: Placement
+
+
+def recovery_order(bound: Bound) -> tuple[int, GangKey, str]:
+    """In which order running members are taken in, so that the result does not depend on theirs."""
+    return -bound.request.priority, bound.request.gang, bound.request.member
 
 
 class Observer:
@@ -80,13 +85,20 @@ class Observer:
         self._drop_surplus(gang, bound.request.leaf_count)
         leaves = self._find_leaves(bound)
         claim = self._find_claim(gang, leaves, bound.placement) if leaves else None
-        if gang.is_guaranteed and leaves and claim is None:
+        is_lost = (leaves and claim is None) or not self._has_promise(gang)
+        if gang.is_guaranteed and is_lost:
             self._lives.downgrade(gang, by=gang.key)
         size = bound.request.leaf_count
         observed = bound.placement if len(leaves) < size else None
         slot = Slot(tuple(leaves), size, claim, observed=observed)
         self._table.seat(gang, slot)
         return slot
+
+    def _has_promise(self, gang: Gang) -> bool:
+        """True if its VC, and the pinned cell that it asked for, are in the topology."""
+        vc = self._table.vcs.get(gang.request.vc)
+        pinned = gang.request.pinned
+        return vc is not None and (pinned is None or pinned in vc.pinned_rankings)
 
     def _drop_surplus(self, gang: Gang, size: int) -> None:
         """A member came to another place than the one held for it: that is not needed any more."""

@@ -5,13 +5,13 @@ gang is placed; in this order: where it fits as things are; where it fits when p
 priorities are overtaken; when lazy gangs of its VC are downgraded; when victims end.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from extender.cells import preemption, wording
 from extender.cells.admission import chains_of, refusal
-from extender.cells.demand import Allowed, Demand
-from extender.cells.fitting import fit
+from extender.cells.chains import Candidates, Chains
+from extender.cells.demand import Demand
 from extender.cells.gangs import Gang, Slot
 from extender.cells.model import (
     OPPORTUNISTIC,
@@ -23,13 +23,10 @@ from extender.cells.model import (
     Seat,
     Wait,
 )
+from extender.cells.placing import placement_of, slot_placement
 from extender.cells.registry import Registry
 from extender.cells.table import Table
-from extender.cells.tree import Cell
-from policy.submission import GangKey, NodeName
-from policy.topology import ChainName
-
-Candidates = Collection[NodeName]
+from policy.submission import GangKey
 
 
 class Planner:
@@ -38,6 +35,7 @@ class Planner:
     def __init__(self, table: Table, registry: Registry) -> None:
         self._table = table
         self._registry = registry
+        self._chains = Chains(table)
 
     def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
         """Decide about one member, and with it about its gang."""
@@ -70,14 +68,13 @@ class Planner:
     def _plan_late(self, request: MemberRequest, gang: Gang, candidates: Candidates) -> Decision:
         """A member whose place was given up, or that an incremental gang started without."""
         sizes = (request.leaf_count,)
-        for chain in chains_of(self._table, request):
-            demand = self._demand(request, chain, sizes, candidates)
-            if not gang.is_guaranteed:
-                demand = replace(demand, vc=None, pinned=None)
-            seats = fit(self._table, demand)
-            if seats is not None:
-                return self._place(request, seats, candidates)
-        return self._why_not(request, sizes)
+        # A gang that was downgraded may have lost its VC or pinned cell with the topology.
+        lower = replace(request, priority=OPPORTUNISTIC, pinned=None)
+        asked = request if gang.is_guaranteed else lower
+        seats = self._chains.fit_in_any(asked, sizes, candidates)
+        if seats is not None:
+            return self._place(request, seats, candidates)
+        return replace(self._why_not(asked, sizes), request=request)
 
     def _plan_preempting(
         self, request: MemberRequest, gang: Gang, candidates: Candidates
@@ -132,7 +129,7 @@ class Planner:
         while low <= high:
             middle = (low + high) // 2
             sizes = tuple(sorted(ordered[:middle], reverse=True))
-            found = self._fit_in_chains(request, sizes, candidates)
+            found = self._chains.fit_in_any(request, sizes, candidates)
             if found is not None:
                 best, low = self._place(request, found, candidates), middle + 1
             else:
@@ -142,7 +139,7 @@ class Planner:
     def _plan_sizes(
         self, request: MemberRequest, sizes: tuple[int, ...], candidates: Candidates
     ) -> Decision | None:
-        seats = self._fit_in_chains(request, sizes, candidates)
+        seats = self._chains.fit_in_any(request, sizes, candidates)
         if seats is not None:
             return self._place(request, seats, candidates)
         if request.priority == OPPORTUNISTIC or self._table.is_open:
@@ -150,7 +147,7 @@ class Planner:
         if not self._registry.has_candidates(request.vc, request.priority):
             return None
         demands = [
-            self._demand(request, chain, sizes, candidates)
+            self._chains.demand(request, chain, sizes, candidates)
             for chain in chains_of(self._table, request)
         ]
         for attempt in (self._overtake, self._downgrade, self._preempt):
@@ -158,15 +155,6 @@ class Planner:
                 decision = attempt(request, demand, candidates)
                 if decision is not None:
                     return decision
-        return None
-
-    def _fit_in_chains(
-        self, request: MemberRequest, sizes: tuple[int, ...], candidates: Candidates
-    ) -> list[Seat] | None:
-        for chain in chains_of(self._table, request):
-            seats = fit(self._table, self._demand(request, chain, sizes, candidates))
-            if seats is not None:
-                return seats
         return None
 
     def _overtake(
@@ -220,25 +208,6 @@ class Planner:
 
     # -- helpers
 
-    def _demand(
-        self,
-        request: MemberRequest,
-        chain: ChainName,
-        sizes: tuple[int, ...],
-        candidates: Candidates,
-    ) -> Demand:
-        offered = _is_offered(candidates)
-        is_guaranteed = request.priority != OPPORTUNISTIC and not self._table.is_open
-        return Demand(
-            chain=chain,
-            sizes=sizes,
-            vc=self._table.vcs[request.vc] if is_guaranteed else None,
-            pinned=request.pinned if is_guaranteed else None,
-            allowed=_anywhere if request.ignores_candidates else offered,
-            allowed_first=offered,
-            first_size=request.leaf_count,
-        )
-
     def _place(
         self, request: MemberRequest, seats: Sequence[Seat], candidates: Candidates
     ) -> Place:
@@ -268,7 +237,7 @@ class Planner:
             left, promised = self._share(request)
             if left < sum(sizes):
                 return wording.vc_full(request, sizes, left=left, promised=promised)
-        if any(self._fits_anywhere(request, chain, sizes) for chain in chains):
+        if any(self._chains.fits_anywhere(request, chain, sizes) for chain in chains):
             return wording.no_candidate(request)
         bad = sum(tree.root.bad for tree in trees)
         if is_guaranteed and bad:
@@ -276,15 +245,6 @@ class Planner:
         rooms = [self._table.idle[chain] for chain in chains]
         found = max((room.capacity(room.root, sizes[-1]) for room in rooms), default=0)
         return wording.no_room(request, sizes, found=min(found, len(sizes) - 1))
-
-    def _fits_anywhere(
-        self, request: MemberRequest, chain: ChainName, sizes: tuple[int, ...]
-    ) -> bool:
-        demand = self._demand(request, chain, sizes, ())
-        return (
-            fit(self._table, replace(demand, allowed=_anywhere, allowed_first=_anywhere))
-            is not None
-        )
 
     def _share(self, request: MemberRequest) -> tuple[int, int]:
         """Leaf cells of a VC that its guaranteed gangs do not use, and all it was promised."""
@@ -307,14 +267,6 @@ def _keys(gangs: Sequence[Gang]) -> tuple[GangKey, ...]:
     return tuple(gang.key for gang in gangs)
 
 
-def _anywhere(_: Cell) -> bool:
-    return True
-
-
-def _is_offered(candidates: Candidates) -> Allowed:
-    return lambda bin_: bin_.node in candidates
-
-
 def preemptors(gang: Gang) -> list[GangKey]:
     """Who preempts a gang, by key."""
     found = {
@@ -324,29 +276,6 @@ def preemptors(gang: Gang) -> list[GangKey]:
         if leaf.reserver is not None
     }
     return sorted(found)
-
-
-def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placement:
-    """The placement that some leaves of one node make."""
-    tree = leaves[0].chain
-    node = leaves[0].node
-    assert node is not None
-    return Placement(
-        node=node,
-        leaf_cells=tuple(leaf.device for leaf in leaves if leaf.device is not None),
-        chain=tree.name if tree.is_named else None,
-        vc_cell_type=tree.levels[claim_cell.level - 1].cell_type if claim_cell else None,
-    )
-
-
-def slot_placement(slot: Slot) -> Placement:
-    """Where a slot is."""
-    if not slot.leaves:
-        assert slot.observed is not None
-        return slot.observed
-    claim = slot.claim
-    placement = placement_of(slot.leaves, claim_cell=claim.cell if claim else None)
-    return replace(placement, vc_cell=claim.address) if claim else placement
 
 
 def _offered(slots: Sequence[Slot], candidates: Candidates) -> Slot:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from extender.cells.gangs import Gang
 from extender.cells.model import GangView
-from extender.cells.planning import slot_placement
+from extender.cells.placing import slot_placement
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 from extender.cells.vcs import Vc, VirtualCell

@@ -202,6 +202,21 @@ class EngineHistory(RuleBasedStateMachine):
                 if was_guaranteed:
                     assert after[request.gang].is_guaranteed
 
+    @rule(topology=clusters())
+    def reconfigure(self, topology: Topology) -> None:
+        """The topology changes under what runs: nothing that is bound is lost."""
+        bound = {uid: g.members[uid] for g in self.engine.gangs() for uid in g.bound}
+        explained = self.engine.explain_topology(topology)
+        assert self.engine.change_topology(topology) == explained
+        self.topology, self.nodes = topology, nodes_of(topology)
+        self.observe_nodes()
+        for uid, placement in bound.items():
+            now = self.engine.placement(uid)
+            assert now is not None
+            assert now.node == placement.node
+        alive = {uid for gang in self.engine.gangs() for uid in gang.members}
+        self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
+
     # -- helpers
 
     def ours(self) -> list[GangView]:

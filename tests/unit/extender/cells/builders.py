@@ -219,6 +219,10 @@ class GangBuilder:
     def whole(self) -> "GangBuilder":
         return self._with(release=ReleaseMode.WHOLE)
 
+    def spanning(self) -> "GangBuilder":
+        """May lie in several chains."""
+        return self._with(spans_chains=True)
+
     def strict(self) -> "GangBuilder":
         """All members on candidate nodes."""
         return self._with(ignores_candidates=False)
