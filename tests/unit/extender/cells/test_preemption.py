@@ -65,7 +65,7 @@ def test_cells_are_reserved_while_the_victim_ends_and_held_afterwards() -> None:
     high = preempting(world)
     (node,) = world.engine.cells()
     assert (node.state, node.priority) == (CellState.RESERVING, 5)
-    assert world.gang("low") and world.gang("low").state is GangState.BEING_PREEMPTED  # type: ignore[union-attr]
+    assert world.state("low") is GangState.BEING_PREEMPTED
 
     world.end(a_gang("low").of(2))
     (node,) = world.engine.cells()
@@ -135,7 +135,7 @@ def test_a_preemption_whose_node_went_bad_is_planned_anew() -> None:
 
     assert victims(decision) == ["old"]
     world.apply(decision)
-    assert world.gang("young").state is GangState.ALLOCATED  # type: ignore[union-attr]
+    assert world.state("young") is GangState.ALLOCATED
 
 
 def test_an_unused_preemption_expires() -> None:

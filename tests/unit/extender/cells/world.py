@@ -1,7 +1,7 @@
 """An engine with shorthands for tests: ask, place, bind, end; invariants after every step."""
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, GangView, Place
+from extender.cells.model import Decision, GangState, GangView, Place
 from extender.cells.views import VcCellView
 from policy.submission import NodeName, VcName
 from tests.unit.extender.cells.builders import (
@@ -63,6 +63,12 @@ class World:
     def gang(self, name: str) -> GangView | None:
         """A gang as inspection shows it."""
         return next((g for g in self.engine.gangs() if g.gang.name == name), None)
+
+    def state(self, name: str) -> GangState:
+        """What a gang is doing."""
+        gang = self.gang(name)
+        assert gang is not None
+        return gang.state
 
     def nodes_of(self, name: str) -> list[str]:
         """Where the members of a gang are."""
