@@ -1,66 +1,135 @@
-"""The engine alone: plan + apply of gangs on a cluster that is mostly full."""
+"""The engine alone: plan + apply of gangs on a cluster that is mostly full, building, recovery.
 
-from collections.abc import Callable
+Times are CPU time: the engine waits for nothing, and a machine that others use too would make the
+99th percentile theirs.
+"""
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Iterator
 from itertools import count
 from random import Random
 
-from bench.report import SEED, Result, best_percentiles
+from bench.clusters import LEAVES, build_topology, node_names
+from bench.report import SEED, Result, percentile
+from bench.spread import measure_spread
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, Place
-from policy.submission import GangKey, NodeName, PodUid
+from extender.cells.model import MemberRequest, NodeCell, Place, Placement
+from policy.submission import GangKey, NodeName, PodUid, VcName
+from policy.topology import CellTypeName, Topology
 
-_LEAVES = 8
 _FILLED = 0.85
-_GANGS = {"1x1": (1,), "1x8": (8,), "4x8": (8,) * 4}
+_SHAPES = {"1x1": (1,), "1x8": (8,), "4x8": (8,) * 4, "16x8": (8,) * 16}
+_NANOSECONDS_PER_MICROSECOND = 1000
 
 
 def measure(*, is_quick: bool) -> list[Result]:
     """Time decisions on clusters of growing size."""
-    sizes = (100, 1000) if is_quick else (100, 1000, 10_000)
-    results = []
-    for shape in _GANGS:
-        works = {str(nodes): _decision(nodes=nodes, shape=shape) for nodes in sizes}
-        best = best_percentiles(works, percents=(50, 99), repeat=100 if is_quick else 1000)
-        for nodes, values in best.items():
-            case: dict[str, int | str] = {"nodes": int(nodes), "gang": shape}
-            results += [
-                Result(case=case, metric=f"decide_p{percent}_us", value=value)
-                for percent, value in values.items()
-            ]
+    sizes = (1000, 10_000) if is_quick else (100, 1000, 10_000)
+    repeat = 200 if is_quick else 2000
+    results: list[Result] = []
+    for nodes in sizes:
+        results += _measure_size(nodes, repeat)
+    results += measure_spread(gangs=20 if is_quick else 60)
     return results
 
 
-def _decision(*, nodes: int, shape: str) -> Callable[[], None]:
-    """Plan and apply a new gang, then let it go again."""
-    engine, names = _build(nodes)
-    numbers = count()
+def _measure_size(nodes: int, repeat: int) -> Iterator[Result]:
+    topology = build_topology(nodes)
+    yield from _measure_build(topology, nodes)
+    began = time.process_time()
+    engine = _filled(topology, nodes)
+    case: dict[str, int | str] = {"nodes": nodes}
+    yield Result(case=case, metric="recover_s", value=time.process_time() - began)
+    candidates = dict.fromkeys(node_names(nodes))
+    gc.collect()
+    gc.freeze()  # as a service does after recovery: what stays need not be looked at again
+    for shape, leaf_counts in _SHAPES.items():
+        # The VC of the first kind has room, that of the second has none: it waits.
+        for outcome, vc in (("place", "a"), ("wait", "full")):
+            if outcome == "place" and len(leaf_counts) > nodes * (1 - _FILLED):
+                continue  # as many nodes are not idle
+            times = _decide(engine, candidates, leaf_counts, vc=vc, repeat=repeat)
+            case = {"nodes": nodes, "gang": shape, "outcome": outcome}
+            yield Result(case=case, metric="decide_p50_us", value=percentile(times, 50))
+            yield Result(case=case, metric="decide_p99_us", value=percentile(times, 99))
+    gc.unfreeze()
 
-    def decide() -> None:
-        uid = PodUid(f"pod-{next(numbers)}")
-        request = _request(uid, _GANGS[shape])
-        decision = engine.plan(request, candidate_nodes=names)
+
+def _decide(
+    engine: Engine,
+    candidates: dict[NodeName, None],
+    leaf_counts: tuple[int, ...],
+    *,
+    vc: str,
+    repeat: int,
+) -> list[float]:
+    times, numbers = [], count()
+    for _ in range(repeat):
+        request = _request(f"bench-{next(numbers)}", leaf_counts, vc)
+        began = time.process_time_ns()
+        decision = engine.plan(request, candidate_nodes=candidates)
         engine.apply(decision, now=0)
-        if isinstance(decision, Place):
-            engine.forget_member(uid)
+        times.append((time.process_time_ns() - began) / _NANOSECONDS_PER_MICROSECOND)
+        assert isinstance(decision, Place) == (vc == "a"), decision
+        engine.forget_member(request.member)
+    return times
 
-    return decide
+
+def _measure_build(topology: Topology, nodes: int) -> Iterator[Result]:
+    case: dict[str, int | str] = {"nodes": nodes}
+    began = time.process_time()
+    _empty(topology, nodes)
+    yield Result(case=case, metric="build_s", value=time.process_time() - began)
+    tracemalloc.start()
+    engine = _empty(topology, nodes)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del engine
+    yield Result(case=case, metric="build_mb", value=size / 2**20)
 
 
-def _build(nodes: int) -> tuple[Engine, dict[NodeName, None]]:
-    """A cluster that is 85 % full of small gangs, in a random but repeatable way."""
+def _empty(topology: Topology, nodes: int) -> Engine:
+    engine = Engine(lease_seconds=3600, topology=topology)
+    for name in node_names(nodes):
+        engine.observe_node(NodeCell(name=name, leaf_type=None, leaf_count=LEAVES))
+    return engine
+
+
+def _filled(topology: Topology, nodes: int) -> Engine:
+    """A cluster that recovers: 85 % of the nodes are used by gangs, in a random repeatable way."""
     random = Random(SEED)
-    engine = Engine(lease_seconds=3600)
-    names = {NodeName(f"node-{index:05}"): None for index in range(nodes)}
-    for name in names:
-        engine.observe_node(NodeCell(name=name, leaf_type=None, leaf_count=_LEAVES))
-        used = _LEAVES if random.random() < _FILLED else 0
-        if used:
-            request = _request(PodUid(f"filler-{name}"), (used,))
-            engine.observe_bound(request, node=name, leaf_cells=tuple(range(used)))
-    return engine, names
+    engine = _empty(topology, nodes)
+    full = int(nodes * 0.3)
+    chosen = random.sample(node_names(nodes), int(nodes * _FILLED))
+    for index, name in enumerate(chosen):
+        for first, size in [(0, LEAVES)] if index < full else _parts(random):
+            _observe(engine, name, "full" if index < full else "a", first, size)
+    return engine
 
 
-def _request(uid: PodUid, sizes: tuple[int, ...]) -> MemberRequest:
+def _parts(random: Random) -> list[tuple[int, int]]:
+    """One gang has the whole node, or two have half of it each; or one leaf is idle."""
+    kinds = ([(0, 8)], [(0, 8)], [(0, 4), (4, 4)], [(0, 7)])
+    return random.choice(kinds)
+
+
+def _observe(engine: Engine, node: NodeName, vc: str, first: int, size: int) -> None:
+    request = _request(f"{node}-{first}", (size,), vc)
+    placement = Placement(
+        node=node,
+        leaf_cells=tuple(range(first, first + size)),
+        vc_cell_type=CellTypeName("node"),
+    )
+    engine.observe_bound(request, node=node, leaf_cells=placement.leaf_cells, placement=placement)
+
+
+def _request(name: str, leaf_counts: tuple[int, ...], vc: str) -> MemberRequest:
     return MemberRequest(
-        member=uid, gang=GangKey("bench", uid), leaf_count=sizes[0], gang_leaf_counts=sizes
+        member=PodUid(name),
+        gang=GangKey("bench", name),
+        leaf_count=leaf_counts[0],
+        gang_leaf_counts=leaf_counts,
+        vc=VcName(vc),
     )

@@ -91,10 +91,12 @@ class PodSink:
             return
         self._pods[pod.uid] = pod
         if pod.node:
+            placement = wire.to_placement(pod)
             self._engine.observe_bound(
                 wire.to_member_request(pod),
                 node=pod.node,
-                leaf_cells=_believed(pod),
+                leaf_cells=placement.leaf_cells if placement else (),
+                placement=placement,
             )
 
     def remove(self, obj: Object) -> None:
@@ -123,11 +125,3 @@ class PodSink:
     def _forget(self, uid: PodUid) -> None:
         self._pods.pop(uid, None)
         self._engine.forget_member(uid)
-
-
-def _believed(pod: ManagedPod) -> tuple[int, ...]:
-    """The leaf cells that a bound pod's placement names, if it can be true of this pod."""
-    placement = pod.placement
-    if placement is None or placement.node != pod.node:
-        return ()
-    return placement.leaf_cells if len(placement.leaf_cells) == pod.leaf_count else ()

@@ -11,8 +11,8 @@ from typing import Any
 from aiohttp import web
 
 from extender import wire
-from extender.cells.engine import Engine, GangView
-from extender.cells.model import Placement
+from extender.cells.engine import Engine
+from extender.cells.model import GangView, Placement
 from extender.service import ExtenderService
 from policy.errors import RequestError
 from service.bodies import parse_body
@@ -153,6 +153,10 @@ def _show_gang(gang: GangView) -> dict[str, Any]:
     return {
         "gang": str(gang.gang),
         "size": gang.size,
+        "vc": gang.vc,
+        "priority": gang.priority,
+        "state": gang.state,
+        "guaranteed": gang.is_guaranteed,
         "members": [
             {"uid": uid, "bound": uid in gang.bound, **_show_placement(placement)}
             for uid, placement in gang.members.items()

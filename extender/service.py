@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from extender import wire
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, Place, Placement, Wait
+from extender.cells.model import Decision, Place, Placement, Preempt, Reject, Wait
 from extender.cluster import PodSink
 from extender.metrics import ExtenderMetrics
 from kube.binding import PodRef
@@ -58,7 +58,9 @@ class ExtenderService:
             return wire.pass_answer(arguments)
         request = wire.to_member_request(pod)
         decision = self._engine.plan(request, candidate_nodes=arguments.candidate_nodes)
-        self._engine.apply(decision, now=began)
+        if not isinstance(decision, Preempt):
+            # Nobody ends victims yet, so nothing is reserved for whoever would need them.
+            self._engine.apply(decision, now=began)
         self._record(pod, decision, seconds=self._clock.monotonic() - began)
         return wire.filter_answer(decision, arguments)
 
@@ -128,7 +130,11 @@ class ExtenderService:
         match decision:
             case Place(placement=placement):
                 outcome, reason = "placed", f"placed on {placement.node}"
-            case Wait(code=outcome, reason=reason):
+            case (
+                Wait(code=outcome, reason=reason)
+                | Reject(code=outcome, reason=reason)
+                | Preempt(code=outcome, reason=reason)
+            ):
                 pass
         self._metrics.decisions.labels(outcome).inc()
         self._log.append(

@@ -12,11 +12,12 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from extender.cells.model import Decision, MemberRequest, Place, Placement
+from extender.cells.model import Decision, MemberRequest, Place, Placement, ReleaseMode
 from kube import placements
 from kube.bind_info import placement_annotations
 from kube.pods import ManagedPod
 from policy.submission import GangKey, NodeName
+from policy.topology import CellTypeName, ChainName, PinnedCellId
 from service.bodies import Body
 
 _HIGHEST_SCORE = 10
@@ -76,8 +77,25 @@ def to_member_request(pod: ManagedPod) -> MemberRequest:
         gang=_engine_gang(pod),
         leaf_count=pod.leaf_count,
         gang_leaf_counts=_gang_leaf_counts(pod),
+        gang_min=pod.gang.min_size,
         leaf_type=pod.leaf_type,
+        vc=pod.vc,
+        **_hived_wishes(pod),
     )
+
+
+def _hived_wishes(pod: ManagedPod) -> dict[str, Any]:
+    """What only HiveD's annotation can say."""
+    if pod.hived is None:
+        return {}
+    return {
+        "priority": pod.hived.priority,
+        "pinned": PinnedCellId(pod.hived.pinned_cell) if pod.hived.pinned_cell else None,
+        "is_lazy": pod.hived.lazy_preemption,
+        "ignores_candidates": pod.hived.ignore_candidate_nodes,
+        # HiveD keeps a gang's cells until its last pod has ended, whatever the flag says.
+        "release": ReleaseMode.WHOLE,
+    }
 
 
 def _engine_gang(pod: ManagedPod) -> GangKey:
@@ -98,7 +116,27 @@ def _gang_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
 def to_annotations(placement: Placement) -> dict[str, str]:
     """What a bound pod carries: our own annotation, and HiveD's beside it."""
     return placement_annotations(
-        placements.Placement(node=placement.node, leaf_cells=placement.leaf_cells)
+        placements.Placement(
+            node=placement.node,
+            leaf_cells=placement.leaf_cells,
+            vc_cell=placement.vc_cell,
+            vc_cell_type=placement.vc_cell_type,
+            chain=placement.chain,
+        )
+    )
+
+
+def to_placement(pod: ManagedPod) -> Placement | None:
+    """What a bound pod says of its placement; None if we did not place it, or it cannot be true."""
+    told = pod.placement
+    if told is None or told.node != pod.node or len(told.leaf_cells) != pod.leaf_count:
+        return None
+    return Placement(
+        node=told.node,
+        leaf_cells=told.leaf_cells,
+        chain=ChainName(told.chain) if told.chain else None,
+        vc_cell=told.vc_cell,
+        vc_cell_type=CellTypeName(told.vc_cell_type) if told.vc_cell_type else None,
     )
 
 

@@ -10,6 +10,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from policy.cluster.derived import DerivedClusterDocument
+from policy.cluster.hived import HivedClusterDocument, is_hived
 from policy.errors import Problem, SpecError
 from policy.models import API_VERSION, Budget, ClassesDocument, Document, RulesDocument
 from policy.validation import to_problems
@@ -27,6 +29,7 @@ class Kind(StrEnum):
 
     CLASSES = "Classes"
     RULES = "Rules"
+    CLUSTER = "Cluster"
 
     @property
     def label(self) -> str:
@@ -37,7 +40,9 @@ class Kind(StrEnum):
 MODELS: Final[Mapping[Kind, type[Document]]] = {
     Kind.CLASSES: ClassesDocument,
     Kind.RULES: RulesDocument,
+    Kind.CLUSTER: DerivedClusterDocument,
 }
+"""By kind. HiveD's YAML is a second form of the Cluster document: `HivedClusterDocument`."""
 
 
 def parse_label(label: str) -> Kind:
@@ -57,16 +62,28 @@ def parse_document(text: str, *, kind: Kind | None = None) -> Document:
     """
     text_read = parse_yaml(text)
     data, problems = text_read.value, list(text_read.problems)
+    if data is None and kind is Kind.CLUSTER:
+        data = {}  # HiveD's default configuration is empty: no cells
     if not isinstance(data, dict):
         what = "the document is empty" if data is None else f"the document is {describe(data)}"
         problems.append(Problem("", f"{what}; expected a mapping with apiVersion and kind"))
         raise SpecError(problems)
-    model = MODELS[_kind_of(data, expected=kind)]
+    model = _model_of(data, expected=kind)
     document, more = _validate(data, model)
     problems += more
     if document is None or problems:
         raise SpecError(limit_problems(problems))
     return document
+
+
+def _model_of(data: Mapping[str, Plain], *, expected: Kind | None) -> type[Document]:
+    """Choose the model to judge by: HiveD's form tells itself by its keys."""
+    might_be_cluster = expected is Kind.CLUSTER or (
+        expected is None and ("physicalCluster" in data or data.get("kind") == Kind.CLUSTER)
+    )
+    if might_be_cluster and is_hived(data):
+        return HivedClusterDocument
+    return MODELS[_kind_of(data, expected=expected)]
 
 
 def _kind_of(data: Mapping[str, Plain], *, expected: Kind | None) -> Kind:
@@ -99,9 +116,10 @@ def _validate(
 ) -> tuple[Document | None, list[Problem]]:
     """Return the document, if it has the right shape, and all problems but those of YAML."""
     try:
-        return model.model_validate(data, context=Budget()), list(model.problems_in(data))
+        document = model.model_validate(data, context=Budget())
     except ValidationError as exc:
         return None, [*to_problems(exc, model), *model.problems_in(data)]
+    return document, list(document.problems(data))
 
 
 def limit_problems(problems: list[Problem]) -> list[Problem]:

@@ -42,13 +42,13 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _KUBERNETES_NAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
     """Nothing unknown, nothing converted, nothing changed afterwards."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 
 
-class Document(_Strict):
+class Document(Strict):
     """What every document starts with; a subclass adds its `kind`."""
 
     api_version: Literal["cellgate.io/v1"] = Field(description="The version of this format.")
@@ -61,6 +61,10 @@ class Document(_Strict):
         values of the wrong type in its stride.
         """
         yield from ()
+
+    def problems(self, data: Mapping[str, Plain]) -> Iterator[Problem]:
+        """Yield the same once the shape is right; a model may know them already by then."""
+        return type(self).problems_in(data)
 
 
 def _entries(data: Mapping[str, Plain], key: str) -> Iterator[tuple[int, Mapping[str, Plain]]]:
@@ -169,7 +173,7 @@ ExpressionField = Annotated[
 ClassNameField = Annotated[str, BeforeValidator(check_class_name)]
 
 
-class ClassEntry(_Strict):
+class ClassEntry(Strict):
     """One priority class."""
 
     name: ClassNameField = Field(description="The name of a Kubernetes PriorityClass.")
@@ -238,7 +242,7 @@ def _priorities_out_of_order(data: Mapping[str, Plain]) -> Iterator[Problem]:
         above = (place, priority)
 
 
-class RuleEntry(_Strict):
+class RuleEntry(Strict):
     """One rule; a field that is empty or not there matches all, every other one must match."""
 
     user: PatternField = Field(default=None, description="Found in the submitter's name.")

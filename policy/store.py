@@ -15,6 +15,7 @@ from typing import Final
 
 from policy.checks import check_policy
 from policy.classes import NO_CLASSES, Classes
+from policy.cluster.document import ClusterDocument
 from policy.documents import Kind, limit_problems, parse_document
 from policy.errors import Problem, SpecError
 from policy.models import ClassesDocument, Document, RulesDocument
@@ -43,6 +44,8 @@ class Policy:
     """The same for documents that mean the same, on every replica."""
     classes: Classes
     rules: RuleTable
+    cluster: ClusterDocument | None = None
+    """The cells and VCs, if a document says so; what it builds may depend on the nodes."""
 
 
 def build_policy(texts: Iterable[PolicyText]) -> Policy:
@@ -131,10 +134,12 @@ def _in_source(source: str, problem: Problem) -> Problem:
 
 def _build(documents: _Documents) -> Policy:
     classes, rules = documents.get(Kind.CLASSES), documents.get(Kind.RULES)
+    cluster = documents.get(Kind.CLUSTER)
     return Policy(
         version=_version(documents),
         classes=classes.build() if isinstance(classes, ClassesDocument) else NO_CLASSES,
         rules=rules.build() if isinstance(rules, RulesDocument) else NO_RULES,
+        cluster=cluster if isinstance(cluster, ClusterDocument) else None,
     )
 
 

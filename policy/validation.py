@@ -4,7 +4,7 @@ Its messages change between versions and talk of Python types; ours say what to 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -60,10 +60,13 @@ def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
 
 def _known_keys(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     """List the keys of the mapping at a location, as a document writes them."""
-    for part in location:
+    parts = iter(location)
+    for part in parts:
         if isinstance(part, str):
             annotation = _field_types(model)[part]
             model = next(_models_in(annotation))
+            if get_origin(annotation) is dict:
+                next(parts, None)  # the name of an entry, which its author chose
     return list(_field_types(model))
 
 

@@ -42,6 +42,20 @@ Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 """What a YAML text can hold."""
 
 _Path = tuple[str | int, ...]
+
+
+class _WrittenInt(int):
+    """A number that would lose its form as text: a node may be called 0010."""
+
+    written: str
+
+
+class _WrittenFloat(float):
+    """The same for fractions: 1.10 is not 1.1 where it is a name."""
+
+    written: str
+
+
 _TEXT_TAGS: Final = (None, "!", "tag:yaml.org,2002:str")
 _KEYWORDS: Final[dict[str, Plain]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -239,6 +253,33 @@ class _Reader:
             self.problems.append(Problem(join_path(path), f"{message}; {hint}"))
 
 
+def as_written(value: object) -> str:
+    """Return a scalar as its author wrote it; "" for nothing."""
+    if isinstance(value, _WrittenInt | _WrittenFloat):
+        return value.written
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _int(text: str) -> int:
+    number = int(text, 0 if text[:2] in ("0o", "0x") else 10)
+    if str(number) == text:
+        return number
+    kept = _WrittenInt(number)
+    kept.written = text
+    return kept
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if str(number) == text:
+        return number
+    kept = _WrittenFloat(number)
+    kept.written = text
+    return kept
+
+
 def _scalar(event: ScalarEvent) -> Plain:
     """Resolve a plain scalar by the core schema; a quoted one is text."""
     text = str(event.value)
@@ -247,9 +288,9 @@ def _scalar(event: ScalarEvent) -> Plain:
     if text in _KEYWORDS:
         return _KEYWORDS[text]
     if _INT.fullmatch(text):
-        return int(text, 0 if text[:2] in ("0o", "0x") else 10)
+        return _int(text)
     if _FLOAT.fullmatch(text):
-        return float(text)
+        return _float(text)
     if _SPECIAL_FLOAT.fullmatch(text):
         return float(text.replace(".", ""))
     return text

@@ -3,7 +3,11 @@
 - `plan` is deterministic and changes nothing; `apply` and the `observe_…` methods change state.
 - An exception means that nothing changed. "No room" is a `Wait` with a stable reason.
 - Single writer: the shell serialises calls, the engine has no locks.
+- After every step all of `invariants` hold, above all VC safety (`supply`).
 
-Today every node is one cell of leaf cells, open to all VCs. Chains, entitlement and preemption come
-on this contract.
+From the bottom: `tree` (physical cells), `ranking` (bins by room), `supply` (buddy free lists,
+promises), `vcs` and `gangs` (who claims and who holds), `table` (all of it, and the operations
+that change it). On that, deciding: `leaves`, `gathering`, `openings`, `fitting`, `exhaustive`
+(where a gang fits), `preemption` (who makes room), `planning`; and doing: `applying`, `observing`,
+`joining`, `reconfiguration`. `engine` is the door.
 """

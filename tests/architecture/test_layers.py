@@ -31,8 +31,8 @@ MAY_IMPORT = {
 # The core: what decides. It may use these and nothing that touches the world.
 PURE = {"policy": set(), "extender/cells": {"policy"}, "extender/queue": {"policy"}}
 PURE_LIBRARIES = {
-    "bisect", "collections", "dataclasses", "enum", "functools", "hashlib", "heapq", "itertools",
-    "json", "math", "operator", "re", "string", "types", "typing",
+    "bisect", "collections", "contextlib", "dataclasses", "enum", "functools", "hashlib", "heapq",
+    "itertools", "json", "math", "operator", "re", "string", "types", "typing",
     "cel", "pydantic", "pydantic_core", "re2", "yaml",
 }  # fmt: skip
 

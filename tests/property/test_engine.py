@@ -1,57 +1,135 @@
-"""Random histories of arrivals, ends, expiries and node changes: the invariants always hold."""
+"""Random histories on random clusters: invariants after each step, decisions as by brute force."""
 
+from dataclasses import replace
+from random import Random
+
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, Place
-from policy.submission import GangKey, NodeName, PodUid
+from extender.cells.gangs import Gang
+from extender.cells.model import (
+    Decision,
+    GangState,
+    GangView,
+    MemberRequest,
+    Place,
+    Placement,
+    Preempt,
+    Reject,
+    ReleaseMode,
+    Wait,
+)
+from extender.cells.tree import Cell
+from policy.submission import GangKey, NodeName, PodUid, VcName
+from policy.topology import PinnedCellId, Topology
+from tests.property.clusters import clusters
+from tests.property.naive import Question, fits
+from tests.unit.extender.cells.builders import a_node, nodes_of
 
-NODES = [NodeName(f"n{index}") for index in range(4)]
-LEAVES = 4
+SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
 
 
 class EngineHistory(RuleBasedStateMachine):
     """Plays kube-scheduler and the cluster at random."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.engine = Engine(lease_seconds=10)
+    @initialize(topology=clusters())
+    def start(self, topology: Topology) -> None:
+        self.topology = topology
+        self.nodes = nodes_of(topology)
+        self.engine = Engine(lease_seconds=10, topology=topology)
         self.now = 0.0
         self.requests: dict[PodUid, MemberRequest] = {}
-        for name in NODES:
-            self.engine.observe_node(NodeCell(name=name, leaf_type=None, leaf_count=LEAVES))
+        self.bad: dict[NodeName, tuple[int, ...] | None] = {}
+        self.numbers = 0
+        for node in self.nodes:
+            self.engine.observe_node(a_node(node))
+
+    # -- rules
 
     @rule(
-        gang=st.integers(0, 4),
-        sizes=st.lists(st.integers(1, LEAVES), min_size=1, max_size=3),
-        member=st.integers(0, 3),
-        nodes=st.lists(st.sampled_from(NODES), unique=True),
+        sizes=SIZES,
+        vc=st.sampled_from("aabbc"),
+        priority=st.sampled_from([-1, -1, 0, 5, 9]),
+        flags=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+        pinned=st.booleans(),
+        left_out=st.lists(st.integers(0, 5), max_size=2),
     )
-    def ask(self, gang: int, sizes: list[int], member: int, nodes: list[NodeName]) -> None:
-        uid = PodUid(f"g{gang}-{member}")
-        request = self.requests.get(uid) or MemberRequest(
-            member=uid,
-            gang=GangKey("ns", f"g{gang}"),
+    def arrive(
+        self,
+        *,
+        sizes: list[int],
+        vc: str,
+        priority: int,
+        flags: tuple[bool, bool, bool],
+        pinned: bool,
+        left_out: list[int],
+    ) -> None:
+        self.numbers += 1
+        has_pinned = bool(
+            self.topology.vcs.get(VcName(vc), None) and self.topology.vcs[VcName(vc)].pinned
+        )
+        request = MemberRequest(
+            member=PodUid(f"g{self.numbers}-0"),
+            gang=GangKey("ns", f"g{self.numbers}"),
             leaf_count=sizes[0],
             gang_leaf_counts=tuple(sizes),
+            vc=VcName(vc),
+            priority=priority,
+            is_lazy=flags[0],
+            ignores_candidates=flags[1],
+            release=ReleaseMode.WHOLE if flags[2] else ReleaseMode.EACH,
+            pinned=PinnedCellId("PIN") if pinned and has_pinned and priority >= 0 else None,
         )
-        before = self.engine.gangs(), self.engine.nodes()
-        decision = self.engine.plan(request, candidate_nodes=nodes)
-        assert (self.engine.gangs(), self.engine.nodes()) == before
-        assert self.engine.plan(request, candidate_nodes=nodes) == decision
-        self.engine.apply(decision, now=self.now)
-        if isinstance(decision, Place):
-            assert decision.placement.node in nodes
-            assert len(decision.placement.leaf_cells) == request.leaf_count
-            self.requests[uid] = request
+        candidates = [node for i, node in enumerate(self.nodes) if i not in left_out]
+        self.ask(request, candidates)
+
+    @rule(seed=st.integers(0, 2**16), count=st.integers(2, 8))
+    def crowd(self, seed: int, count: int) -> None:
+        """Many gangs arrive and are bound."""
+        random = Random(seed)
+        for _ in range(count):
+            self.arrive(
+                sizes=random.choices([1, 1, 2, 2, 3, 4], k=random.choice([1, 1, 2, 3])),
+                vc=random.choice("aabbc"),
+                priority=random.choice([-1, 0, 5, 9]),
+                flags=(random.random() < 0.4, random.random() < 0.6, random.random() < 0.4),
+                pinned=random.random() < 0.3,
+                left_out=random.sample(range(6), random.choice([0, 0, 1])),
+            )
+            gangs = [gang for gang in self.ours() if not gang.victims]
+            if gangs and random.random() < 0.7:
+                gang = random.choice(gangs)
+                first = self.engine._table.gangs[gang.gang].request
+                for index, size in enumerate(first.gang_leaf_counts):
+                    member = PodUid(f"{gang.gang.name}-{index}")
+                    request = replace(first, member=member, leaf_count=size)
+                    self.ask(self.requests.get(member) or request, self.nodes)
+
+    @precondition(lambda self: self.ours())
+    @rule(data=st.data())
+    def ask_again(self, data: st.DataObject) -> None:
+        """Another member of a gang that is known asks, or the same one again."""
+        gang = data.draw(st.sampled_from(self.ours()))
+        first = self.engine._table.gangs[gang.gang].request
+        index = data.draw(st.integers(0, len(first.gang_leaf_counts)))
+        size = data.draw(st.sampled_from(first.gang_leaf_counts))
+        request = replace(first, member=PodUid(f"{gang.gang.name}-{index}"), leaf_count=size)
+        known = self.requests.get(request.member)
+        self.ask(known or request, self.nodes)
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
     def bind(self, data: st.DataObject) -> None:
         request = self.requests[data.draw(st.sampled_from(sorted(self.requests)))]
         if placement := self.engine.placement(request.member):
-            self.engine.observe_bound(request, node=placement.node, leaf_cells=placement.leaf_cells)
+            self.engine.observe_bound(
+                request,
+                node=placement.node,
+                leaf_cells=placement.leaf_cells,
+                placement=placement,
+            )
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
@@ -60,54 +138,192 @@ class EngineHistory(RuleBasedStateMachine):
         del self.requests[uid]
         self.engine.forget_member(uid)
 
-    @rule(seconds=st.floats(0, 12))
+    @rule()
+    def evict(self) -> None:
+        """All victims of the first preempting gang end."""
+        for gang in self.engine.gangs():
+            for victim in gang.victims:
+                for uid in [u for u, r in self.requests.items() if r.gang == victim]:
+                    del self.requests[uid]
+                    self.engine.forget_member(uid)
+
+    @rule(seconds=st.sampled_from([1, 12]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
         self.engine.expire(now=self.now)
 
-    @rule(node=st.sampled_from(NODES), is_healthy=st.booleans())
-    def change_node(self, node: NodeName, is_healthy: bool) -> None:
-        self.engine.observe_node(
-            NodeCell(name=node, leaf_type=None, leaf_count=LEAVES, is_healthy=is_healthy)
+    @rule(data=st.data(), is_healthy=st.booleans(), bad=st.sampled_from([(), (), (0,), (1,)]))
+    def change_node(self, data: st.DataObject, is_healthy: bool, bad: tuple[int, ...]) -> None:
+        node = data.draw(st.sampled_from(self.nodes))
+        self.bad[node] = bad if is_healthy else None
+        self.engine.observe_node(a_node(node, is_healthy=is_healthy, bad=bad))
+
+    @rule(data=st.data())
+    def foreign(self, data: st.DataObject) -> None:
+        """Somebody binds a pod by hand."""
+        node = data.draw(st.sampled_from(self.nodes))
+        self.numbers += 1
+        uid = PodUid(f"g{self.numbers}-0")
+        request = MemberRequest(
+            member=uid, gang=GangKey("ns", f"g{self.numbers}"), leaf_count=1, gang_leaf_counts=(1,)
+        )
+        self.requests[uid] = request
+        self.engine.observe_bound(request, node=node, leaf_cells=())
+
+    @rule(order=st.booleans())
+    def crash(self, order: bool) -> None:
+        """The engine is lost; another one is told what runs, before or after the nodes."""
+        before = self.engine
+        self.engine = Engine(lease_seconds=10, topology=self.topology)
+        bound: list[tuple[MemberRequest, Placement, bool]] = []
+        for gang in before.gangs():
+            for uid in gang.bound:
+                bound.append((self.requests[uid], gang.members[uid], gang.is_guaranteed))
+        foreign = {g.key for g in before._table.gangs.values() if g.is_foreign}
+        if order:
+            bound.reverse()
+            self.observe_nodes()
+        for request, placement, _ in bound:
+            leaves = () if request.gang in foreign else placement.leaf_cells
+            told = replace(placement, leaf_cells=leaves)
+            self.engine.observe_bound(
+                request, node=placement.node, leaf_cells=leaves, placement=told
+            )
+            self.engine.check()
+        self.observe_nodes()
+        alive = {request.member for request, _, _ in bound}
+        self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
+        after = {gang.gang: gang for gang in self.engine.gangs()}
+        for request, placement, was_guaranteed in bound:
+            if request.gang not in foreign and not foreign:
+                now = self.engine.placement(request.member)
+                assert now is not None
+                assert now.leaf_cells == placement.leaf_cells
+                if was_guaranteed:
+                    assert after[request.gang].is_guaranteed
+
+    @rule(topology=clusters())
+    def reconfigure(self, topology: Topology) -> None:
+        """The topology changes under what runs: nothing that is bound is lost."""
+        bound = {uid: g.members[uid] for g in self.engine.gangs() for uid in g.bound}
+        explained = self.engine.explain_topology(topology)
+        assert self.engine.change_topology(topology) == explained
+        self.topology, self.nodes = topology, nodes_of(topology)
+        self.observe_nodes()
+        for uid, placement in bound.items():
+            now = self.engine.placement(uid)
+            assert now is not None
+            assert now.node == placement.node
+        alive = {uid for gang in self.engine.gangs() for uid in gang.members}
+        self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
+
+    # -- helpers
+
+    def ours(self) -> list[GangView]:
+        """Gangs that the engine placed."""
+        gangs = self.engine._table.gangs
+        return [gang for gang in self.engine.gangs() if not gangs[gang.gang].is_foreign]
+
+    def observe_nodes(self) -> None:
+        for node in self.nodes:
+            bad = self.bad.get(node, ())
+            self.engine.observe_node(a_node(node, is_healthy=bad is not None, bad=bad or ()))
+
+    def ask(self, request: MemberRequest, candidates: list[NodeName]) -> None:
+        offered = dict.fromkeys(candidates)
+        known = request.gang in self.engine._table.gangs
+        before = self.engine.gangs(), self.engine.cells(), self.engine.vcs()
+        decision = self.engine.plan(request, candidate_nodes=offered)
+        assert (self.engine.gangs(), self.engine.cells(), self.engine.vcs()) == before
+        assert self.engine.plan(request, candidate_nodes=offered) == decision
+        self.engine.check()
+        if not known and not isinstance(decision, Reject):
+            self.compare(request, decision, frozenset(candidates))
+        self.engine.apply(decision, now=self.now)
+        if isinstance(decision, Place | Preempt):
+            self.requests[request.member] = request
+        if isinstance(decision, Place):
+            assert decision.placement.node in candidates
+            assert len(decision.placement.leaf_cells) == request.leaf_count
+
+    def compare(
+        self, request: MemberRequest, decision: Decision, candidates: frozenset[NodeName]
+    ) -> None:
+        """The kind of decision is the one that trying everything gives."""
+        if self.fits(request, candidates, lambda gang: False):
+            assert isinstance(decision, Place), decision
+            assert not decision.cancelled
+            assert not decision.downgraded
+            return
+        could = request.priority >= 0 and self.fits(
+            request, candidates, lambda gang: self.may_end(request, gang)
+        )
+        if not could:
+            assert isinstance(decision, Wait), decision
+        else:
+            assert isinstance(decision, Place | Preempt), decision
+        if isinstance(decision, Preempt):
+            self.compare_victims(request, decision, candidates)
+
+    def compare_victims(
+        self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
+    ) -> None:
+        """The victims are enough, and none can be spared."""
+        chosen = {*decision.victims, *decision.cancelled}
+        assert decision.victims
+        assert self.fits(request, candidates, lambda gang: gang.key in chosen)
+        for victim in decision.victims:
+            rest = chosen - {victim}
+            assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r)
+
+    def may_end(self, request: MemberRequest, gang: Gang) -> bool:
+        if gang.is_foreign:
+            return False
+        if not gang.is_guaranteed:
+            return True
+        return gang.request.vc == request.vc and gang.priority < request.priority
+
+    def fits(self, request: MemberRequest, candidates: frozenset[NodeName], gone: object) -> bool:
+        table = self.engine._table
+        away = frozenset(g.key for g in table.gangs.values() if gone(g))  # type: ignore[operator]
+
+        def usable(leaf: Cell) -> bool:
+            return all(user is None or user.key in away for user in (leaf.holder, leaf.reserver))
+
+        rest = list(request.gang_leaf_counts)
+        rest.remove(request.leaf_count)
+        is_guaranteed = request.priority >= 0
+        return any(
+            fits(
+                table,
+                Question(
+                    chain=chain,
+                    vc=request.vc if is_guaranteed else None,
+                    pinned=request.pinned,
+                    sizes=(request.leaf_count, *sorted(rest, reverse=True)),
+                    first_nodes=candidates,
+                    nodes=None if request.ignores_candidates else candidates,
+                    usable=usable,
+                    gone=away,
+                ),
+            )
+            for chain in self.topology.chains
         )
 
-    @rule(node=st.sampled_from(NODES))
-    def lose_node(self, node: NodeName) -> None:
-        self.engine.forget_node(node)
+    @invariant()
+    def everything_holds(self) -> None:
+        if hasattr(self, "engine"):
+            self.engine.check()
 
     @invariant()
-    def no_leaf_cell_is_held_twice(self) -> None:
-        claims = [
-            (placement.node, leaf)
-            for gang in self.engine.gangs()
-            for placement in (*gang.members.values(), *gang.held)
-            for leaf in placement.leaf_cells
-        ]
-        assert len(claims) == len(set(claims))
-
-    @invariant()
-    def gangs_and_nodes_agree(self) -> None:
-        by_gang = {
-            (placement.node, leaf): member
-            for gang in self.engine.gangs()
-            for member, placement in (
-                *gang.members.items(),
-                *((None, held) for held in gang.held),
-            )
-            for leaf in placement.leaf_cells
-        }
-        by_node = {
-            (cell.name, leaf): member
-            for cell, holders in self.engine.nodes()
-            for leaf, member in holders.items()
-        }
-        assert by_gang == by_node
-
-    @invariant()
-    def no_gang_has_more_places_than_members(self) -> None:
-        for gang in self.engine.gangs():
-            assert len(gang.members) + len(gang.held) <= gang.size
-            assert gang.members
+    def victims_and_preemptors_agree(self) -> None:
+        if not hasattr(self, "engine"):
+            return
+        gangs = {gang.gang: gang for gang in self.engine.gangs()}
+        for gang in gangs.values():
+            for victim in gang.victims:
+                assert gangs[victim].state is GangState.BEING_PREEMPTED
 
 
 TestEngineHistory = EngineHistory.TestCase
+TestEngineHistory.settings = settings(stateful_step_count=20)

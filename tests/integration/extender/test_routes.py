@@ -195,6 +195,10 @@ async def test_what_is_held_and_decided_can_be_looked_at(
     assert gang == {
         "gang": "lab/bert",
         "size": 2,
+        "vc": "default",
+        "priority": 0,
+        "state": "allocated",
+        "guaranteed": False,
         "members": [
             {
                 "uid": pod["metadata"]["uid"],

@@ -139,12 +139,12 @@ default: x
             "apiVersion: v1\nkind: Rule",
             [
                 'apiVersion: must be cellgate.io/v1, not the text "v1"',
-                'kind: must be one of Classes, Rules, not the text "Rule"',
+                'kind: must be one of Classes, Rules, Cluster, not the text "Rule"',
             ],
         ),
         (
             "apiVersion: cellgate.io/v1\nkind: [Rules]",
-            ["kind: must be one of Classes, Rules, not a list"],
+            ["kind: must be one of Classes, Rules, Cluster, not a list"],
         ),
         (
             "apiVersion: v1\nkind: Rules\nrules: []",
@@ -209,7 +209,10 @@ def test_an_unknown_label_is_refused() -> None:
     with pytest.raises(SpecError) as raised:
         parse_label("Rules")
     assert raised.value.problems == (
-        Problem("cellgate.io/policy", '"Rules" is not a kind of policy; known are classes, rules'),
+        Problem(
+            "cellgate.io/policy",
+            '"Rules" is not a kind of policy; known are classes, rules, cluster',
+        ),
     )
 
 

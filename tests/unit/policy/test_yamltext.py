@@ -5,7 +5,7 @@ import math
 import pytest
 
 from policy.errors import Problem, SpecError
-from policy.yamltext import Plain, YamlText, parse_yaml
+from policy.yamltext import Plain, YamlText, as_written, parse_yaml
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,14 @@ def test_a_key_given_twice_and_a_tag_are_told_together_and_the_first_value_count
             Problem('rules[1]["x y"]', "the key is given twice, again at line 3, column 12"),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["8", "0010", "1.10", "1e3", "0x1F", "+5", "-1", "1.5", "abc", "true", '"8"']
+)
+def test_a_scalar_can_be_had_as_it_was_written(text: str) -> None:
+    assert as_written(parse_yaml(text).value) == text.strip('"')
+
+
+def test_nothing_is_written_as_nothing() -> None:
+    assert as_written(parse_yaml("~").value) == ""

@@ -1,1 +1,1 @@
-"""Tests, by the module they are about."""
+"""Tests of the cell engine, by module."""

@@ -1,0 +1,42 @@
+"""What is to be placed in one chain, and what was found for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from extender.cells.tree import Cell
+from extender.cells.vcs import Vc
+from policy.topology import ChainName, PinnedCellId
+
+Allowed = Callable[[Cell], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Members to be placed together; sizes descend."""
+
+    chain: ChainName
+    sizes: tuple[int, ...]
+    vc: Vc | None
+    """Whose preassigned cells they must lie in; None: anywhere (opportunistic)."""
+    pinned: PinnedCellId | None = None
+    allowed: Allowed
+    """Bins that any member may use."""
+    allowed_first: Allowed
+    """Bins that the member that asks may use."""
+    first_size: int
+    """Leaf cells of the member that asks."""
+
+    def is_met_by(self, bins: "list[Spot]") -> bool:
+        """True if one of the spots suits the member that asks."""
+        return any(
+            size == self.first_size and self.allowed_first(spot.bin_)
+            for size, spot in zip(self.sizes, bins, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A bin for one member, and the physical cell of the preassigned cell it counts against."""
+
+    bin_: Cell
+    claim: Cell | None

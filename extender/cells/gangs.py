@@ -1,0 +1,88 @@
+"""Gangs that have leaf cells or have reserved them. Private to `extender.cells`."""
+
+from dataclasses import dataclass, field
+
+from extender.cells.model import GangState, MemberRequest, Placement, ReleaseMode
+from extender.cells.tree import Cell
+from extender.cells.vcs import Claim
+from policy.submission import GangKey, PodUid
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """The place of one member of a gang."""
+
+    leaves: tuple[Cell, ...]
+    """In the order in which the container is told them; all of one node."""
+    size: int
+    """Leaf cells of its member; more than `leaves` if the topology does not have all of them."""
+    claim: Claim | None = None
+    """The preassigned cell that it counts against; None if the gang is opportunistic."""
+    member: PodUid | None = None
+    is_bound: bool = False
+    observed: Placement | None = None
+    """Where a bound member says it is, if the topology does not have (all of) that."""
+    had_member: bool = False
+    """Somebody was here: a replacement may come, and no lease ends that."""
+
+
+@dataclass(slots=True, eq=False)
+class Gang:
+    """One gang, from its first decision to its last member's end."""
+
+    key: GangKey
+    request: MemberRequest
+    """Of the member that asked first; what is the same for all members counts."""
+    born: int
+    """Sequence number: the higher, the younger."""
+    is_guaranteed: bool
+    is_preempting: bool = False
+    slots: list[Slot] = field(default_factory=list)
+    lease_expires: float = 0.0
+    asking: dict[PodUid, None] = field(default_factory=dict)
+    """Members that wait while the gang preempts."""
+    downgraded_by: GangKey | None = None
+    is_foreign: bool = False
+    """Pods that we did not place and that belong to nobody: never moved, never a victim."""
+
+    @property
+    def priority(self) -> int:
+        """What counts when others look for victims: downgraded gangs are opportunistic."""
+        return self.request.priority if self.is_guaranteed else -1
+
+    @property
+    def leaf_count(self) -> int:
+        return sum(len(slot.leaves) for slot in self.slots)
+
+    def slot_of(self, member: PodUid) -> Slot | None:
+        return next((slot for slot in self.slots if slot.member == member), None)
+
+    def open_slots(self, leaf_count: int) -> list[Slot]:
+        """Slots of that size that no member has."""
+        return [slot for slot in self.slots if slot.member is None and slot.size == leaf_count]
+
+    def has_members(self) -> bool:
+        return any(slot.member is not None for slot in self.slots)
+
+    def keeps_slots(self) -> bool:
+        return self.request.release is ReleaseMode.WHOLE
+
+    def is_being_preempted(self) -> bool:
+        return not self.is_preempting and any(
+            leaf.reserver is not None for slot in self.slots for leaf in slot.leaves
+        )
+
+    def state(self) -> GangState:
+        if self.is_preempting:
+            return GangState.PREEMPTING
+        return GangState.BEING_PREEMPTED if self.is_being_preempted() else GangState.ALLOCATED
+
+    def victims(self) -> "list[Gang]":
+        """Gangs that still hold what this one has reserved, by key."""
+        found = {
+            leaf.holder.key: leaf.holder
+            for slot in self.slots
+            for leaf in slot.leaves
+            if leaf.holder is not None and leaf.holder is not self
+        }
+        return [found[key] for key in sorted(found)]

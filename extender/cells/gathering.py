@@ -1,0 +1,144 @@
+"""Bins for members, close to each other: lowest common ancestor across bins, then best fit.
+
+`gather` looks at the levels from the node upwards and takes the tightest cell that holds all
+members; inside it, as few children as possible. Both come from a `Ranking`, so nothing is searched.
+Members of different sizes are packed best-fit, the largest first.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+
+from extender.cells.demand import Allowed
+from extender.cells.ranking import Ranking
+from extender.cells.tree import Cell
+
+_TRIES = 8
+"""Cells of a level that are tried where candidate nodes or unequal members spoil the ranking."""
+
+
+def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell] | None:
+    """Find a bin for each member; `sizes` are in descending order, and so are the bins."""
+    if sizes[0] != sizes[-1]:
+        return _gather_unequal(ranking, sizes, allowed)
+    size, count = sizes[0], len(sizes)
+    one = _first(ranking.bins(least=size * count), allowed)
+    if one is not None:
+        return [one] * count
+    if count == 1:
+        return None
+    for level in range(2, ranking.root.level + 1):
+        for tries, cell in enumerate(ranking.cells(level, size=size, least=count)):
+            found = fill(ranking, cell, size=size, count=count, allowed=allowed)
+            if len(found) == count:
+                return found
+            if tries == _TRIES:
+                break
+    return None
+
+
+def _first(bins: Iterator[Cell], allowed: Allowed) -> Cell | None:
+    return next((bin_ for bin_ in bins if allowed(bin_)), None)
+
+
+def fill(ranking: Ranking, cell: Cell, *, size: int, count: int, allowed: Allowed) -> list[Cell]:
+    """Place up to `count` members of a size below a cell, in as few children as possible."""
+    if cell in ranking:
+        return [cell] * min(count, ranking.room(cell) // size) if allowed(cell) else []
+    if cell is ranking.root:
+        return _fill_root(ranking, size=size, count=count, allowed=allowed)
+    found: list[Cell] = []
+    left = [(ranking.capacity(child, size), child.order, child) for child in cell.children]
+    left = sorted(entry for entry in left if entry[0])
+    while len(found) < count and left:
+        need = count - len(found)
+        tight = next((entry for entry in left if entry[0] >= need), None)
+        tight = tight or max(left, key=lambda entry: (entry[0], -entry[1]))
+        left.remove(tight)
+        child = tight[2]
+        found += fill(ranking, child, size=size, count=need, allowed=allowed)
+    return found
+
+
+def _fill_root(ranking: Ranking, *, size: int, count: int, allowed: Allowed) -> list[Cell]:
+    """The same for the whole chain, whose children are too many to be sorted."""
+    top = ranking.root.level - 1
+    found: list[Cell] = []
+    used: dict[Cell, None] = {}
+    whole_bins = (bin_ for bin_ in ranking.largest_bins(least=size) if bin_.level == top)
+    for roomiest in chain(ranking.largest(top, size=size), whole_bins):
+        for cell in (*_tightest(ranking, top, size=size, least=count - len(found)), roomiest):
+            need = count - len(found)
+            if cell not in used and need:
+                used[cell] = None
+                found += fill(ranking, cell, size=size, count=need, allowed=allowed)
+        if len(found) == count:
+            break
+    return found
+
+
+def _tightest(ranking: Ranking, level: int, *, size: int, least: int) -> Iterator[Cell]:
+    """A few of the tightest cells of a level that hold so many members."""
+    yield from islice(ranking.cells(level, size=size, least=least), 2)
+    bins = ranking.bins(least=size * least)
+    yield from islice((bin_ for bin_ in bins if bin_.level == level), 2)
+
+
+def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell] | None:
+    bins = _useful_bins(ranking, sizes, allowed)
+    for level in range(1, ranking.root.level + 1):
+        groups: dict[Cell, list[Cell]] = {}
+        for bin_ in bins:
+            if bin_.level <= level:
+                groups.setdefault(bin_.ancestor(level), []).append(bin_)
+        fitting = [
+            (sum(map(ranking.room, inside)), cell.order, inside)
+            for cell, inside in groups.items()
+            if sum(map(ranking.room, inside)) >= sum(sizes)
+        ]
+        for _, _, inside in sorted(fitting, key=lambda entry: entry[:2])[:_TRIES]:
+            packed = pack({bin_: ranking.room(bin_) for bin_ in inside}, sizes)
+            if packed is not None:
+                return packed
+    return None
+
+
+def _useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell]:
+    """The bins that best fit could ever choose: of each size the tightest and the roomiest."""
+    found: dict[Cell, None] = {}
+    for size in dict.fromkeys(sizes):
+        for bins in (ranking.bins(least=size), ranking.largest_bins(least=size)):
+            chosen = 0
+            for bin_ in bins:
+                if allowed(bin_):
+                    found[bin_] = None
+                    chosen += 1
+                if chosen >= len(sizes):
+                    break
+    return sorted(found, key=lambda bin_: bin_.order)
+
+
+def pack(rooms: dict[Cell, int], sizes: Sequence[int]) -> list[Cell] | None:
+    """Pack members best-fit, the largest first; None if that fails."""
+    left, found = dict(rooms), []
+    for size in sizes:
+        fitting = [bin_ for bin_ in left if left[bin_] >= size]
+        if not fitting:
+            return None
+        best = min(fitting, key=lambda bin_: (left[bin_], bin_.order))
+        left[best] -= size
+        found.append(best)
+    return found
+
+
+def common_level(bins: Sequence[Cell]) -> int:
+    """Level of the lowest cell around all bins; the root's level if there is none."""
+    common = bins[0]
+    for bin_ in bins[1:]:
+        if bin_ is common:
+            continue
+        while common.level < bin_.level and common.parent is not None:
+            common = common.parent
+        other = bin_.ancestor(common.level)
+        while other is not common and common.parent is not None and other.parent is not None:
+            common, other = common.parent, other.parent
+    return common.level

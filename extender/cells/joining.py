@@ -1,0 +1,106 @@
+"""Nodes as they are observed. With a topology, health; without one, the nodes are the topology.
+
+Without a topology every node is a top-level cell of a chain named after its leaf type, and nothing
+is promised to anybody. Nodes join and leave at any time.
+"""
+
+from extender.cells.model import NodeCell
+from extender.cells.observing import Observer
+from extender.cells.table import Table
+from extender.cells.tree import ChainTree
+from policy.submission import LeafType, NodeName
+from policy.topology import CellAddress, CellTypeName, ChainName, Level, PhysicalCell
+
+
+class Joiner:
+    """Takes in nodes."""
+
+    def __init__(self, table: Table, observer: Observer) -> None:
+        self._table = table
+        self._observer = observer
+        self.known: dict[NodeName, NodeCell] = {}
+
+    def observe(self, node: NodeCell) -> None:
+        """A node joined or changed."""
+        before = self.known.get(node.name)
+        if before == node:
+            return
+        self.known[node.name] = node
+        if self._table.is_open and (
+            before is None
+            or (before.leaf_type, before.leaf_count) != (node.leaf_type, node.leaf_count)
+        ):
+            self._take_out(node.name)
+            self._take_in(node)
+        self._mark(node)
+
+    def forget(self, name: NodeName) -> None:
+        """A node left."""
+        if self.known.pop(name, None) is None:
+            return
+        if self._table.is_open:
+            self._take_out(name)
+            return
+        for cell in self._table.nodes(name):
+            self._table.mark(list(cell.leaves()), is_bad=True)
+
+    def _mark(self, node: NodeCell) -> None:
+        for cell in self._table.nodes(node.name):
+            leaves = list(cell.leaves())
+            bad = [
+                leaf for leaf in leaves if not node.is_healthy or leaf.device in node.bad_leaf_cells
+            ]
+            self._table.mark(bad, is_bad=True)
+            self._table.mark([leaf for leaf in leaves if leaf not in bad], is_bad=False)
+
+    def _take_in(self, node: NodeCell) -> None:
+        tree = self._table.trees.get(_chain_name(node.leaf_type))
+        if tree is None:
+            tree = self._table.add_tree(_new_tree(node))
+        self._table.add_top(tree, _spec(node))
+        self._observer.reseat(node.name)
+
+    def _take_out(self, name: NodeName) -> None:
+        for cell in self._table.nodes(name):
+            self._observer.unseat_node(cell)
+            self._table.remove_top(cell)
+
+
+def _chain_name(leaf_type: LeafType | None) -> ChainName:
+    return ChainName(f"nodes of {leaf_type}" if leaf_type else "nodes")
+
+
+def _new_tree(node: NodeCell) -> ChainTree:
+    leaf = Level(
+        level=1,
+        cell_type=CellTypeName(node.leaf_type or "leaf"),
+        child_count=0,
+        leaf_count=1,
+        is_node=False,
+    )
+    whole = Level(
+        level=2,
+        cell_type=CellTypeName("node"),
+        child_count=node.leaf_count,
+        leaf_count=node.leaf_count,
+        is_node=True,
+    )
+    tree = ChainTree(
+        name=_chain_name(node.leaf_type), leaf_type=node.leaf_type, levels=(leaf, whole)
+    )
+    tree.is_named = False
+    return tree
+
+
+def _spec(node: NodeCell) -> PhysicalCell:
+    return PhysicalCell(
+        address=CellAddress(node.name),
+        level=2,
+        node=node.name,
+        children=tuple(
+            PhysicalCell(
+                address=CellAddress(f"{node.name}/{index}"), level=1, node=node.name, device=index
+            )
+            for index in range(node.leaf_count)
+        ),
+    )

@@ -1,0 +1,30 @@
+"""Leaves of cells told as placements."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from extender.cells.gangs import Slot
+from extender.cells.model import Placement
+from extender.cells.tree import Cell
+
+
+def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placement:
+    """The placement that some leaves of one node make."""
+    tree = leaves[0].chain
+    node = leaves[0].node
+    assert node is not None
+    return Placement(
+        node=node,
+        leaf_cells=tuple(leaf.device for leaf in leaves if leaf.device is not None),
+        chain=tree.name if tree.is_named else None,
+        vc_cell_type=tree.levels[claim_cell.level - 1].cell_type if claim_cell else None,
+    )
+
+
+def slot_placement(slot: Slot) -> Placement:
+    """Where a slot is."""
+    if slot.observed is not None:
+        return slot.observed
+    claim = slot.claim
+    placement = placement_of(slot.leaves, claim_cell=claim.cell if claim else None)
+    return replace(placement, vc_cell=claim.address) if claim else placement

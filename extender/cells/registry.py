@@ -1,0 +1,46 @@
+"""Gangs by VC and priority, for those who look for victims. Private to `extender.cells`."""
+
+from collections.abc import Iterator
+
+from extender.cells.gangs import Gang
+from policy.submission import GangKey, VcName
+
+
+class Registry:
+    """All gangs; an opportunistic or downgraded gang belongs to no VC here."""
+
+    def __init__(self) -> None:
+        self._guaranteed: dict[VcName, dict[int, dict[GangKey, Gang]]] = {}
+        self._opportunistic: dict[GangKey, Gang] = {}
+
+    def add(self, gang: Gang) -> None:
+        """Take in a gang, under its present standing."""
+        if gang.is_guaranteed:
+            by_priority = self._guaranteed.setdefault(gang.request.vc, {})
+            by_priority.setdefault(gang.priority, {})[gang.key] = gang
+        elif not gang.is_foreign:
+            self._opportunistic[gang.key] = gang
+
+    def remove(self, gang: Gang) -> None:
+        """Forget a gang; before its standing changes."""
+        self._opportunistic.pop(gang.key, None)
+        by_priority = self._guaranteed.get(gang.request.vc, {})
+        gangs = by_priority.get(gang.request.priority, {})
+        gangs.pop(gang.key, None)
+        if not gangs:
+            by_priority.pop(gang.request.priority, None)
+
+    def below(self, vc: VcName, priority: int) -> Iterator[Gang]:
+        """Guaranteed gangs of a VC at a lower priority, by priority, then age."""
+        by_priority = self._guaranteed.get(vc, {})
+        for lower in sorted(level for level in by_priority if level < priority):
+            yield from by_priority[lower].values()
+
+    def opportunistic(self) -> Iterator[Gang]:
+        """Opportunistic gangs, the oldest first."""
+        yield from self._opportunistic.values()
+
+    def has_candidates(self, vc: VcName, priority: int) -> bool:
+        """True if a gang of that VC and priority could find anybody below it."""
+        lowest = min(self._guaranteed.get(vc, {}), default=priority)
+        return bool(self._opportunistic) or lowest < priority

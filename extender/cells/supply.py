@@ -1,0 +1,141 @@
+"""Buddy supply of one chain: which cells no VC uses, and whether all promises can still be kept.
+
+A cell is *unclaimed* if no preassigned cell is mapped to it, around it or inside it; the largest
+unclaimed cells form the free list, by level. Mapping a preassigned cell to a part of a larger free
+cell splits that; unmapping merges. VC safety is the invariant
+
+    slack(level) >= 0 for every level, from the top:
+    slack(level) = free cells + children of the slack one level up - promised and unused cells
+
+that is: serve the unused promises from the largest down, splitting what is left over. Where every
+cell of a level has the same number of children it does not matter *which* free cell serves a
+promise, so counting is exact. The rule that keeps it: mapping a promise of level L to a free cell
+of level L changes no slack; cutting it out of a free cell of level M takes one from the slack of
+each level L+1..M. So a cell is safe to take if and only if its free cell is not higher than the
+first level above L without slack.
+
+    2 racks of 2 nodes; VC a was promised 1 rack, VC b 2 nodes, nothing is used:
+    slack(rack) = 2 - 1 = 1, slack(node) = 0 + 2*1 - 2 = 0: safe.
+    b uses a node of rack 0: free are rack 1 and a node; slack(rack) = 1 - 1 = 0,
+    slack(node) = 1 + 0 - 1 = 0. b's next node must be the other one of rack 0: rack 1 has no slack.
+
+Where cells are derived from live nodes they may differ in children. Then the smallest cells serve
+first, which is exact but for contrived trees (docs: it may wait where a search would not), and
+costs a walk over the free list.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from extender.cells.tree import Cell, ChainTree
+
+
+class Supply:
+    """Free list and promises of one chain; levels index the lists, 0 is not used."""
+
+    def __init__(self, tree: ChainTree) -> None:
+        self._tree = tree
+        self.is_uniform = tree.is_uniform()
+        self._free: list[list[int]] = [[] for _ in range(tree.top_level + 1)]
+        self.unused: list[int] = [0] * (tree.top_level + 1)
+        """Cells that were promised to any VC and are not mapped, by level."""
+        for top in tree.root.children:
+            insort(self._free[tree.top_level], top.order)
+
+    def add_top(self, top: Cell) -> None:
+        """A top-level cell joined, where nothing is promised."""
+        insort(self._free[top.level], top.order)
+        self.is_uniform = False
+
+    def remove_top(self, top: Cell) -> None:
+        """A top-level cell without claims left."""
+        self._drop(top)
+
+    def free(self, level: int) -> Iterator[Cell]:
+        """The free list of a level, in order."""
+        for order in self._free[level]:
+            yield self._tree.cells[order]
+
+    def free_count(self, level: int) -> int:
+        """Length of the free list of a level."""
+        return len(self._free[level])
+
+    def slack(self) -> list[int]:
+        """Cells of each level that could be taken without breaking a promise; index 0 is unused."""
+        return self._count_slack() if self.is_uniform else self._walk_slack()
+
+    def is_safe(self) -> bool:
+        """True if every VC can still be given all that it was promised and does not use."""
+        return min(self.slack()) >= 0
+
+    def highest_split(self, level: int) -> int:
+        """The highest level of a free cell out of which a cell of `level` may be cut."""
+        if not self.is_uniform:
+            return self._tree.top_level  # not to be had by counting: `is_safe` after the split
+        slack = self.slack()
+        highest = level
+        while highest < self._tree.top_level and slack[highest + 1] > 0:
+            highest += 1
+        return highest
+
+    def split(self, cell: Cell) -> None:
+        """Take an unclaimed cell off the free list, splitting the free cell that it lies in."""
+        inner, outer = cell, cell.parent
+        while outer is not None and outer.parent is not None and outer.claims_below == 0:
+            for child in outer.children:
+                if child is not inner:
+                    insort(self._free[child.level], child.order)
+            inner, outer = outer, outer.parent
+        self._drop(inner)
+        for above in cell.upwards():
+            if above is not cell:
+                above.claims_below += 1
+
+    def merge(self, cell: Cell) -> None:
+        """Give an unclaimed cell back, merging it with its buddies as far as they are free."""
+        for above in cell.upwards():
+            if above is not cell:
+                above.claims_below -= 1
+        whole = cell
+        outer = cell.parent
+        while outer is not None and outer.parent is not None and outer.claims_below == 0:
+            for child in outer.children:
+                if child is not whole:
+                    self._drop(child)
+            whole, outer = outer, outer.parent
+        insort(self._free[whole.level], whole.order)
+
+    def free_cell_around(self, cell: Cell) -> Cell:
+        """The cell of the free list that an unclaimed cell lies in."""
+        while cell.parent is not None and cell.parent.parent and cell.parent.claims_below == 0:
+            cell = cell.parent
+        return cell
+
+    def _drop(self, cell: Cell) -> None:
+        orders = self._free[cell.level]
+        del orders[bisect_left(orders, cell.order)]
+
+    def _count_slack(self) -> list[int]:
+        slack, above = [0] * (self._tree.top_level + 1), 0
+        for level in range(self._tree.top_level, 0, -1):
+            children = self._tree.levels[level].child_count if level < self._tree.top_level else 0
+            above = len(self._free[level]) + max(above, 0) * children - self.unused[level]
+            slack[level] = above
+        return slack
+
+    def _worth(self, cell: Cell) -> tuple[int, int, int]:
+        """How much a cell is missed when it is given away: promised cells inside, then leaves."""
+        inside = sum(
+            1 for level in range(1, cell.level) if self.unused[level] for _ in cell.at_level(level)
+        )
+        return inside, cell.leaf_count, cell.order
+
+    def _walk_slack(self) -> list[int]:
+        slack = [0] * (self._tree.top_level + 1)
+        left: list[Cell] = []
+        for level in range(self._tree.top_level, 0, -1):
+            here = [child for cell in left for child in cell.children] + list(self.free(level))
+            here.sort(key=self._worth)
+            slack[level] = len(here) - self.unused[level]
+            left = here[self.unused[level] :]
+        return slack

@@ -1,0 +1,345 @@
+"""The state of all cells, and the few operations that change it. Private to `extender.cells`.
+
+Everything that changes goes through here, so that sums, rankings, free lists and counters always
+agree, and so that it can be undone: inside `what_if()` every change is noted and taken back at the
+end. That is how `plan` tries things without changing anything.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from extender.cells.gangs import Gang, Slot
+from extender.cells.ranking import Ranking
+from extender.cells.supply import Supply
+from extender.cells.tree import Cell, ChainTree, build_tree
+from extender.cells.vcs import Claim, Vc, build_vc
+from policy.submission import GangKey, LeafType, NodeName, VcName
+from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
+
+
+class Table:
+    """Chains, VCs and gangs."""
+
+    def __init__(self, topology: Topology | None) -> None:
+        self.trees: dict[ChainName, ChainTree] = {}
+        self.supplies: dict[ChainName, Supply] = {}
+        self.idle: dict[ChainName, Ranking] = {}
+        """Idle leaves of every node, whoever was promised them: for opportunistic gangs."""
+        self.unclaimed: dict[ChainName, Ranking] = {}
+        """Idle leaves of the nodes that no preassigned cell is mapped to, around or inside."""
+        self.vcs: dict[VcName, Vc] = {}
+        self.gangs: dict[GangKey, Gang] = {}
+        self._undo: list[Callable[[], None]] | None = None
+        self.is_open = topology is None
+        """Without a topology there are no promises: everybody may use everything."""
+        if topology is not None:
+            self._build(topology)
+
+    def _build(self, topology: Topology) -> None:
+        pinned: dict[PinnedCellId, Cell] = {}
+        for name in sorted(topology.chains):
+            tree = self.add_tree(build_tree(topology.chains[name]))
+            pinned |= {cell.pinned: cell for cell in tree.cells if cell.pinned is not None}
+        for vc_name in sorted(topology.vcs):
+            vc = self.vcs[vc_name] = build_vc(topology.vcs[vc_name], pinned)
+            for (chain, level), left in sorted(vc.unmapped.items()):
+                self.supplies[chain].unused[level] += len(left)
+                ranking = vc.rankings.setdefault(chain, Ranking(self.trees[chain]))
+                ranking.promised += len(left) * self.trees[chain].levels[level - 1].leaf_count
+            for virtual in vc.virtual:
+                if virtual.pinned is not None:
+                    ranking = vc.pinned_rankings[virtual.pinned] = Ranking(
+                        self.trees[virtual.chain]
+                    )
+                    ranking.promised = pinned[virtual.pinned].leaf_count
+                    self._map(Claim(vc_name, virtual, pinned[virtual.pinned]))
+
+    def add_tree(self, tree: ChainTree) -> ChainTree:
+        """Take in a chain."""
+        self.trees[tree.name] = tree
+        self.supplies[tree.name] = Supply(tree)
+        self.idle[tree.name] = Ranking(tree)
+        self.unclaimed[tree.name] = Ranking(tree)
+        return tree
+
+    def add_top(self, tree: ChainTree, spec: PhysicalCell) -> None:
+        """A top-level cell joins where nothing is promised; it is bad until observed."""
+        self.supplies[tree.name].add_top(tree.add(spec))
+
+    def remove_top(self, top: Cell) -> None:
+        """A top-level cell that nobody uses leaves."""
+        tree = top.chain
+        self.idle[tree.name].put(top, 0)
+        self.unclaimed[tree.name].put(top, 0)
+        self.supplies[tree.name].remove_top(top)
+        tree.remove(top)
+
+    # -- trying
+
+    @contextmanager
+    def what_if(self) -> Iterator[None]:
+        """Undo at the end whatever the body changed; may be nested."""
+        outer = self._undo
+        self._undo = []
+        try:
+            yield
+        finally:
+            undo, self._undo = self._undo, None
+            for step in reversed(undo):
+                step()
+            self._undo = outer
+
+    def note(self, undo: Callable[[], None]) -> None:
+        """Say how to take a change back."""
+        if self._undo is not None:
+            self._undo.append(undo)
+
+    # -- leaves
+
+    def hold(self, leaves: Sequence[Cell], gang: Gang | None) -> None:
+        """Set who holds some leaves of one bin."""
+        before = [leaf.holder for leaf in leaves]
+        was_idle = [_is_idle(leaf) for leaf in leaves]
+        for leaf in leaves:
+            leaf.holder = gang
+        self._recount(leaves, was_idle)
+        self.note(lambda: self._restore_holders(leaves, before))
+
+    def _restore_holders(self, leaves: Sequence[Cell], before: Sequence[Gang | None]) -> None:
+        was_idle = [_is_idle(leaf) for leaf in leaves]
+        for leaf, holder in zip(leaves, before, strict=True):
+            leaf.holder = holder
+        self._recount(leaves, was_idle)
+
+    def reserve(self, leaves: Sequence[Cell], gang: Gang | None) -> None:
+        """Set for whom some leaves of one bin are kept when their holder has ended."""
+        before = [leaf.reserver for leaf in leaves]
+        was_idle = [_is_idle(leaf) for leaf in leaves]
+        for leaf in leaves:
+            leaf.reserver = gang
+        self._recount(leaves, was_idle)
+        self.note(lambda: self._restore_reservers(leaves, before))
+
+    def _restore_reservers(self, leaves: Sequence[Cell], before: Sequence[Gang | None]) -> None:
+        was_idle = [_is_idle(leaf) for leaf in leaves]
+        for leaf, reserver in zip(leaves, before, strict=True):
+            leaf.reserver = reserver
+        self._recount(leaves, was_idle)
+
+    def mark(self, leaves: Sequence[Cell], *, is_bad: bool) -> None:
+        """Set the health of leaves of one node."""
+        changed = [leaf for leaf in leaves if leaf.is_bad != is_bad]
+        was_idle = [_is_idle(leaf) for leaf in changed]
+        for leaf in changed:
+            leaf.is_bad = is_bad
+            _add_bad(leaf, 1 if is_bad else -1)
+        self._recount(changed, was_idle)
+        assert self._undo is None, "health is observed, never tried"
+
+    def _recount(self, leaves: Sequence[Cell], was_idle: Sequence[bool]) -> None:
+        """Bring the sums above these leaves up to date, then the rankings of their bins."""
+        total = 0
+        node_level = leaves[0].chain.node_level if leaves else 0
+        bins: dict[Cell, None] = {}
+        for leaf, was in zip(leaves, was_idle, strict=True):
+            delta = _is_idle(leaf) - was
+            if not delta:
+                continue
+            total += delta
+            cell: Cell | None = leaf
+            while cell is not None and cell.level < node_level:
+                cell.idle += delta
+                if cell.claim is not None:
+                    bins[cell] = None
+                cell = cell.parent
+            assert cell is not None
+            cell.idle += delta
+            bins[cell] = None
+        if not bins:
+            return
+        above = leaves[0].ancestor(node_level).parent
+        while above is not None and total:
+            above.idle += total
+            above = above.parent
+        for bin_ in bins:
+            self._rank(bin_)
+
+    def _rank(self, bin_: Cell) -> None:
+        """Put a bin with its present room into the rankings that it belongs to."""
+        chain = bin_.chain
+        if bin_.level == chain.node_level:
+            self.idle[chain.name].put(bin_, bin_.idle)
+        claim = bin_.enclosing_claim()
+        is_unclaimed = claim is None and bin_.claims_below == 0
+        if bin_.level == chain.node_level:
+            self.unclaimed[chain.name].put(bin_, bin_.idle if is_unclaimed else 0)
+        if claim is not None:
+            self.ranking_of(claim).put(bin_, bin_.idle)
+
+    def ranking_of(self, claim: Claim) -> Ranking:
+        """The ranking that the bins of a claim are in."""
+        vc = self.vcs[claim.vc]
+        if claim.virtual.pinned is not None:
+            return vc.pinned_rankings[claim.virtual.pinned]
+        return vc.rankings[claim.virtual.chain]
+
+    # -- preassigned cells
+
+    def map_cell(self, vc: Vc, cell: Cell) -> Claim:
+        """Map an unused preassigned cell of the VC to an unclaimed physical cell of its level."""
+        virtual = vc.take(cell.chain.name, cell.level)
+        self.supplies[cell.chain.name].unused[cell.level] -= 1
+        claim = Claim(vc.name, virtual, cell)
+        self._map(claim)
+        self.note(lambda: self._unmap(claim))
+        return claim
+
+    def unmap_cell(self, claim: Claim) -> None:
+        """Give a preassigned cell back that nobody uses; pinned ones stay."""
+        if claim.users or claim.virtual.pinned is not None:
+            return
+        self._unmap(claim)
+        self.note(lambda: self._remap(claim))
+
+    def _map(self, claim: Claim) -> None:
+        cell = claim.cell
+        self.supplies[cell.chain.name].split(cell)
+        cell.claim = claim
+        self.vcs[claim.vc].claims[claim.virtual.index] = claim
+        if cell.level < cell.chain.node_level:
+            self._rank(cell.ancestor(cell.chain.node_level))
+            self._rank(cell)
+        else:
+            for bin_ in cell.at_level(cell.chain.node_level):
+                self._rank(bin_)
+
+    def _unmap(self, claim: Claim) -> None:
+        cell, vc = claim.cell, self.vcs[claim.vc]
+        ranking = self.ranking_of(claim)
+        cell.claim = None
+        self.supplies[cell.chain.name].merge(cell)
+        self.supplies[cell.chain.name].unused[cell.level] += 1
+        del vc.claims[claim.virtual.index]
+        vc.give_back(claim.virtual)
+        if cell.level < cell.chain.node_level:
+            ranking.put(cell, 0)
+            self._rank(cell.ancestor(cell.chain.node_level))
+        else:
+            for bin_ in cell.at_level(cell.chain.node_level):
+                ranking.put(bin_, 0)
+                self._rank(bin_)
+
+    def _remap(self, claim: Claim) -> None:
+        vc, virtual = self.vcs[claim.vc], claim.virtual
+        vc.unmapped[virtual.chain, virtual.level].remove(virtual.index)
+        self.supplies[virtual.chain].unused[virtual.level] -= 1
+        self._map(claim)
+
+    # -- slots
+
+    def seat(self, gang: Gang, slot: Slot) -> None:
+        """Give a gang one more slot: its leaves are held, or reserved while it preempts."""
+        gang.slots.append(slot)
+        self.note(lambda: _remove(gang.slots, slot))
+        if slot.claim is not None:
+            self._count_user(slot.claim, gang.key, 1)
+        self._occupy(gang, slot)
+
+    def unseat(self, gang: Gang, slot: Slot, *, keeps_claims: bool = False) -> None:
+        """Take a slot away; its preassigned cell is given back if nobody else is in it."""
+        index = gang.slots.index(slot)
+        del gang.slots[index]
+        self.note(lambda: gang.slots.insert(index, slot))
+        if gang.is_preempting:
+            self.reserve(slot.leaves, None)
+        else:
+            self.hold(slot.leaves, None)
+        if slot.claim is not None:
+            self._count_user(slot.claim, gang.key, -1)
+            if not keeps_claims:
+                self.unmap_cell(slot.claim)
+
+    def _occupy(self, gang: Gang, slot: Slot) -> None:
+        if gang.is_preempting:
+            self.reserve(slot.leaves, gang)
+        else:
+            self.hold(slot.leaves, gang)
+
+    def release(self, gang: Gang, *, keeps_claims: bool = False) -> None:
+        """Take all slots of a gang away."""
+        for slot in list(gang.slots):
+            self.unseat(gang, slot, keeps_claims=keeps_claims)
+
+    def downgrade(self, gang: Gang) -> None:
+        """Make a gang opportunistic where it is; its preassigned cells are given back."""
+        gang.is_guaranteed = False
+        self.note(lambda: _set_guaranteed(gang))
+        for slot in gang.slots:
+            claim = slot.claim
+            if claim is not None:
+                slot.claim = None
+                self.note(_restorer(slot, claim))
+                self._count_user(claim, gang.key, -1)
+                self.unmap_cell(claim)
+
+    def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
+        left = claim.users.get(key, 0) + delta
+        if left:
+            claim.users[key] = left
+        else:
+            del claim.users[key]
+        if self._undo is not None:
+            self.note(lambda: self._uncount_user(claim, key, delta))
+
+    def _uncount_user(self, claim: Claim, key: GangKey, delta: int) -> None:
+        left = claim.users.get(key, 0) - delta
+        if left:
+            claim.users[key] = left
+        else:
+            del claim.users[key]
+
+    # -- looking
+
+    def cell(self, chain: ChainName, address: CellAddress) -> Cell | None:
+        """Find a physical cell."""
+        tree = self.trees.get(chain)
+        return tree.by_address.get(address) if tree else None
+
+    def nodes(self, name: NodeName) -> list[Cell]:
+        """The cells of a node, one for each chain that it takes part in."""
+        return [
+            tree.by_node[name] for _, tree in sorted(self.trees.items()) if name in tree.by_node
+        ]
+
+    def leaf_types(self) -> Mapping[LeafType | None, list[ChainName]]:
+        """Chains by the leaf type they have."""
+        found: dict[LeafType | None, list[ChainName]] = {}
+        for name in sorted(self.trees):
+            found.setdefault(self.trees[name].leaf_type, []).append(name)
+        return found
+
+
+def _is_idle(leaf: Cell) -> bool:
+    return leaf.holder is None and leaf.reserver is None and not leaf.is_bad
+
+
+def _add_bad(leaf: Cell, delta: int) -> None:
+    cell: Cell | None = leaf
+    while cell is not None:
+        cell.bad += delta
+        cell = cell.parent
+
+
+def _remove(slots: list[Slot], slot: Slot) -> None:
+    slots.remove(slot)
+
+
+def _set_guaranteed(gang: Gang) -> None:
+    gang.is_guaranteed = True
+
+
+def _restorer(slot: Slot, claim: Claim) -> Callable[[], None]:
+    def restore() -> None:
+        slot.claim = claim
+
+    return restore

@@ -1,0 +1,155 @@
+"""The derived form of the Cluster document: cells are built from the labels of live nodes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, Field
+
+from policy.cluster.derived_cells import NodeRule, build_cells
+from policy.cluster.derived_promises import Wish, keep_promises
+from policy.cluster.document import (
+    MAX_CELLS,
+    MAX_LEVELS,
+    BuiltCluster,
+    ClusterDocument,
+    LiveNode,
+)
+from policy.cluster.fields import entries_of, items_of, named_entries_of
+from policy.errors import Problem
+from policy.models import Strict
+from policy.submission import LeafType, VcName
+from policy.wording import describe, join_path, listing, quote
+from policy.yamltext import Plain
+
+NODE_LABEL: Final = "kubernetes.io/hostname"
+"""The level of a node. Its cells go by the node's name, which the label's value need not be."""
+MAX_RULES: Final = 100
+_MAX_KEY_CHARS: Final = 317
+"""253 of a prefix, the slash, and 63 of a name."""
+
+
+def _check_key(value: object) -> str:
+    """Pass the name of a label, a resource or a leaf type."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be text, not {describe(value)}")
+    if not value or len(value) > _MAX_KEY_CHARS or not value.isprintable():
+        raise ValueError(f"{quote(value)} is not a name of 1 to {_MAX_KEY_CHARS} characters")
+    return value
+
+
+_Key = Annotated[str, BeforeValidator(_check_key)]
+
+
+class NodeTopologyEntry(Strict):
+    """Which nodes are meant, and how their labels make cells."""
+
+    node_selector: dict[str, str] = Field(
+        default={}, description="Labels that a node must have; without any, all nodes are meant."
+    )
+    levels: list[_Key] = Field(
+        min_length=1,
+        max_length=MAX_LEVELS - 1,
+        description="Label keys, coarsest to finest; the last is `kubernetes.io/hostname`.",
+    )
+    leaf_resource: _Key = Field(description="The resource whose units are the leaf cells.")
+    leaf_type_label: _Key = Field(description="The label whose value is the leaf type.")
+
+
+class DerivedCellEntry(Strict):
+    """So many cells of a level."""
+
+    leaf_type: _Key = Field(description="The type of their leaf cells.")
+    level: _Key = Field(description="A label key of `levels`, or the leaf resource.")
+    cell_number: int = Field(ge=0, le=MAX_CELLS, description="How many such cells.")
+
+
+class DerivedVcEntry(Strict):
+    """What one virtual cluster is promised."""
+
+    virtual_cells: list[DerivedCellEntry] = Field(
+        default=[], description="Cells of a level, any of them."
+    )
+
+
+class DerivedClusterDocument(ClusterDocument):
+    """The cluster as its nodes describe it."""
+
+    node_topology: list[NodeTopologyEntry] = Field(
+        min_length=1,
+        max_length=MAX_RULES,
+        description="How nodes become cells; for each leaf resource, the first that selects a node "
+        "counts.",
+    )
+    virtual_clusters: dict[str, DerivedVcEntry] = Field(
+        default={}, description="What was promised, by the name of the virtual cluster."
+    )
+
+    @classmethod
+    def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
+        """Yield levels in a wrong order, and promises of levels that there are not."""
+        for place, entry in entries_of(data, "nodeTopology"):
+            yield from _level_problems(place, items_of(entry, "levels"))
+        yield from _unknown_levels(data)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """There are none before there are nodes."""
+        return ()
+
+    @property
+    def depends_on_nodes(self) -> bool:
+        """The cells are those of the nodes that are alive."""
+        return True
+
+    def build(self, nodes: Iterable[LiveNode] = ()) -> BuiltCluster:
+        """Make what the cell engine works with, of the nodes that are alive now."""
+        cells = build_cells([_rule(entry) for entry in self.node_topology], nodes)
+        kept = keep_promises(cells, self._wishes(), vcs=map(VcName, self.virtual_clusters))
+        warnings = (*cells.warnings, *kept.warnings)
+        return BuiltCluster(topology=kept.topology, problems=kept.problems, warnings=warnings)
+
+    def _wishes(self) -> Iterator[Wish]:
+        for name, vc in self.virtual_clusters.items():
+            for place, entry in enumerate(vc.virtual_cells):
+                yield Wish(
+                    vc=VcName(name),
+                    leaf_type=LeafType(entry.leaf_type),
+                    level=entry.level,
+                    count=entry.cell_number,
+                    path=join_path(("virtualClusters", name, "virtualCells", place)),
+                )
+
+
+def _rule(entry: NodeTopologyEntry) -> NodeRule:
+    return NodeRule(
+        selector=entry.node_selector,
+        levels=tuple(entry.levels),
+        leaf_resource=entry.leaf_resource,
+        leaf_type_label=entry.leaf_type_label,
+    )
+
+
+def _level_problems(place: int, levels: list[Plain]) -> Iterator[Problem]:
+    path = ("nodeTopology", place, "levels")
+    first: dict[str, int] = {}
+    for index, key in enumerate(levels):
+        if isinstance(key, str) and first.setdefault(key, index) != index:
+            yield Problem(
+                join_path((*path, index)), f"duplicate of {join_path((*path, first[key]))}"
+            )
+    if levels and levels[-1] != NODE_LABEL:
+        yield Problem(join_path(path), f"the last level must be {NODE_LABEL}, the node")
+
+
+def _unknown_levels(data: Mapping[str, Plain]) -> Iterator[Problem]:
+    known: dict[str, None] = {}
+    for _, entry in entries_of(data, "nodeTopology"):
+        keys = [*items_of(entry, "levels"), entry.get("leafResource")]
+        known |= dict.fromkeys(key for key in keys if key and isinstance(key, str))
+    for name, vc in named_entries_of(data, "virtualClusters"):
+        for place, cell in entries_of(vc, "virtualCells"):
+            level = cell.get("level")
+            if known and level and isinstance(level, str) and level not in known:
+                path = join_path(("virtualClusters", name, "virtualCells", place, "level"))
+                shown = listing([quote(key) for key in list(known)[:MAX_LEVELS]])
+                yield Problem(path, f"{quote(level)} is not one of the levels {shown}")

@@ -1,0 +1,62 @@
+"""What both forms of the Cluster document have in common, and what comes out of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from pydantic import Field
+
+from policy.errors import Problem
+from policy.models import Document
+from policy.submission import NodeName
+from policy.topology import Topology
+
+MAX_CELLS: Final = 400_000
+"""Physical cells of a cluster, leaf cells included: 10,000 nodes of 8 have 80,000 to 160,000."""
+MAX_LEVELS: Final = 32
+MAX_NAME_CHARS: Final = 253
+"""As much as Kubernetes allows the name of a node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveNode:
+    """A node of the cluster, as far as cells are concerned."""
+
+    name: NodeName
+    labels: Mapping[str, str] = field(default_factory=dict)
+    leaf_counts: Mapping[str, int] = field(default_factory=dict)
+    """Devices by the name of their resource, such as `nvidia.com/gpu`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltCluster:
+    """A topology that is safe to use, and what the admin should know about it."""
+
+    topology: Topology
+    """All its promises can be kept."""
+    problems: tuple[Problem, ...] = ()
+    """Promises that were cut, because the nodes that are alive cannot hold them."""
+    warnings: tuple[Problem, ...] = ()
+
+
+class ClusterDocument(Document):
+    """The cells of the cluster and the virtual clusters that they are promised to.
+
+    One of its two forms: `policy.cluster.hived` or `policy.cluster.derived`.
+    """
+
+    kind: Literal["Cluster"] = Field(description="Always `Cluster`.")
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What is allowed, but probably not meant."""
+        raise NotImplementedError
+
+    @property
+    def depends_on_nodes(self) -> bool:
+        """Whether `build` must be called again when nodes change."""
+        raise NotImplementedError
+
+    def build(self, nodes: Iterable[LiveNode] = ()) -> BuiltCluster:
+        """Make what the cell engine works with. Pure: the same nodes give the same topology."""
+        raise NotImplementedError

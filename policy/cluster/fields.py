@@ -1,0 +1,121 @@
+"""Values of HiveD's YAML as HiveD takes them, and how to look at them before they are checked.
+
+HiveD's parser takes any scalar for a text (`cellAddress: 8`, a node that is called 0010) and
+nothing (`cellChildren: null`) for the default of a field. The `…_of` functions look at raw data:
+they return None where a model will report the value, so that other checks can pass over it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator
+
+from policy.cluster.document import MAX_CELLS, MAX_NAME_CHARS
+from policy.wording import describe
+from policy.yamltext import Plain, as_written
+
+Path = tuple[str | int, ...]
+
+# Booleans of YAML 1.1, which HiveD reads and YAML 1.2 does not know.
+_FLAGS: Final = {
+    **dict.fromkeys(("y", "yes", "on"), True),
+    **dict.fromkeys(("n", "no", "off"), False),
+}
+
+
+def check_text(value: object) -> str:
+    """Pass any scalar as the text it was written as; nothing is an empty one."""
+    if isinstance(value, list | dict):
+        raise ValueError(f"must be text, not {describe(value)}")
+    text = as_written(value)
+    if len(text) > MAX_NAME_CHARS:
+        raise ValueError(f"is {len(text)} characters long; at most {MAX_NAME_CHARS} are allowed")
+    if not text.isprintable():
+        raise ValueError("must not hold control characters")
+    return text
+
+
+def _check_number(value: object, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"must be a whole number, not {describe(value)}")
+    if value < least:
+        raise ValueError(f"must be at least {least}, not {value}")
+    if value > MAX_CELLS:
+        raise ValueError(f"must be at most {MAX_CELLS}, not {value}")
+    return int(value)
+
+
+def check_child_count(value: object) -> int:
+    """Pass how many children a cell has."""
+    return _check_number(value, least=1)
+
+
+def check_cell_count(value: object) -> int:
+    """Pass a number of cells; nothing is 0."""
+    return 0 if value is None else _check_number(value, least=0)
+
+
+def check_flag(value: object) -> bool:
+    """Pass true or false, as YAML 1.1 writes them too; nothing is false."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, str) and value.lower() in _FLAGS:
+        return _FLAGS[value.lower()]
+    raise ValueError(f"must be true or false, not {describe(value)}")
+
+
+def _check_required(value: object) -> str:
+    text = check_text(value)
+    if not text:
+        raise ValueError("must not be empty")
+    return text
+
+
+Text = Annotated[str, BeforeValidator(check_text)]
+RequiredText = Annotated[str, BeforeValidator(_check_required)]
+ChildCount = Annotated[int, BeforeValidator(check_child_count)]
+CellCount = Annotated[int, BeforeValidator(check_cell_count)]
+Flag = Annotated[bool, BeforeValidator(check_flag)]
+
+
+def text_of(data: Mapping[str, Plain], key: str) -> str | None:
+    """Return a field's text; "" if it is not there."""
+    try:
+        return check_text(data.get(key))
+    except ValueError:
+        return None
+
+
+def cell_count_of(data: Mapping[str, Plain], key: str) -> int | None:
+    """Return a field's number of cells; 0 if it is not there."""
+    try:
+        return check_cell_count(data.get(key))
+    except ValueError:
+        return None
+
+
+def mapping_of(value: Plain) -> Mapping[str, Plain]:
+    """Return a mapping; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def items_of(data: Mapping[str, Plain], key: str) -> list[Plain]:
+    """Return a list; an empty one for anything else."""
+    value = data.get(key)
+    return value if isinstance(value, list) else []
+
+
+def entries_of(data: Mapping[str, Plain], key: str) -> Iterator[tuple[int, Mapping[str, Plain]]]:
+    """Yield the entries of a list with their places; an empty entry is one without fields."""
+    for place, item in enumerate(items_of(data, key)):
+        if item is None or isinstance(item, dict):
+            yield place, item or {}
+
+
+def named_entries_of(
+    data: Mapping[str, Plain], key: str
+) -> Iterator[tuple[str, Mapping[str, Plain]]]:
+    """Yield the entries of a mapping with their names; an empty entry is one without fields."""
+    for name, item in mapping_of(data.get(key)).items():
+        if item is None or isinstance(item, dict):
+            yield name, item or {}

@@ -1,0 +1,195 @@
+"""HiveD's configuration file, unchanged: the form of the Cluster document that lists every cell.
+
+The models say what each value may be; what values say about each other is checked on the raw data,
+so that one wrong value does not hide what is wrong elsewhere.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from policy.cluster.document import BuiltCluster, ClusterDocument, LiveNode
+from policy.cluster.fields import CellCount, ChildCount, Flag, RequiredText, Text, mapping_of
+from policy.cluster.hived_cells import read_cells
+from policy.cluster.hived_keys import judge_keys
+from policy.cluster.hived_types import read_types
+from policy.cluster.hived_vcs import read_vcs
+from policy.cluster.promises import check_promises
+from policy.errors import Problem
+from policy.models import API_VERSION
+from policy.topology import Topology
+from policy.yamltext import Plain
+
+
+def is_hived(data: Mapping[str, Plain]) -> bool:
+    """Whether a text is HiveD's: it says so by its keys, and needs no apiVersion and kind."""
+    return "nodeTopology" not in data and ("physicalCluster" in data or "kind" not in data)
+
+
+class _Lenient(BaseModel):
+    """Unknown keys are judged elsewhere (`hived_keys`); nothing changes afterwards."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, alias_generator=to_camel)
+
+
+def _empty_for_nothing(value: object) -> object:
+    return {} if value is None else value
+
+
+class CellTypeEntry(_Lenient):
+    """One type of cell above the leaf cells."""
+
+    child_cell_type: RequiredText = Field(
+        description="The type of its children; a name that is not in `cellTypes` is a leaf type."
+    )
+    child_cell_number: ChildCount = Field(description="How many children each such cell has.")
+    is_node_level: Flag = Field(
+        default=False, description="Whether such a cell is a Kubernetes node."
+    )
+
+
+class PhysicalCellEntry(_Lenient):
+    """One physical cell; what is not written is inferred from its type."""
+
+    cell_type: Text = Field(default="", description="Its type; only a top cell needs one.")
+    cell_address: Text = Field(
+        default="",
+        description="Its part of the address: the name of a node, the index of a device on its "
+        "node; else a number by its place.",
+    )
+    pinned_cell_id: Text = Field(
+        default="", description="A name by which one virtual cluster can be promised this cell."
+    )
+    cell_children: "list[_OptionalCell] | None" = Field(
+        default=None, description="All its children, or none for children as the type says."
+    )
+
+
+_OptionalCell = Annotated[PhysicalCellEntry, BeforeValidator(_empty_for_nothing)]
+
+
+class PhysicalClusterEntry(_Lenient):
+    """The cells that exist."""
+
+    cell_types: dict[str, Annotated[CellTypeEntry, BeforeValidator(_empty_for_nothing)]] | None = (
+        Field(default=None, description="All types but those of leaf cells, by name.")
+    )
+    physical_cells: list[_OptionalCell] | None = Field(
+        default=None, description="The top cells; those of one type are a chain."
+    )
+
+
+class VirtualCellEntry(_Lenient):
+    """So many cells of a type."""
+
+    cell_type: RequiredText = Field(
+        description="`chain.….type`: the chain's top type, and the type of the promised cells."
+    )
+    cell_number: CellCount = Field(default=0, description="How many such cells.")
+
+
+class PinnedCellEntry(_Lenient):
+    """One particular cell."""
+
+    pinned_cell_id: RequiredText = Field(description="The `pinnedCellId` of a physical cell.")
+
+
+class VirtualClusterEntry(_Lenient):
+    """What one virtual cluster is promised."""
+
+    virtual_cells: list[VirtualCellEntry] | None = Field(
+        default=None, description="Cells of a type, any of them."
+    )
+    pinned_cells: list[PinnedCellEntry] | None = Field(
+        default=None, description="Particular cells."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A topology as far as the data allow; it is only good if there are no problems."""
+
+    topology: Topology
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+class HivedClusterDocument(ClusterDocument):
+    """The cluster in HiveD's words."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    api_version: Literal["cellgate.io/v1"] = Field(
+        default=API_VERSION, description="May be left out."
+    )
+    kind: Literal["Cluster"] = Field(default="Cluster", description="May be left out.")
+    physical_cluster: Annotated[PhysicalClusterEntry, BeforeValidator(_empty_for_nothing)] = Field(
+        default=PhysicalClusterEntry(), description="The cells that exist."
+    )
+    virtual_clusters: (
+        dict[str, Annotated[VirtualClusterEntry, BeforeValidator(_empty_for_nothing)]] | None
+    ) = Field(default=None, description="What was promised, by the name of the virtual cluster.")
+
+    _compiled: Compiled = PrivateAttr()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _compile(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Keep what the raw data mean, as well as what they say: keys do not survive."""
+        document = handler(data)
+        assert isinstance(data, dict)
+        document._compiled = compile_hived(data)
+        return document
+
+    @classmethod
+    def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
+        """Yield misspelt keys, all that does not go together, and promises that do not fit."""
+        yield from compile_hived(data).problems
+
+    def problems(self, data: Mapping[str, Plain]) -> Iterator[Problem]:
+        """Yield the same, without building all cells again."""
+        yield from self._compiled.problems
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What has no effect, or not the one that it seems to have."""
+        return self._compiled.warnings
+
+    @property
+    def depends_on_nodes(self) -> bool:
+        """The cells are those that are listed, dead or alive."""
+        return False
+
+    def build(self, nodes: Iterable[LiveNode] = ()) -> BuiltCluster:
+        """Make what the cell engine works with."""
+        return BuiltCluster(topology=self._compiled.topology, warnings=self.warnings)
+
+
+def compile_hived(data: Mapping[str, Plain]) -> Compiled:
+    """Read types, cells and virtual clusters, and prove that the promises fit."""
+    cluster = mapping_of(data.get("physicalCluster"))
+    types = read_types(cluster)
+    cells = read_cells(cluster, types)
+    vcs = read_vcs(data, cells)
+    topology = Topology(chains=cells.chains, vcs=vcs.vcs)
+    keys = judge_keys(data)
+    problems = [*keys.problems, *types.problems, *cells.problems, *vcs.problems]
+    # Trees with mistakes prove nothing; promises that could not be read can only add to the need.
+    if not types.problems and not cells.problems:
+        problems += check_promises(topology)
+    return Compiled(
+        topology=topology,
+        problems=tuple(problems),
+        warnings=(*keys.warnings, *cells.warnings, *vcs.warnings),
+    )

@@ -1,0 +1,58 @@
+"""Small random clusters whose promises can be kept, most of them nearly sold out."""
+
+from random import Random
+
+from hypothesis import strategies as st
+
+from extender.cells.table import Table
+from policy.topology import Topology
+from tests.property.naive import is_safe
+from tests.unit.extender.cells.builders import ClusterBuilder, a_cluster
+
+_SHAPES = (
+    "2 racks x 2 nodes x 2",
+    "3 nodes x 2 x 2",
+    "2 racks x 3 nodes x 1",
+    "1 pods x 2 racks x 2 nodes x 2",
+    "2 nodes x 4",
+)
+
+
+def clusters() -> st.SearchStrategy[Topology]:
+    """One or two chains, up to three VCs, perhaps a pinned cell."""
+    return st.integers(0, 2**32).map(lambda seed: a_random_cluster(Random(seed)))
+
+
+def a_random_cluster(random: Random) -> Topology:
+    """The cluster of a seed."""
+    shapes = random.sample(_SHAPES, random.choice([1, 1, 2]))
+    builder = a_cluster(shapes[0], name="one", leaf_type="x")
+    if len(shapes) > 1:
+        builder.chain(shapes[1], name="two", leaf_type=random.choice("xy"))
+    pin = random.choice(_addresses(builder.build())) if random.random() < 0.4 else None
+    for vc in "abc"[: random.choice([1, 2, 2, 3])]:
+        builder.promising(vc)
+    if pin is not None:
+        builder.pin(pin, "PIN").promising("a", pinned=["PIN"])
+    for _ in range(random.choice([2, 4, 8, 8])):
+        _promise(random, builder)
+    return builder.build()
+
+
+def _addresses(topology: Topology) -> list[str]:
+    tree = next(iter(Table(topology).trees.values()))
+    return [cell.address for cell in tree.cells if cell is not tree.root]
+
+
+def _promise(random: Random, builder: ClusterBuilder) -> None:
+    """Promise one more cell, if all promises can still be kept."""
+    topology = builder.build()
+    vc = random.choice(sorted(topology.vcs))
+    chain = random.choice(sorted(topology.chains))
+    level = random.randint(1, len(topology.chains[chain].levels))
+    table = Table(topology)
+    taken = [cell for cell in table.trees[chain].cells if cell.claim is not None]
+    unused = table.supplies[chain].unused
+    promised = [rung for rung, count in enumerate(unused) for _ in range(count)]
+    if is_safe(table.trees[chain].root, taken, [*promised, level]):
+        builder.promise(vc, chain, level=level)

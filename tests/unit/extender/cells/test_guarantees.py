@@ -1,0 +1,124 @@
+"""What a VC was promised it gets, whoever else is there."""
+
+from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
+from tests.unit.extender.cells.builders import a_cluster, a_gang, a_node
+from tests.unit.extender.cells.world import World
+
+
+def test_a_rack_that_was_promised_is_not_broken_up_by_others() -> None:
+    world = World(a_cluster("2 racks x 2 nodes x 2").promising("a", rack=1).promising("b", node=2))
+
+    world.place(a_gang("b1").in_vc("b").of(2))
+    world.place(a_gang("b2").in_vc("b").of(2))
+    world.place(a_gang("big").in_vc("a").of(2, 2))
+
+    assert world.racks("b1") == world.racks("b2")
+    assert world.racks("big") != world.racks("b1")
+
+
+def test_a_vc_gets_no_more_than_it_was_promised() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world.place(a_gang("one").in_vc("a").of(2))
+
+    decision = world.ask(a_gang("two").in_vc("a").of(1))
+
+    assert isinstance(decision, Wait)
+    assert decision.code is ReasonCode.VC_FULL
+    assert decision.reason == (
+        "gang ns/two needs 1 x 1 leaf cells, each member's in one cell of VC a; of 2 leaf cells "
+        "that the VC was promised 0 are unused; it starts when gangs of this VC end, or at a "
+        "higher priority than theirs"
+    )
+
+
+def test_opportunistic_gangs_use_what_others_do_not_and_leave_when_they_do() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world.place(a_gang("borrower").in_vc("a").of(2, 2).at(-1))
+
+    decision = world.ask(a_gang("owner").in_vc("b").of(2))
+
+    assert isinstance(decision, Preempt)
+    assert [victim.name for victim in decision.victims] == ["borrower"]
+    assert decision.change == "it starts when ns/borrower ended"
+
+
+def test_a_guaranteed_gang_of_another_vc_is_never_a_victim() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world.place(a_gang("mine").in_vc("a").of(2))
+    world.place(a_gang("theirs").in_vc("b").of(2))
+
+    assert isinstance(world.ask(a_gang("urgent").in_vc("a").of(2, 2).at(1000)), Wait)
+
+
+def test_small_cells_of_one_node_are_not_put_together() -> None:
+    world = World(a_cluster("1 nodes x 4").promising("a", gpu=4))
+
+    assert isinstance(world.ask(a_gang("wide").of(2)), Wait)
+    world.place(a_gang("narrow").of(1, 1, 1, 1))
+
+
+def test_a_pinned_cell_serves_only_who_asks_for_it() -> None:
+    cluster = a_cluster("2 nodes x 2").pin("n1", "PIN").promising("a", node=1, pinned=["PIN"])
+    world = World(cluster)
+
+    world.place(a_gang("plain").of(2))
+    assert isinstance(world.ask(a_gang("more").of(1)), Wait)
+    world.place(a_gang("special").of(2).pinned("PIN"))
+
+    assert world.nodes_of("special") == ["n1"]
+
+
+def test_requests_that_can_never_be_served_are_rejected_with_a_code() -> None:
+    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    cases = {
+        ReasonCode.UNKNOWN_VC: a_gang("g").in_vc("nobody"),
+        ReasonCode.UNKNOWN_PINNED_CELL: a_gang("g").pinned("PIN"),
+        ReasonCode.OPPORTUNISTIC_PINNED: a_gang("g").pinned("PIN").at(-1),
+        ReasonCode.UNKNOWN_LEAF_TYPE: a_gang("g").typed("H100"),
+        ReasonCode.BAD_PRIORITY: a_gang("g").at(1001),
+    }
+    for code, gang in cases.items():
+        decision = world.ask(gang)
+        assert isinstance(decision, Reject)
+        assert decision.code is code
+
+
+def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world.engine.observe_node(a_node("n0", is_healthy=False))
+
+    world.place(a_gang("one").of(2))
+    decision = world.ask(a_gang("two").of(2))
+
+    assert world.nodes_of("one") == ["n1"]
+    assert isinstance(decision, Wait)
+    assert decision.code is ReasonCode.BAD_CELLS
+    assert [cell.is_doomed for cell in world.cells_of("a")] == [False, True]
+
+
+def test_a_single_bad_device_spoils_only_itself() -> None:
+    world = World(a_cluster("1 nodes x 4").promising("a", node=1))
+    world.engine.observe_node(a_node("n0", bad=(1,)))
+
+    decision = world.place(a_gang("rest").of(3))
+
+    assert decision.placement.leaf_cells == (0, 2, 3)
+
+
+def test_foreign_use_is_never_handed_out_nor_ended() -> None:
+    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    world.engine.observe_bound(a_gang("stranger").member(), node="n0", leaf_cells=())  # type: ignore[arg-type]
+
+    decision = world.place(a_gang("one").of(1))
+
+    assert decision.placement.leaf_cells == (1,)
+    assert isinstance(world.ask(a_gang("two").of(1).at(1000)), Preempt)
+    assert isinstance(world.ask(a_gang("both").of(2).at(1000)), Wait)
+
+
+def test_a_gang_is_only_ever_placed_whole() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world.place(a_gang("one").of(1))
+
+    assert isinstance(world.ask(a_gang("pair").of(2, 2)), Wait)
+    assert isinstance(world.ask(a_gang("fits").of(2, 1)), Place)

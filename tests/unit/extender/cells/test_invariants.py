@@ -1,0 +1,103 @@
+"""Each invariant is broken on purpose, and the check says so."""
+
+from collections.abc import Callable
+
+import pytest
+
+from extender.cells.gangs import Slot
+from extender.cells.invariants import check
+from extender.cells.table import Table
+from policy.errors import InvariantError
+from policy.submission import GangKey, VcName
+from policy.topology import ChainName
+from tests.unit.extender.cells.builders import a_cluster, a_gang
+from tests.unit.extender.cells.world import World
+
+RACK = ChainName("rack")
+
+
+def a_table() -> Table:
+    """Two racks; VC a uses one node of its two, VC b was promised a rack."""
+    cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
+    world = World(cluster)
+    world.place(a_gang("g").of(2))
+    return world.engine._table
+
+
+def _hold_twice(table: Table) -> None:
+    gang = table.gangs[GangKey("ns", "g")]
+    gang.slots.append(Slot(gang.slots[0].leaves, 2, gang.slots[0].claim))
+
+
+def _lose_a_holder(table: Table) -> None:
+    table.gangs[GangKey("ns", "g")].slots[0].leaves[0].holder = None
+
+
+def _miscount_idle(table: Table) -> None:
+    table.trees[RACK].root.children[1].idle -= 1
+
+
+def _miscount_claims(table: Table) -> None:
+    table.trees[RACK].root.children[1].claims_below += 1
+
+
+def _lose_a_preassigned_cell(table: Table) -> None:
+    table.vcs[VcName("a")].unmapped[RACK, 2].pop()
+
+
+def _forget_a_user(table: Table) -> None:
+    next(iter(table.vcs[VcName("a")].claims.values())).users.clear()
+
+
+def _list_a_used_cell_as_free(table: Table) -> None:
+    cell = next(iter(table.vcs[VcName("a")].claims.values())).cell
+    table.supplies[RACK]._free[2].append(cell.order)
+
+
+def _promise_too_much(table: Table) -> None:
+    table.vcs[VcName("b")].unmapped[RACK, 3].append(0)
+    table.supplies[RACK].unused[3] += 1
+
+
+def _take_the_promised_rack(table: Table) -> None:
+    vc = table.vcs[VcName("a")]
+    rack = next(top for top in table.trees[RACK].root.children if top.claims_below == 0)
+    claim = table.map_cell(vc, rack.children[0])
+    claim.users[GangKey("ns", "g")] = 1
+
+
+def _misrank(table: Table) -> None:
+    bin_ = table.trees[RACK].root.children[1].children[0]
+    table.idle[RACK].put(bin_, 1)
+
+
+def _lie_outside_of_its_cell(table: Table) -> None:
+    slot = table.gangs[GangKey("ns", "g")].slots[0]
+    slot.claim = None
+
+
+BROKEN = {
+    "held twice": _hold_twice,
+    "not the other way round": _lose_a_holder,
+    "idle": _miscount_idle,
+    "claims": _miscount_claims,
+    "lost or doubled": _lose_a_preassigned_cell,
+    "users": _forget_a_user,
+    "free list": _list_a_used_cell_as_free,
+    "VC safety": _take_the_promised_rack,
+    "VC safety: chain rack": _promise_too_much,
+    "rankings": _misrank,
+    "counts on no cell": _lie_outside_of_its_cell,
+}
+
+
+@pytest.mark.parametrize(("words", "break_it"), BROKEN.items(), ids=BROKEN)
+def test_a_broken_invariant_is_told(words: str, break_it: Callable[[Table], None]) -> None:
+    table = a_table()
+    check(table)
+
+    break_it(table)
+
+    with pytest.raises((InvariantError, AssertionError)) as failure:
+        check(table)
+    assert words in str(failure.value) or words == "rankings"
