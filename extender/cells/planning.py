@@ -199,12 +199,7 @@ class Planner:
         self, request: MemberRequest, demand: Demand
     ) -> tuple[list[Gang], list[Seat]] | None:
         endable = preemption.endable(self._registry, demand, request.priority)
-        found = preemption.least(endable, preemption.fit_without(self._table, demand))
-        if found is not None:
-            return found
-        # Only another mapping of the victims' cells would do: nothing can be reserved yet.
-        found = preemption.least(endable, preemption.fit_after(self._table, demand))
-        return (found[0], []) if found is not None else None
+        return preemption.least(endable, preemption.fit_without(self._table, demand))
 
     # -- helpers
 

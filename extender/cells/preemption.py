@@ -143,13 +143,20 @@ def _narrow(candidates: list[Gang], demand: Demand) -> list[Gang]:
 
 
 def fit_without(table: Table, demand: Demand) -> Works:
-    """Try to fit while some gangs are gone; their mapped cells stay mapped, for the newcomer."""
+    """Try to fit while some gangs are gone; their mapped cells stay mapped, for the newcomer.
+
+    If only another mapping of their cells would do, nothing can be reserved yet: no seats.
+    """
+    after = fit_after(table, demand)
 
     def works(gangs: Sequence[Gang]) -> list[Seat] | None:
         with table.what_if():
             for gang in gangs:
                 table.release(gang, keeps_claims=True)
-            return fit(table, demand)
+            seats = fit(table, demand)
+        if seats is None and after(gangs) is not None:
+            return []
+        return seats
 
     return works
 
