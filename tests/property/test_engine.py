@@ -284,6 +284,15 @@ class EngineHistory(RuleBasedStateMachine):
         for victim in decision.victims:
             rest = chosen - {victim}
             assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r)
+        if decision.cancelled:
+            return
+        # One gang is ended rather than several, and of single ones the smallest.
+        gangs = self.engine._table.gangs
+        damage = [gangs[victim].leaf_count for victim in decision.victims]
+        for gang in gangs.values():
+            is_less = len(damage) > 1 or gang.leaf_count < damage[0]
+            if is_less and not gang.is_preempting and self.may_end(request, gang):
+                assert not self.fits(request, candidates, lambda g, k=gang.key: g.key == k)
 
     def may_end(self, request: MemberRequest, gang: Gang) -> bool:
         if gang.is_foreign:
