@@ -11,8 +11,8 @@ from extender.cells.ranking import Ranking
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 
-LARGEST_CHAIN = 2048
-_STEPS = 20_000
+LARGEST_CHAIN = 256
+_STEPS = 5_000
 
 
 class OutOfBudgetError(Exception):

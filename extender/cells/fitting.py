@@ -97,15 +97,20 @@ def _with_first(
 
 
 def _may_fit(table: Table, demand: Demand, vc: Vc) -> bool:
-    """Quick bound: what the VC has left holds that many members of the smallest size."""
+    """Quick bounds: what is idle, and what the VC has left, hold that many of the smallest."""
     tree, ranking = table.trees[demand.chain], vc.rankings[demand.chain]
     size, count, leaves = demand.sizes[-1], 0, ranking.total
+    idle = table.idle[demand.chain]
+    if idle.total < sum(demand.sizes) or idle.capacity(tree.root, size) < len(demand.sizes):
+        return False
     for level in vc.unused_levels(demand.chain):
         unused = vc.unused(demand.chain, level)
         count += unused * _pristine(tree, level, size)
         leaves += unused * tree.levels[level - 1].leaf_count
     if leaves < sum(demand.sizes):
         return False
+    if all(level >= tree.node_level for level in vc.unused_levels(demand.chain)):
+        count = min(count, table.unclaimed[demand.chain].capacity(tree.root, size))
     return count + ranking.capacity(tree.root, size) >= len(demand.sizes)
 
 

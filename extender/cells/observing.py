@@ -70,7 +70,11 @@ class Observer:
         is_guaranteed = (
             is_ours and bound.request.priority != OPPORTUNISTIC and not self._table.is_open
         )
-        return self._lives.begin(bound.request, is_guaranteed=is_guaranteed, is_foreign=not is_ours)
+        gang = self._lives.begin(bound.request, is_guaranteed=is_guaranteed, is_foreign=not is_ours)
+        # Placed in a chain, but in no cell of its VC: it was downgraded before it was bound.
+        if is_guaranteed and bound.placement.chain and not bound.placement.vc_cell_type:
+            self._lives.downgrade(gang, by=gang.key)
+        return gang
 
     def _held_slot(self, gang: Gang, bound: Bound) -> Slot | None:
         """The slot that was held for exactly this member."""

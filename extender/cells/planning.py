@@ -5,7 +5,7 @@ gang is placed; in this order: where it fits as things are; where it fits when p
 priorities are overtaken; when lazy gangs of its VC are downgraded; when victims end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from extender.cells import preemption, wording
@@ -27,6 +27,8 @@ from extender.cells.placing import placement_of, slot_placement
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from policy.submission import GangKey
+
+Attempt = Callable[[MemberRequest, Demand, Candidates], Place | Preempt | None]
 
 
 class Planner:
@@ -150,16 +152,24 @@ class Planner:
             self._chains.demand(request, chain, sizes, candidates)
             for chain in chains_of(self._table, request)
         ]
-        for attempt in (self._overtake, self._downgrade, self._preempt):
-            for demand in demands:
-                decision = attempt(request, demand, candidates)
-                if decision is not None:
-                    return decision
+        attempts: tuple[Attempt, ...] = (self._overtake, self._downgrade, self._preempt)
+        for attempt in attempts:
+            tried = [attempt(request, demand, candidates) for demand in demands]
+            found = [decision for decision in tried if decision is not None]
+            if found:
+                return min(found, key=self._cost)
         return None
+
+    def _cost(self, decision: Place | Preempt) -> tuple[int, int, int]:
+        """What a decision does to others: gangs, leaf cells, youth."""
+        keys = decision.victims if isinstance(decision, Preempt) else decision.downgraded
+        gangs = [self._table.gangs[key] for key in keys]
+        leaves = sum(gang.leaf_count for gang in gangs)
+        return len(gangs), leaves, -sum(gang.born for gang in gangs)
 
     def _overtake(
         self, request: MemberRequest, demand: Demand, candidates: Candidates
-    ) -> Decision | None:
+    ) -> Place | None:
         rivals = preemption.overtaken(self._registry, demand, request.priority)
         found = preemption.least(rivals, preemption.fit_after(self._table, demand))
         if found is None:
@@ -169,7 +179,7 @@ class Planner:
 
     def _downgrade(
         self, request: MemberRequest, demand: Demand, candidates: Candidates
-    ) -> Decision | None:
+    ) -> Place | None:
         lazy = preemption.downgradable(self._registry, demand, request.priority)
         found = preemption.least(lazy, preemption.fit_downgraded(self._table, demand))
         if found is None:
@@ -177,7 +187,7 @@ class Planner:
         place = self._place(request, found[1], candidates)
         return replace(place, downgraded=_keys(found[0]))
 
-    def _preempt(self, request: MemberRequest, demand: Demand, _: Candidates) -> Decision | None:
+    def _preempt(self, request: MemberRequest, demand: Demand, _: Candidates) -> Preempt | None:
         """Victims, first with all rivals in place, then with them overtaken."""
         rivals = preemption.overtaken(self._registry, demand, request.priority)
         for cancelled in ([], rivals) if rivals else ([],):
@@ -198,13 +208,13 @@ class Planner:
     def _victims(
         self, request: MemberRequest, demand: Demand
     ) -> tuple[list[Gang], list[Seat]] | None:
-        endable = preemption.endable(self._registry, demand, request.priority)
-        found = preemption.least(endable, preemption.fit_without(self._table, demand))
-        if found is not None:
-            return found
-        # Only another mapping of the victims' cells would do: nothing can be reserved yet.
-        found = preemption.least(endable, preemption.fit_after(self._table, demand))
-        return (found[0], []) if found is not None else None
+        works = preemption.fit_without(self._table, demand)
+        for most in (preemption.FIRST_LOOK, None):
+            endable = preemption.endable(self._registry, demand, request.priority, most=most)
+            found = preemption.least(endable, works)
+            if found is not None or len(endable) < preemption.FIRST_LOOK:
+                return found
+        return None
 
     # -- helpers
 

@@ -7,7 +7,7 @@ more are shrunk from a larger set until none can be spared.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 from extender.cells.demand import Demand
 from extender.cells.fitting import fit
@@ -19,6 +19,8 @@ from extender.cells.tree import Cell
 
 _SINGLES = 128
 _FEW = 24
+FIRST_LOOK = 512
+"""Candidates of either kind that are looked at first: in a large cluster they are enough."""
 
 Works = Callable[[Sequence[Gang]], list[Seat] | None]
 
@@ -29,7 +31,10 @@ def damage(gang: Gang) -> tuple[int, int]:
 
 
 def least(candidates: Sequence[Gang], works: Works) -> tuple[list[Gang], list[Seat]] | None:
-    """Find the least harmful candidates with which it works, and the seats it gives."""
+    """Find the least harmful candidates with which it works, and the seats it gives.
+
+    Candidates come in the order in which they would be ended, one after the other.
+    """
     ordered = sorted(candidates, key=damage)
     for gang in ordered[:_SINGLES]:
         seats = works([gang])
@@ -40,7 +45,19 @@ def least(candidates: Sequence[Gang], works: Works) -> tuple[list[Gang], list[Se
             seats = works(pair)
             if seats is not None:
                 return list(pair), seats
-    return _shrink(ordered, works)
+    return _shrink(_enough(list(candidates), works), works)
+
+
+def _enough(candidates: list[Gang], works: Works) -> list[Gang]:
+    """The first candidates with which it works, all if they are few."""
+    low, high = _FEW, len(candidates)
+    while low < high:
+        middle = (low + high) // 2
+        if works(candidates[:middle]) is not None:
+            high = middle
+        else:
+            low = middle + 1
+    return sorted(candidates[:low], key=damage)
 
 
 def _damage_of_pair(pair: Sequence[Gang]) -> tuple[int, int]:
@@ -83,17 +100,20 @@ def downgradable(registry: Registry, demand: Demand, priority: int) -> list[Gang
     ]
 
 
-def endable(registry: Registry, demand: Demand, priority: int) -> list[Gang]:
-    """Gangs that a guaranteed gang may end: of its own VC at a lower priority, opportunistic."""
+def endable(registry: Registry, demand: Demand, priority: int, *, most: int | None) -> list[Gang]:
+    """Gangs that a guaranteed gang may end: of its own VC at a lower priority, opportunistic.
+
+    At most so many of either kind: the lowest priorities, the youngest borrowers.
+    """
     if demand.vc is None:
         return []
-    own = [
+    own = (
         gang
         for gang in registry.below(demand.vc.name, priority)
         if not gang.is_preempting and _touches(gang, demand)
-    ]
-    others = [gang for gang in registry.opportunistic() if _is_in_the_way(gang, demand)]
-    return _narrow(own + others, demand)
+    )
+    others = (gang for gang in registry.opportunistic() if _is_in_the_way(gang, demand))
+    return _in_clearing_order([*islice(own, most), *islice(others, most)], demand)
 
 
 def _touches(gang: Gang, demand: Demand) -> bool:
@@ -120,13 +140,11 @@ def _is_usable(leaf: Cell, demand: Demand) -> bool:
     return claim.vc == demand.vc.name and claim.virtual.pinned == demand.pinned
 
 
-def _narrow(candidates: list[Gang], demand: Demand) -> list[Gang]:
-    """Of very many candidates keep those on the bins that are cheapest to clear."""
-    if len(candidates) <= _SINGLES:
-        return candidates
+def _in_clearing_order(candidates: list[Gang], demand: Demand) -> list[Gang]:
+    """Candidates by their nodes, the cheapest to clear first; of very many, only those."""
     rooms: dict[Cell, dict[Gang, int]] = {}
     for gang in candidates:
-        for slot in gang.slots:
+        for slot in [slot for slot in gang.slots if slot.leaves]:
             node = slot.leaves[0].ancestor(slot.leaves[0].chain.node_level)
             here = rooms.setdefault(node, {})
             here[gang] = here.get(gang, 0) + len(slot.leaves)
@@ -136,20 +154,29 @@ def _narrow(candidates: list[Gang], demand: Demand) -> list[Gang]:
         for node, here in rooms.items()
         if node.idle + sum(here.values()) >= largest and demand.allowed(node)
     ]
+    is_many = len(candidates) > _SINGLES
+    most = 4 * len(demand.sizes) if is_many else len(costs)
     kept: dict[Gang, None] = {}
-    for *_, node in sorted(costs, key=lambda cost: cost[:3])[: 4 * len(demand.sizes)]:
+    for *_, node in sorted(costs, key=lambda cost: cost[:3])[:most]:
         kept.update(dict.fromkeys(rooms[node]))
-    return list(kept)
+    return list(kept) if is_many else list(kept | dict.fromkeys(candidates))
 
 
 def fit_without(table: Table, demand: Demand) -> Works:
-    """Try to fit while some gangs are gone; their mapped cells stay mapped, for the newcomer."""
+    """Try to fit while some gangs are gone; their mapped cells stay mapped, for the newcomer.
+
+    If only another mapping of their cells would do, nothing can be reserved yet: no seats.
+    """
+    after = fit_after(table, demand)
 
     def works(gangs: Sequence[Gang]) -> list[Seat] | None:
         with table.what_if():
             for gang in gangs:
                 table.release(gang, keeps_claims=True)
-            return fit(table, demand)
+            seats = fit(table, demand)
+        if seats is None and after(gangs) is not None:
+            return []
+        return seats
 
     return works
 

@@ -37,8 +37,8 @@ class Registry:
             yield from by_priority[lower].values()
 
     def opportunistic(self) -> Iterator[Gang]:
-        """Opportunistic gangs, the oldest first."""
-        yield from self._opportunistic.values()
+        """Opportunistic gangs, those that came last first."""
+        yield from reversed(self._opportunistic.values())
 
     def has_candidates(self, vc: VcName, priority: int) -> bool:
         """True if a gang of that VC and priority could find anybody below it."""

@@ -45,7 +45,7 @@ def fits(table: Table, question: Question) -> bool:
     if question.pinned is not None:
         return _pack(_bins(own), question)
     unused = _unused(table, question, [(v, c) for v, c, pin in claims if pin is None])
-    return _try(tree.root, [c for _, c, _ in claims], own, unused, question)
+    return _try(tree.root, [c for _, c, _ in claims], own, unused, question, set())
 
 
 def _unused(
@@ -72,8 +72,12 @@ def _try(
     own: list[Cell],
     unused: dict[VcName, list[int]],
     question: Question,
+    seen: set[frozenset[Cell]],
 ) -> bool:
     assert question.vc is not None
+    if frozenset(own) in seen:  # the same cells, mapped in another order
+        return False
+    seen.add(frozenset(own))
     if not is_safe(root, taken, [level for levels in unused.values() for level in levels]):
         return False
     if _pack(_bins(own), question):
@@ -84,7 +88,7 @@ def _try(
         rest.remove(level)
         for cell in root.at_level(level):
             if not any(_overlap(cell, other) for other in taken) and _try(
-                root, [*taken, cell], [*own, cell], {**unused, question.vc: rest}, question
+                root, [*taken, cell], [*own, cell], {**unused, question.vc: rest}, question, seen
             ):
                 return True
     return False

@@ -21,6 +21,7 @@ from extender.cells.model import (
     ReleaseMode,
     Wait,
 )
+from extender.cells.observing import Bound
 from extender.cells.tree import Cell
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
@@ -43,6 +44,9 @@ class EngineHistory(RuleBasedStateMachine):
         self.requests: dict[PodUid, MemberRequest] = {}
         self.bad: dict[NodeName, tuple[int, ...] | None] = {}
         self.numbers = 0
+        self.told: dict[PodUid, Placement] = {}
+        """What the annotation of a pod says since it was bound."""
+        self.is_changed = False
         for node in self.nodes:
             self.engine.observe_node(a_node(node))
 
@@ -124,6 +128,7 @@ class EngineHistory(RuleBasedStateMachine):
     def bind(self, data: st.DataObject) -> None:
         request = self.requests[data.draw(st.sampled_from(sorted(self.requests)))]
         if placement := self.engine.placement(request.member):
+            self.told[request.member] = placement
             self.engine.observe_bound(
                 request,
                 node=placement.node,
@@ -183,13 +188,16 @@ class EngineHistory(RuleBasedStateMachine):
         if order:
             bound.reverse()
             self.observe_nodes()
-        for request, placement, _ in bound:
-            leaves = () if request.gang in foreign else placement.leaf_cells
-            told = replace(placement, leaf_cells=leaves)
-            self.engine.observe_bound(
-                request, node=placement.node, leaf_cells=leaves, placement=told
+        running = [
+            Bound(
+                request=request,
+                placement=replace(placement, leaf_cells=())
+                if request.gang in foreign
+                else self.told.get(request.member, placement),
             )
-            self.engine.check()
+            for request, placement, _ in bound
+        ]
+        self.engine.recover(running)
         self.observe_nodes()
         alive = {request.member for request, _, _ in bound}
         self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
@@ -199,7 +207,7 @@ class EngineHistory(RuleBasedStateMachine):
                 now = self.engine.placement(request.member)
                 assert now is not None
                 assert now.leaf_cells == placement.leaf_cells
-                if was_guaranteed:
+                if was_guaranteed and not self.is_changed:
                     assert after[request.gang].is_guaranteed
 
     @rule(topology=clusters())
@@ -208,6 +216,7 @@ class EngineHistory(RuleBasedStateMachine):
         bound = {uid: g.members[uid] for g in self.engine.gangs() for uid in g.bound}
         explained = self.engine.explain_topology(topology)
         assert self.engine.change_topology(topology) == explained
+        self.is_changed = True
         self.topology, self.nodes = topology, nodes_of(topology)
         self.observe_nodes()
         for uid, placement in bound.items():
@@ -275,6 +284,15 @@ class EngineHistory(RuleBasedStateMachine):
         for victim in decision.victims:
             rest = chosen - {victim}
             assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r)
+        if decision.cancelled:
+            return
+        # One gang is ended rather than several, and of single ones the smallest.
+        gangs = self.engine._table.gangs
+        damage = [gangs[victim].leaf_count for victim in decision.victims]
+        for gang in gangs.values():
+            is_less = len(damage) > 1 or gang.leaf_count < damage[0]
+            if is_less and not gang.is_preempting and self.may_end(request, gang):
+                assert not self.fits(request, candidates, lambda g, k=gang.key: g.key == k)
 
     def may_end(self, request: MemberRequest, gang: Gang) -> bool:
         if gang.is_foreign:

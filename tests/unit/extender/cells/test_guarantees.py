@@ -16,6 +16,19 @@ def test_a_rack_that_was_promised_is_not_broken_up_by_others() -> None:
     assert world.racks("big") != world.racks("b1")
 
 
+def test_a_gang_of_several_nodes_does_not_break_up_a_promised_rack_either() -> None:
+    world = World(a_cluster("2 racks x 3 nodes x 2").promising("a", node=3).promising("b", rack=1))
+    world.place(a_gang("single").in_vc("a").of(2))
+    world.place(a_gang("borrower").in_vc("b").of(2).at(-1))
+    assert world.racks("single") == world.racks("borrower")
+
+    decision = world.ask(a_gang("pair").in_vc("a").of(2, 2))
+
+    # The other rack is idle, but it is b's: the borrower has to go.
+    assert isinstance(decision, Preempt)
+    assert [victim.name for victim in decision.victims] == ["borrower"]
+
+
 def test_a_vc_gets_no_more_than_it_was_promised() -> None:
     world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.place(a_gang("one").in_vc("a").of(2))

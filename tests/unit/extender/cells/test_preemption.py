@@ -42,10 +42,12 @@ def test_nobody_is_ended_where_it_does_not_help() -> None:
 
 
 def test_equal_priorities_do_not_preempt_each_other() -> None:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
-    world.place(a_gang("first").of(2).at(5))
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world.place(a_gang("lower").of(2).at(4))
+    world.place(a_gang("equal").of(2).at(5))
 
-    assert isinstance(world.ask(a_gang("second").of(2).at(5)), Wait)
+    assert victims(world.ask(a_gang("next").of(2).at(5))) == ["lower"]
+    assert isinstance(world.ask(a_gang("wide").of(2, 2).at(5)), Wait)
 
 
 def preempting(world: World) -> GangBuilder:
