@@ -2,36 +2,166 @@
 -- state/queries.py reads this file; schema changes are in migrations/.
 
 -- name: insert_decisions
--- Append a batch of decisions in its order; rows that an earlier attempt already stored are skipped.
-INSERT INTO decisions (
-    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+-- Append rows of one service and epoch in their order, unless a newer epoch has written; tell which.
+WITH fence AS (
+    -- Locks the service's epoch until the rows are in: a newer leader waits, an older one is refused.
+    INSERT INTO log_epochs AS known (service, epoch)
+    SELECT $1, $2::bigint WHERE $2::bigint IS NOT NULL
+    ON CONFLICT (service) DO UPDATE SET
+        epoch = excluded.epoch,
+        since = CASE WHEN known.epoch = excluded.epoch THEN known.since ELSE excluded.since END
+    WHERE known.epoch <= excluded.epoch
+    RETURNING epoch
+),
+verdict AS (
+    SELECT $2::bigint IS NULL OR EXISTS (SELECT FROM fence) AS is_accepted
+),
+-- Rows that an earlier attempt already stored are skipped.
+stored AS (
+    INSERT INTO decisions (
+        service, epoch, key, at, kind, subject, pod_uid, outcome, reason, policy_version, sequence,
+        latency_seconds, details, inputs
+    )
+    SELECT
+        $1, $2, key, at, kind, subject, pod_uid, outcome, reason, policy_version, sequence,
+        latency_seconds, details, inputs
+    FROM unnest(
+        $3::uuid[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+        $10::text[], $11::bigint[], $12::float8[], $13::jsonb[], $14::jsonb[]
+    ) WITH ORDINALITY AS batch (
+        key, at, kind, subject, pod_uid, outcome, reason, policy_version, sequence,
+        latency_seconds, details, inputs, position
+    )
+    WHERE (SELECT is_accepted FROM verdict)
+    ORDER BY position
+    ON CONFLICT (at, key) DO NOTHING
+)
+SELECT is_accepted FROM verdict
+
+-- name: epoch_of_service
+-- Read the highest epoch that a service has written with.
+SELECT epoch FROM log_epochs WHERE service = $1
+
+-- name: insert_documents
+-- Keep the text of documents; those that are known already are skipped.
+INSERT INTO documents (hash, kind, content, first_seen_at)
+SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+ON CONFLICT (hash) DO NOTHING
+
+-- name: document_of_hash
+-- Read the text of a document that a row refers to.
+SELECT kind, content FROM documents WHERE hash = $1
+
+-- name: merge_gang_history
+-- Add what a batch knows of gangs, by the rules of state/history.py; GREATEST and LEAST skip NULL.
+INSERT INTO gang_history AS known (
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
 )
 SELECT
-    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at,
+    ARRAY(SELECT jsonb_array_elements_text(nodes)), outcome, reason, preempted_for
 FROM unnest(
-    $1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[],
-    $7::text[], $8::text[], $9::text[], $10::float8[], $11::jsonb[]
-) WITH ORDINALITY AS batch (
-    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details,
-    position
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+    $9::int[], $10::int[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[], $14::jsonb[],
+    $15::text[], $16::text[], $17::text[]
+) AS batch (
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
 )
-ORDER BY position
-ON CONFLICT (key, at) DO NOTHING
+ON CONFLICT (run) DO UPDATE SET
+    gang = greatest(known.gang, excluded.gang),
+    user_name = greatest(known.user_name, excluded.user_name),
+    group_name = greatest(known.group_name, excluded.group_name),
+    vc = greatest(known.vc, excluded.vc),
+    requested_class = greatest(known.requested_class, excluded.requested_class),
+    granted_class = greatest(known.granted_class, excluded.granted_class),
+    leaf_type = greatest(known.leaf_type, excluded.leaf_type),
+    leaf_count = greatest(known.leaf_count, excluded.leaf_count),
+    member_count = greatest(known.member_count, excluded.member_count),
+    asked_at = least(known.asked_at, excluded.asked_at),
+    started_at = least(known.started_at, excluded.started_at),
+    ended_at = greatest(known.ended_at, excluded.ended_at),
+    nodes = ARRAY(SELECT DISTINCT unnest(known.nodes || excluded.nodes) AS node ORDER BY node),
+    outcome = greatest(known.outcome, excluded.outcome),
+    reason = greatest(known.reason, excluded.reason),
+    preempted_for = greatest(known.preempted_for, excluded.preempted_for)
 
 -- name: recent_decisions
--- Read the newest decisions, newest first.
-SELECT key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+-- Read the newest decisions, newest first; without what the engine was fed, unless asked for.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
 FROM decisions
-ORDER BY id DESC
+WHERE $2 OR kind <> ALL ($3::text[])
+ORDER BY at DESC, key DESC
 LIMIT $1
 
 -- name: recent_decisions_of_subject
 -- Read the newest decisions about one subject, newest first.
-SELECT key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
 FROM decisions
-WHERE subject = $2
-ORDER BY id DESC
+WHERE subject = $4 AND ($2 OR kind <> ALL ($3::text[]))
+ORDER BY at DESC, key DESC
 LIMIT $1
+
+-- name: why_this_pod
+-- Read what happened to one pod, newest first.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
+FROM decisions
+WHERE pod_uid = $1
+ORDER BY at DESC, key DESC
+LIMIT $2
+
+-- name: rows_of_epoch
+-- Read a stretch of one epoch in the order in which the engine saw it, for a replay.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
+FROM decisions
+WHERE service = $1 AND epoch = $2 AND sequence >= $3
+ORDER BY sequence
+LIMIT $4
+
+-- name: ensure_decision_days
+-- Make the tables of the days to come; returns how many were missing.
+SELECT ensure_decision_days($1, $2)
+
+-- name: drop_decision_day
+-- Drop the oldest day before a date; returns its name, or nothing.
+SELECT drop_decision_day($1)
+
+-- name: my_last_jobs
+-- Read the newest runs of one user's gangs, newest first.
+SELECT
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
+FROM gang_history
+WHERE user_name = $1
+ORDER BY asked_at DESC
+LIMIT $2
+
+-- name: runs_of_gang
+-- Read the newest runs of one gang, newest first.
+SELECT
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
+FROM gang_history
+WHERE gang = $1
+ORDER BY asked_at DESC
+LIMIT $2
+
+-- name: hours_between
+-- Sum the leaf-cell-hours between two moments, such as those of a month.
+SELECT user_name, group_name, vc, class, sum(leaf_count * hours) AS leaf_cell_hours, count(*) AS gangs
+FROM runs_between($1, $2)
+GROUP BY user_name, group_name, vc, class
+ORDER BY user_name, group_name, vc, class
 
 -- name: lock_migrations
 -- Let one replica at a time look at the schema and change it, until its transaction ends.
