@@ -107,6 +107,11 @@ class DecisionLog:
         return len(self._buffer) + (self._spool.count if self._spool else 0)
 
     @property
+    def acknowledged(self) -> int:
+        """How many of the records appended here, oldest first, are settled or in the spool."""
+        return self._appended - len(self._buffer)
+
+    @property
     def unacknowledged(self) -> int:
         """Records that are in memory only: a kill -9 now would lose them."""
         return len(self._buffer)
@@ -280,8 +285,7 @@ class DecisionLog:
 
     def _measure(self) -> None:
         if self._spool:
-            acknowledged = self._appended - len(self._buffer)
-            self._spool.measure(appended=self._appended, acknowledged=acknowledged)
+            self._spool.measure(appended=self._appended, acknowledged=self.acknowledged)
 
     async def _insert(self, records: Sequence[DecisionRecord]) -> "_Gone":
         """Store records, each epoch by itself: a refused one must not cost the next."""
