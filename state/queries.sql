@@ -186,3 +186,72 @@ SELECT name, checksum FROM schema_migrations
 -- name: record_migration
 -- Remember that a migration was applied.
 INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)
+
+-- The ledger. Its writes are functions, because each must be one round trip: see the migrations.
+
+-- name: charge
+-- Charge gangs against their limits, each by itself, all in one transaction.
+SELECT ledger_charge($1::jsonb, $2, $3)
+
+-- name: confirm
+-- Keep the charges of gangs whose pods were seen.
+SELECT ledger_confirm($1, $2, $3::jsonb)
+
+-- name: release
+-- End the charges of gangs whose last pod has ended.
+SELECT ledger_release($1, $2, $3::jsonb, $4)
+
+-- name: expire
+-- End charges that were not confirmed in time.
+SELECT ledger_expire($1, $2, $3, $4)
+
+-- name: reconcile
+-- Make the ledger equal to the gangs that have pods.
+SELECT ledger_reconcile($1, $2, $3::jsonb, $4, $5)
+
+-- name: live_charges
+-- Read what is held or reserved now.
+SELECT to_jsonb(c) FROM charges AS c
+
+-- name: usage_of_scope
+-- Read what one scope holds, and what it has used in this day, week and month.
+SELECT ledger_usage(ledger_advance(held, NULL, 0, m.at, m.at))
+FROM holdings AS held, (SELECT coalesce($3, clock_timestamp()) AS at) AS m
+WHERE held.user_name = $1 AND held.group_name = $2
+
+-- name: holdings_at
+-- Sum what was held at a moment, or is held now, by all that people ask for.
+SELECT user_name, group_name, vc, class, is_high, leaf_type, leaf_count, gang_count
+FROM ledger_held($1)
+
+-- name: leaf_time_of_days
+-- Sum leaf cells × microseconds by day.
+SELECT day, user_name, group_name, vc, class, leaf_type, leaf_micros
+FROM ledger_time($1, $2, $3)
+
+-- name: usage_changes
+-- Read the holdings that may have changed since a version, and the version to ask for next.
+SELECT
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS version,
+    coalesce(
+        (
+            SELECT jsonb_agg(ledger_usage(held)) FROM holdings AS held
+            WHERE held.changed_in >= $1::bigint::text::xid8
+        ),
+        '[]'
+    ) AS usage
+
+-- name: charged_gangs
+-- Tell which of some gangs have a live charge.
+SELECT c.namespace, c.gang
+FROM charges AS c
+JOIN unnest($1::text[], $2::text[]) AS asked (namespace, gang)
+    ON c.namespace = asked.namespace AND c.gang = asked.gang
+
+-- name: announce_usage
+-- Tell the caches of all processes that holdings have changed.
+SELECT pg_notify('cellgate_usage', $1)
+
+-- name: backend_pid
+-- Ask the server itself who serves us: a pooler in between names somebody else.
+SELECT pg_backend_pid()
