@@ -11,7 +11,7 @@ from state.memory import MemoryDecisions
 from tests.records import a_decision
 
 
-@pytest.fixture(params=["memory", "database"])
+@pytest.fixture(params=["memory", "database", "stock_database"])
 def store(request: pytest.FixtureRequest) -> DecisionStore:
     if request.param == "memory":
         return MemoryDecisions()

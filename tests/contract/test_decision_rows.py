@@ -24,7 +24,7 @@ class Stores:
     history: MemoryHistory | PostgresHistory
 
 
-@pytest.fixture(params=["memory", "database"])
+@pytest.fixture(params=["memory", "database", "stock_database"])
 def stores(request: pytest.FixtureRequest) -> Stores:
     if request.param == "memory":
         decisions = MemoryDecisions()

@@ -11,13 +11,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from state.database import Database, open_database
+from policy.errors import BackendError
+from state.database import Database, backend_errors, open_database
 from state.migrate import migrate
 from tests.postgres import ROOT
 
@@ -41,13 +42,12 @@ async def test_no_acknowledged_decision_is_lost_and_none_is_doubled(
     url = f"embedded:{embedded_directory}"
     async with open_database(url, application_name="tests") as database:
         await migrate(database.pool)
-        keeper = asyncio.create_task(database.keep_alive())
         spool = tmp_path / "spool"
-        lives = await _lives(database, spool)
-        last = await asyncio.to_thread(_finish, database.url, spool)
-        rows = await database.pool.fetch("SELECT subject, count(*) FROM decisions GROUP BY 1")
-        keeper.cancel()
-        await asyncio.wait([keeper])
+        async with _kept_alive(database):
+            lives = await _lives(database, spool)
+            await _until_up(database)
+            last = await asyncio.to_thread(_finish, database.url, spool)
+            rows = await database.pool.fetch("SELECT subject, count(*) FROM decisions GROUP BY 1")
     stored = {row["subject"]: row["count"] for row in rows}
     assert set(stored.values()) == {1}
     assert sum(life.acknowledged for life in lives) > 100
@@ -56,6 +56,16 @@ async def test_no_acknowledged_decision_is_lost_and_none_is_doubled(
         assert all(is_there[: life.acknowledged]), f"{life.name} lost acknowledged decisions"
         if following.lost_before is not None:
             assert is_there.count(False) <= following.lost_before
+
+
+@asynccontextmanager
+async def _kept_alive(database: Database) -> AsyncIterator[None]:
+    keeper = asyncio.create_task(database.keep_alive())
+    try:
+        yield
+    finally:
+        keeper.cancel()
+        await asyncio.wait([keeper])
 
 
 async def _lives(database: Database, spool: Path) -> list[Life]:
@@ -73,6 +83,18 @@ async def _lives(database: Database, spool: Path) -> list[Life]:
             output, _ = process.communicate()
         lives.append(_life(f"life-{len(lives)}", output))
     return lives
+
+
+async def _until_up(database: Database) -> None:
+    """Wait for a server that was killed last: a writer that cannot connect at once gives up."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                with backend_errors("waiting"):
+                    await database.pool.execute("SELECT 1")
+                return
+            except BackendError:
+                await asyncio.sleep(0.1)
 
 
 def _kill_server(database: Database) -> None:
