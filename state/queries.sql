@@ -255,3 +255,63 @@ SELECT pg_notify('cellgate_usage', $1)
 -- name: backend_pid
 -- Ask the server itself who serves us: a pooler in between names somebody else.
 SELECT pg_backend_pid()
+
+-- name: describe_schema
+-- Write down every table, view and function of our schema in one canonical form.
+WITH ours AS (
+    SELECT c.oid, c.relname, c.relkind, c.reloptions
+    FROM pg_class AS c
+    WHERE c.relnamespace = current_schema()::regnamespace
+        AND c.relkind IN ('r', 'p', 'v')
+        AND (NOT c.relispartition OR c.relname !~ '_[0-9]{8}$')
+), lines AS (
+    SELECT a.attrelid AS oid, 1 AS part, a.attname AS name, a.attnum AS position,
+        '    ' || quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod)
+        || coalesce(' COLLATE ' || quote_ident(l.collname), '')
+        || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
+        || CASE WHEN a.attidentity <> '' THEN ' GENERATED AS IDENTITY' ELSE '' END
+        || coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '') AS line
+    FROM pg_attribute AS a
+    JOIN ours ON ours.oid = a.attrelid AND ours.relkind IN ('r', 'p')
+    LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    LEFT JOIN pg_collation AS l ON l.oid = a.attcollation AND l.collname <> 'default'
+    WHERE a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL
+    SELECT k.conrelid, 2, k.conname, 0,
+        '    CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid)
+    FROM pg_constraint AS k JOIN ours ON ours.oid = k.conrelid
+    WHERE k.contype <> 'n'  -- as of version 18: said with the column already
+), indexes AS (
+    SELECT
+        i.indrelid AS oid,
+        string_agg(E'\n' || pg_get_indexdef(i.indexrelid) || ';', '' ORDER BY x.relname) AS text
+    FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+    WHERE NOT EXISTS (SELECT FROM pg_constraint AS k WHERE k.conindid = i.indexrelid)
+    GROUP BY i.indrelid
+)
+SELECT definition
+FROM (
+    SELECT 1 AS part, o.relname AS name,
+        'TABLE ' || quote_ident(o.relname) || E' (\n'
+        || (
+            SELECT string_agg(l.line, E',\n' ORDER BY l.part, l.position, l.name)
+            FROM lines AS l WHERE l.oid = o.oid
+        )
+        || E'\n)' || coalesce(' PARTITION BY ' || pg_get_partkeydef(o.oid), '')
+        || coalesce(' WITH (' || array_to_string(o.reloptions, ', ') || ')', '') || ';'
+        || coalesce(indexes.text, '') AS definition
+    FROM ours AS o LEFT JOIN indexes ON indexes.oid = o.oid
+    WHERE o.relkind IN ('r', 'p')
+    UNION ALL
+    SELECT 2, o.relname, 'VIEW ' || quote_ident(o.relname) || E' AS\n' || pg_get_viewdef(o.oid)
+    FROM ours AS o WHERE o.relkind = 'v'
+    UNION ALL
+    -- Its text is in the migrations, once; here it shows that it changed.
+    SELECT 3, p.oid::regprocedure::text,
+        'FUNCTION ' || p.oid::regprocedure || ' RETURNS ' || pg_get_function_result(p.oid)
+        || CASE WHEN p.prosecdef THEN ' SECURITY DEFINER' ELSE '' END
+        || coalesce(' SET ' || array_to_string(p.proconfig, ' SET '), '')
+        || '; -- ' || md5(pg_get_functiondef(p.oid))
+    FROM pg_proc AS p WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f'
+) AS all_of_it
+ORDER BY part, name COLLATE "C"
