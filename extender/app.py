@@ -22,6 +22,7 @@ from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.settings import Address
 from state.log import DecisionLog
+from state.log_metrics import LogMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ async def run_extender(
     sinks: dict[str, Sink] = {"nodes": NodeSink(engine), "pods": (pods := PodSink(engine))}
     health = Health(_synced(kind) for kind in sinks)
     metrics = ServiceMetrics()
+    LogMetrics(metrics.registry, log)
     service = ExtenderService(
         engine=engine,
         pods=pods,

@@ -16,7 +16,7 @@ import asyncio
 import itertools
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -132,9 +132,15 @@ class DecisionLog:
         return self._overflowed + self._refused + self._deposed
 
     @property
-    def deposed(self) -> int:
-        """Records among the dropped ones that a newer epoch forbids."""
-        return self._deposed
+    def dropped_by_reason(self) -> Mapping[str, int]:
+        """Records that are missing in the store, those of the process before us included."""
+        return {
+            "full": self._overflowed,
+            "refused": self._refused,
+            "deposed": self._deposed,
+            "killed": self.lost,
+            "unreadable": self._spool.unreadable if self._spool else 0,
+        }
 
     @property
     def lost(self) -> int:

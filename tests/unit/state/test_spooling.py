@@ -217,7 +217,8 @@ async def test_a_deposed_leader_is_refused_and_the_next_term_is_not(
     for journal in (old, old, again):
         journal.append(a_decision("a/old" if journal is old else "a/again"))
     await old_leader.flush()
-    assert (old_leader.written, old_leader.deposed, old_leader.dropped) == (1, 2, 2)
+    assert (old_leader.written, old_leader.dropped) == (1, 2)
+    assert old_leader.dropped_by_reason["deposed"] == 2
     assert [record.subject for record in store.records] == ["a/new", "a/again"]
     [line] = [line for line in caplog.records if line.message.startswith("decisions of a deposed")]
     assert (line.levelname, line.__dict__["epoch"]) == ("ERROR", 5)
