@@ -13,7 +13,7 @@ from state.runs import PostgresHistory
 _DAYS = 30
 _ROWS_PER_GANG = 12
 _USERS = 500
-_STEP = 100_000
+_STEP = 50_000
 _ASKED = 20
 _MINUTES = 60.0
 
@@ -80,7 +80,7 @@ async def _fill(database: Database, rows: int, *, now: datetime) -> float:
         step = timedelta(days=_DAYS) / total
         for start in range(0, total, _STEP):
             end = min(start + _STEP, total) - 1
-            await database.pool.execute(query, first, start, end, step, timeout=None)
+            await database.pool.execute(query, first, start, end, step)
     async with database.pool.acquire() as connection:
         await connection.execute("SET statement_timeout = 0")
         await connection.execute("VACUUM ANALYZE decisions, gang_history", timeout=3600)

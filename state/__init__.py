@@ -5,7 +5,11 @@
     migrate.py      the schema: migrations/*.sql, applied in order, once
     queries.sql     every statement the services send, by name
     log.py          the decision log: append now, write behind the answer
-    decisions.py    the log's rows in Postgres; storable.py: what a row can hold
+    records.py      what a row says; journal.py: the rows of one engine's epoch, in its order;
+                    candidates.py: candidate nodes as a difference; storable.py: what a row can hold
+    decisions.py    the log's rows in Postgres; maintenance.py: its tables, by day
+    spool.py        what waits on disk while Postgres is away (spooling, codec, frames, meter)
+    history.py      what is known of a gang's run, and how facts merge; runs.py: questions about it
     memory.py       the same in memory, for tests; tests/contract holds both to one contract
 
 No SQL lives outside this folder and no asyncpg error leaves it. Nothing here decides: it stores

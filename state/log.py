@@ -234,7 +234,8 @@ class DecisionLog:
             while self._buffer and await self._move_to_spool():
                 pass
             await self._spool.sync()
-            logger.warning("decisions left in the spool", extra={"pending": self._spool.count})
+            if self._spool.count:
+                logger.warning("decisions left in the spool", extra={"pending": self._spool.count})
         if self._buffer:
             logger.error(
                 "decisions lost at shutdown",

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
 
 import pytest
 
 from policy.errors import ConflictError
+from state.database import Database
 from state.decisions import PostgresDecisions
 from state.history import GangFacts
 from state.memory import MemoryDecisions, MemoryHistory
@@ -217,3 +220,39 @@ def _hours(user: str, hours: float, *, gangs: int) -> Hours:
         leaf_cell_hours=hours,
         gangs=gangs,
     )
+
+
+async def test_random_facts_mean_the_same_to_both(database: Database) -> None:
+    dice = Random(7)
+    twin = MemoryDecisions()
+    postgres = PostgresDecisions(database.pool)
+    for _ in range(40):
+        batch = [a_decision(facts=_random_facts(dice)) for _ in range(dice.randint(1, 6))]
+        await twin.insert(batch)
+        await postgres.insert(batch)
+    assert len(twin.history) == 5
+    for run in range(5):
+        asked = (f"a/{run}", 10)
+        found = await PostgresHistory(database.pool).of_gang(*asked)
+        assert found == await MemoryHistory(twin).of_gang(*asked)
+    span = (_NOON - 100 * _HOUR, _NOON + 100 * _HOUR)
+    hours = await MemoryHistory(twin).hours_between(*span)
+    assert hours
+    assert await PostgresHistory(database.pool).hours_between(*span) == hours
+
+
+def _random_facts(dice: Random) -> GangFacts:
+    """Facts with many holes, which contradict each other."""
+    run = dice.randrange(5)
+    values: dict[str, Any] = {
+        "user_name": dice.choice(["alice", "Bob", "åke", "", "a b"]),
+        "granted_class": dice.choice(["prod", "test"]),
+        "leaf_count": dice.randrange(64),
+        "asked_at": _NOON + dice.randrange(-50, 50) * _HOUR,
+        "started_at": _NOON + dice.randrange(-50, 50) * _HOUR,
+        "ended_at": _NOON + dice.randrange(-50, 50) * _HOUR,
+        "nodes": tuple(dice.sample(["n1", "n10", "n2", "N3", "ö"], dice.randrange(5))),
+        "outcome": dice.choice(["failed", "succeeded"]),
+    }
+    known = {name: value for name, value in values.items() if dice.random() < 0.3}
+    return GangFacts(run=str(run), gang=f"a/{run}", **known)
