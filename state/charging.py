@@ -54,7 +54,9 @@ class Batches(Generic[Asked, Answered]):
             task = asyncio.create_task(self._run())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return await asyncio.wait_for(waiting.answer, timeout_seconds)
+        # Not wait_for: before Python 3.12 it can swallow a cancellation.
+        async with asyncio.timeout(timeout_seconds):
+            return await waiting.answer
 
     async def aclose(self) -> None:
         """Wait for what is under way, and give up what has not begun."""

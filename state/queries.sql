@@ -252,6 +252,10 @@ JOIN unnest($1::text[], $2::text[]) AS asked (namespace, gang)
 -- Tell the caches of all processes that holdings have changed.
 SELECT pg_notify('cellgate_usage', $1)
 
+-- name: set_for_session
+-- Change a setting of this session, or of the one that a pooler has lent us.
+SELECT set_config($1, $2, false)
+
 -- name: backend_pid
 -- Ask the server itself who serves us: a pooler in between names somebody else.
 SELECT pg_backend_pid()
