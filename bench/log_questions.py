@@ -62,7 +62,8 @@ async def measure(database: Database, *, rows: int) -> list[Result]:
         "why this pod": lambda: decisions.of_pod(pod, 100),
         "why this gang": lambda: decisions.recent(100, subject=subject),
         "newest": lambda: decisions.recent(100),
-        "hours of a month": lambda: history.hours_between(now - month, now),
+        "hours of a month": lambda: history.hours_of_days((now - month).date(), now.date()),
+        "hours between": lambda: history.hours_between(now - month, now),
         "replay 1000 rows": lambda: decisions.of_epoch("extender", epoch=1, first=rows // 2),
     }
     for name, ask in questions.items():
@@ -72,7 +73,7 @@ async def measure(database: Database, *, rows: int) -> list[Result]:
 
 async def _fill(database: Database, rows: int, *, now: datetime) -> float:
     settings = RetentionSettings(keep_days=_DAYS + 1, ahead_days=1)
-    await database.pool.execute("TRUNCATE decisions, gang_history")
+    await database.pool.execute("TRUNCATE decisions, gang_history, gang_days")
     for day in range(_DAYS + 1):
         await LogMaintenance(database.pool, settings).maintain(now - timedelta(days=day))
     began, first = time.monotonic(), now - timedelta(days=_DAYS)
@@ -83,7 +84,7 @@ async def _fill(database: Database, rows: int, *, now: datetime) -> float:
             await database.pool.execute(query, first, start, end, step)
     async with database.pool.acquire() as connection:
         await connection.execute("SET statement_timeout = 0")
-        await connection.execute("VACUUM ANALYZE decisions, gang_history", timeout=3600)
+        await connection.execute("VACUUM ANALYZE decisions, gang_history, gang_days", timeout=3600)
     return time.monotonic() - began
 
 

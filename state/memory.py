@@ -1,7 +1,8 @@
 """What is stored in Postgres, in memory instead, for tests. tests/contract keeps both alike."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
 from state.history import GangFacts, merge_all
@@ -104,29 +105,20 @@ class MemoryHistory:
         """Return the newest runs of one gang, newest first."""
         return self._newest("gang", gang, limit)
 
+    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
+        """Sum the leaf-cell-hours of whole days, UTC."""
+        since = datetime.combine(first, time(), UTC)
+        until = datetime.combine(last, time(), UTC) + timedelta(days=1)
+        found = [_Part.of(fact, since, until) for fact in self._decisions.history.values()]
+        # What ends at midnight ends on the day before, and one that ends later on another day.
+        return _sum_parts(
+            replace(part, gangs=int(part.fact.ended_at is None or part.fact.ended_at <= until))
+            for part in found
+        )
+
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between two moments."""
-        sums: dict[tuple[str | None, ...], tuple[float, int]] = {}
-        for fact in self._decisions.history.values():
-            seconds = _seconds_between(fact, since, until)
-            if seconds > 0:
-                whose = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
-                hours, gangs = sums.get(whose, (0.0, 0))
-                added = (fact.leaf_count or 0) * seconds / _SECONDS_PER_HOUR
-                sums[whose] = hours + added, gangs + 1
-        return [
-            Hours(
-                user_name=user_name,
-                group_name=group_name,
-                vc=vc,
-                class_name=class_name,
-                leaf_cell_hours=hours,
-                gangs=gangs,
-            )
-            for (user_name, group_name, vc, class_name), (hours, gangs) in sorted(
-                sums.items(), key=lambda item: [(value is None, value) for value in item[0]]
-            )
-        ]
+        """Sum the leaf-cell-hours between any two moments."""
+        return _sum_parts(_Part.of(fact, since, until) for fact in self._decisions.history.values())
 
     def _newest(self, name: str, value: str, limit: int) -> list[GangFacts]:
         found = [fact for fact in self._decisions.history.values() if getattr(fact, name) == value]
@@ -139,8 +131,43 @@ def _newest(records: Iterable[DecisionRecord], limit: int) -> list[DecisionRecor
     return sorted(records, key=lambda record: (record.at, record.key), reverse=True)[:limit]
 
 
-def _seconds_between(fact: GangFacts, since: datetime, until: datetime) -> float:
-    if fact.started_at is None:
-        return 0.0
-    end = min(fact.ended_at or datetime.now(UTC), until)
-    return (end - max(fact.started_at, since)).total_seconds()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What one run used between two moments."""
+
+    fact: GangFacts
+    seconds: float
+    gangs: int = 1
+
+    @classmethod
+    def of(cls, fact: GangFacts, since: datetime, until: datetime) -> "_Part":
+        if fact.started_at is None:
+            return cls(fact=fact, seconds=0.0)
+        end = min(fact.ended_at or datetime.now(UTC), until)
+        return cls(fact=fact, seconds=(end - max(fact.started_at, since)).total_seconds())
+
+
+def _sum_parts(parts: Iterable[_Part]) -> list[Hours]:
+    sums: dict[tuple[str | None, ...], Hours] = {}
+    for part in parts:
+        if part.seconds <= 0:
+            continue
+        fact = part.fact
+        whose = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
+        known = sums.get(whose) or Hours(
+            user_name=fact.user_name,
+            group_name=fact.group_name,
+            vc=fact.vc,
+            class_name=fact.granted_class,
+            leaf_cell_hours=0.0,
+            gangs=0,
+        )
+        hours = (fact.leaf_count or 0) * part.seconds / _SECONDS_PER_HOUR
+        sums[whose] = replace(
+            known, leaf_cell_hours=known.leaf_cell_hours + hours, gangs=known.gangs + part.gangs
+        )
+    return [sums[whose] for whose in sorted(sums, key=_nulls_last)]
+
+
+def _nulls_last(values: tuple[str | None, ...]) -> list[tuple[bool, str]]:
+    return [(value is None, value or "") for value in values]

@@ -156,8 +156,38 @@ WHERE gang = $1
 ORDER BY asked_at DESC
 LIMIT $2
 
+-- name: hours_of_days
+-- Sum the leaf-cell-hours of whole days (UTC), such as those of a month.
+SELECT
+    nullif(user_name, '') AS user_name, nullif(group_name, '') AS group_name,
+    nullif(vc, '') AS vc, nullif(class, '') AS class,
+    sum(micros)::float8 / 3.6e9 AS leaf_cell_hours, sum(gangs)::bigint AS gangs
+FROM (
+    SELECT user_name, group_name, vc, class, leaf_cell_micros AS micros, ended AS gangs
+    FROM gang_days
+    WHERE day BETWEEN $1::date AND $2::date AND gangs > 0
+    UNION ALL
+    -- What goes on has no sum yet.
+    SELECT
+        coalesce(user_name, ''), coalesce(group_name, ''), coalesce(vc, ''),
+        coalesce(granted_class, ''),
+        coalesce(leaf_count, 0) * (extract(epoch FROM
+            least(now(), ($2::date + 1)::timestamp AT TIME ZONE 'UTC')
+            - greatest(started_at, $1::date::timestamp AT TIME ZONE 'UTC')
+        ) * 1000000)::bigint,
+        1
+    FROM gang_history
+    WHERE ended_at IS NULL
+        AND started_at < least(now(), ($2::date + 1)::timestamp AT TIME ZONE 'UTC')
+        AND $1::date::timestamp AT TIME ZONE 'UTC' < now()
+) AS parts
+GROUP BY parts.user_name, parts.group_name, parts.vc, parts.class
+ORDER BY
+    nullif(parts.user_name, ''), nullif(parts.group_name, ''), nullif(parts.vc, ''),
+    nullif(parts.class, '')
+
 -- name: hours_between
--- Sum the leaf-cell-hours between two moments, such as those of a month.
+-- Sum the leaf-cell-hours between any two moments: exact, at the price of reading each run.
 SELECT user_name, group_name, vc, class, sum(leaf_count * hours) AS leaf_cell_hours, count(*) AS gangs
 FROM runs_between($1, $2)
 GROUP BY user_name, group_name, vc, class

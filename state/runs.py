@@ -5,7 +5,7 @@ People may as well ask Postgres themselves: the views `leaf_cell_hours`, `waitin
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 import asyncpg
@@ -37,8 +37,17 @@ class HistoryStore(Protocol):
     async def of_gang(self, gang: str, limit: int) -> list[GangFacts]:
         """Return the newest runs of one gang, newest first."""
 
+    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
+        """Sum the leaf-cell-hours of whole days, UTC; what has not ended counts until now.
+
+        `gangs` are those that ended on these days, or still run.
+        """
+
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between two moments; what has not ended counts until now."""
+        """Sum the leaf-cell-hours between any two moments, of all `gangs` that ran between them.
+
+        Reads every such run: seconds for a million.
+        """
 
 
 class PostgresHistory:
@@ -55,23 +64,30 @@ class PostgresHistory:
         """Return the newest runs of one gang, newest first."""
         return await self._runs("runs_of_gang", gang, limit)
 
+    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
+        """Sum the leaf-cell-hours of whole days, UTC."""
+        with backend_errors("reading history"):
+            rows = await self._pool.fetch(sql("hours_of_days"), first, last)
+        return [_hours(row) for row in rows]
+
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between two moments."""
+        """Sum the leaf-cell-hours between any two moments."""
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("hours_between"), since, until)
-        return [
-            Hours(
-                user_name=row["user_name"],
-                group_name=row["group_name"],
-                vc=row["vc"],
-                class_name=row["class"],
-                leaf_cell_hours=row["leaf_cell_hours"] or 0.0,
-                gangs=row["gangs"],
-            )
-            for row in rows
-        ]
+        return [_hours(row) for row in rows]
 
     async def _runs(self, query: str, value: str, limit: int) -> list[GangFacts]:
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql(query), to_text(value), limit)
         return [GangFacts(**{**row, "nodes": tuple(row["nodes"])}) for row in rows]
+
+
+def _hours(row: asyncpg.Record) -> Hours:
+    return Hours(
+        user_name=row["user_name"],
+        group_name=row["group_name"],
+        vc=row["vc"],
+        class_name=row["class"],
+        leaf_cell_hours=row["leaf_cell_hours"] or 0.0,
+        gangs=row["gangs"],
+    )

@@ -71,6 +71,18 @@ TABLE documents (
     CONSTRAINT documents_pkey PRIMARY KEY (hash)
 );
 
+TABLE gang_days (
+    day date NOT NULL,
+    user_name text COLLATE "C" NOT NULL,
+    group_name text COLLATE "C" NOT NULL,
+    vc text COLLATE "C" NOT NULL,
+    class text COLLATE "C" NOT NULL,
+    gangs bigint NOT NULL,
+    ended bigint NOT NULL,
+    leaf_cell_micros bigint NOT NULL,
+    CONSTRAINT gang_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class)
+);
+
 TABLE gang_history (
     run text COLLATE "C" NOT NULL,
     gang text COLLATE "C" NOT NULL,
@@ -99,6 +111,7 @@ END,
 CREATE INDEX gang_history_gang ON public.gang_history USING btree (gang, asked_at DESC);
 CREATE INDEX gang_history_preempted ON public.gang_history USING btree (ended_at) WHERE (outcome = 'preempted'::text);
 CREATE INDEX gang_history_ran ON public.gang_history USING gist (ran) WHERE (started_at IS NOT NULL);
+CREATE INDEX gang_history_running ON public.gang_history USING btree (started_at) WHERE ((ended_at IS NULL) AND (started_at IS NOT NULL));
 CREATE INDEX gang_history_started ON public.gang_history USING btree (started_at);
 CREATE INDEX gang_history_user ON public.gang_history USING btree (user_name, asked_at DESC);
 
@@ -176,17 +189,34 @@ TABLE schema_migrations (
 );
 
 VIEW leaf_cell_hours AS
- SELECT (day.day)::date AS day,
-    gang_history.user_name,
-    gang_history.group_name,
-    gang_history.vc,
-    gang_history.granted_class AS class,
-    count(*) AS gangs,
-    sum((((gang_history.leaf_count)::double precision * (EXTRACT(epoch FROM (LEAST(COALESCE(gang_history.ended_at, now()), ((day.day + '1 day'::interval) AT TIME ZONE 'UTC'::text)) - GREATEST(gang_history.started_at, (day.day AT TIME ZONE 'UTC'::text)))))::double precision) / (3600)::double precision)) AS leaf_cell_hours
-   FROM (gang_history
-     CROSS JOIN LATERAL generate_series(date_trunc('day'::text, (gang_history.started_at AT TIME ZONE 'UTC'::text)), ((COALESCE(gang_history.ended_at, now()) AT TIME ZONE 'UTC'::text) - '00:00:00.000001'::interval), '1 day'::interval) day(day))
-  WHERE (gang_history.started_at IS NOT NULL)
-  GROUP BY ((day.day)::date), gang_history.user_name, gang_history.group_name, gang_history.vc, gang_history.granted_class;
+ SELECT day,
+    NULLIF(user_name, ''::text) AS user_name,
+    NULLIF(group_name, ''::text) AS group_name,
+    NULLIF(vc, ''::text) AS vc,
+    NULLIF(class, ''::text) AS class,
+    (sum(gangs))::bigint AS gangs,
+    ((sum(leaf_cell_micros))::double precision / ('3600000000'::numeric)::double precision) AS leaf_cell_hours
+   FROM ( SELECT gang_days.day,
+            gang_days.user_name,
+            gang_days.group_name,
+            gang_days.vc,
+            gang_days.class,
+            gang_days.gangs,
+            gang_days.leaf_cell_micros
+           FROM gang_days
+        UNION ALL
+         SELECT split_days.day,
+            COALESCE(gang_history.user_name, ''::text) AS "coalesce",
+            COALESCE(gang_history.group_name, ''::text) AS "coalesce",
+            COALESCE(gang_history.vc, ''::text) AS "coalesce",
+            COALESCE(gang_history.granted_class, ''::text) AS "coalesce",
+            1,
+            (COALESCE(gang_history.leaf_count, 0) * split_days.micros)
+           FROM (gang_history
+             CROSS JOIN LATERAL split_days(gang_history.started_at, now()) split_days(day, micros, is_last))
+          WHERE ((gang_history.ended_at IS NULL) AND (gang_history.started_at IS NOT NULL))) parts
+  WHERE (gangs > 0)
+  GROUP BY day, NULLIF(user_name, ''::text), NULLIF(group_name, ''::text), NULLIF(vc, ''::text), NULLIF(class, ''::text);
 
 VIEW preemptions AS
  SELECT ((ended_at AT TIME ZONE 'UTC'::text))::date AS day,
@@ -213,9 +243,13 @@ VIEW waiting_times AS
   WHERE (started_at >= asked_at)
   GROUP BY (((started_at AT TIME ZONE 'UTC'::text))::date), vc, granted_class;
 
+FUNCTION add_gang_days(gang_history[],gang_history[]) RETURNS void; -- ed9f4d38014103dd0c613f765579edfa
+
 FUNCTION drop_decision_day(date) RETURNS text SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=200ms; -- 63b4fd4d8a3d4700900c2000dc9f7f3f
 
 FUNCTION ensure_decision_days(date,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=1s; -- 630eca862457cc4595e864459df14a47
+
+FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 32eef983627b77cdadb6d922003938f8
 
 FUNCTION grant_log_rights() RETURNS void; -- cbe49ebe08b343bb6094cdc0c0e59063
 
@@ -262,3 +296,5 @@ FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date,
 FUNCTION ledger_usage(holdings) RETURNS jsonb; -- ceb8ca03a78dd34c378fe8688a954af3
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
+
+FUNCTION split_days(timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, micros bigint, is_last boolean); -- 5d7b16aa2b95bc938db7646cea4eb539

@@ -52,26 +52,6 @@ AS $$
     WHERE started_at IS NOT NULL AND ran && tstzrange(since, until)
 $$;
 
--- Leaf-cell-hours by user, group, VC, class and day (UTC). Of all days: ask runs_between for a few.
-CREATE VIEW leaf_cell_hours AS
-SELECT
-    day::date AS day, user_name, group_name, vc, granted_class AS class,
-    count(*) AS gangs,
-    sum(
-        leaf_count * extract(epoch FROM
-            least(coalesce(ended_at, now()), (day + interval '1 day') AT TIME ZONE 'UTC')
-            - greatest(started_at, day AT TIME ZONE 'UTC')
-        )::double precision / 3600
-    ) AS leaf_cell_hours
-FROM gang_history
-CROSS JOIN LATERAL generate_series(
-    date_trunc('day', started_at AT TIME ZONE 'UTC'),
-    coalesce(ended_at, now()) AT TIME ZONE 'UTC' - interval '1 microsecond',
-    interval '1 day'
-) AS day
-WHERE started_at IS NOT NULL
-GROUP BY 1, 2, 3, 4, 5;
-
 -- How long gangs waited, by the day on which they started. Those that still wait are not in it.
 CREATE VIEW waiting_times AS
 SELECT

@@ -211,6 +211,25 @@ async def test_hours_count_what_lies_between_two_moments(stores: Stores) -> None
     ]
 
 
+async def test_hours_of_days_follow_what_is_learnt_later(stores: Stores) -> None:
+    midnight = _NOON + 12 * _HOUR
+    facts = [
+        _facts("r1", user_name="alice", vc="lab", started_at=midnight - 2 * _HOUR),
+        _facts("r1", leaf_count=4),
+        _facts("r1", ended_at=midnight + _HOUR),
+        _facts("r1", ended_at=midnight + _HOUR),  # told twice
+        _facts("r1", started_at=midnight - 3 * _HOUR),  # it had started earlier
+    ]
+    for fact in facts:
+        await stores.decisions.insert([a_decision(facts=fact)])
+    first, second = _NOON.date(), midnight.date()
+    assert await stores.history.hours_of_days(first, first) == [_hours("alice", 12.0, gangs=0)]
+    assert await stores.history.hours_of_days(second, second) == [_hours("alice", 4.0, gangs=1)]
+    assert await stores.history.hours_of_days(first, second) == [_hours("alice", 16.0, gangs=1)]
+    await stores.decisions.insert([a_decision(facts=_facts("r1", user_name="bob"))])
+    assert await stores.history.hours_of_days(first, second) == [_hours("bob", 16.0, gangs=1)]
+
+
 def _hours(user: str, hours: float, *, gangs: int) -> Hours:
     return Hours(
         user_name=user,
@@ -239,6 +258,10 @@ async def test_random_facts_mean_the_same_to_both(database: Database) -> None:
     hours = await MemoryHistory(twin).hours_between(*span)
     assert hours
     assert await PostgresHistory(database.pool).hours_between(*span) == hours
+    for first, last in ((-3, 3), (-1, 0), (1, 1)):
+        days = ((_NOON + first * 24 * _HOUR).date(), (_NOON + last * 24 * _HOUR).date())
+        told = await PostgresHistory(database.pool).hours_of_days(*days)
+        assert told == await MemoryHistory(twin).hours_of_days(*days)
 
 
 def _random_facts(dice: Random) -> GangFacts:

@@ -39,7 +39,7 @@ async def full(database: Database) -> Database:
             SELECT $1::timestamptz + n * interval '1 hour' AS at) AS times""",
         _DAY,
     )
-    await database.pool.execute("ANALYZE decisions, gang_history")
+    await database.pool.execute("ANALYZE decisions, gang_history, gang_days")
     return database
 
 
@@ -52,6 +52,8 @@ async def full(database: Database) -> Database:
         ("rows_of_epoch", ("extender", 2, 500, 10), "service_epoch_sequence"),
         ("my_last_jobs", ("user-7", 10), "gang_history_user"),
         ("runs_of_gang", ("a/7", 10), "gang_history_gang"),
+        ("hours_of_days", (date(2026, 3, 1), date(2026, 3, 31)), "gang_days_pkey"),
+        ("hours_of_days", (date(2026, 3, 1), date(2026, 3, 31)), "gang_history_running"),
         ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_history_ran"),
     ],
 )
