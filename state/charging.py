@@ -51,9 +51,7 @@ class Batches(Generic[Asked, Answered]):
         waiting: _Waiting[Asked, Answered] = _Waiting(asked)
         self._waiting.append(waiting)
         if len(self._running) < self._lanes:
-            task = asyncio.create_task(self._run())
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            self._running.add(asyncio.create_task(self._run()))
         # Not wait_for: before Python 3.12 it can swallow a cancellation.
         async with asyncio.timeout(timeout_seconds):
             return await waiting.answer
@@ -65,8 +63,14 @@ class Batches(Generic[Asked, Answered]):
         await asyncio.gather(*self._running)
 
     async def _run(self) -> None:
-        while batch := self._next():
-            await self._answer(batch)
+        try:
+            while batch := self._next():
+                await self._answer(batch)
+        finally:
+            # In the same step in which nothing was left: whoever asks next starts another.
+            task = asyncio.current_task()
+            assert task is not None
+            self._running.discard(task)
 
     def _next(self) -> list[_Waiting[Asked, Answered]]:
         batch: list[_Waiting[Asked, Answered]] = []

@@ -261,7 +261,7 @@ FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timest
 
 FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 78223f0a9537e5b3504d21e52f21b241
 
-FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- ad0ec0534a9f03ba1c40d5c4f3e607e6
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- a43ad09ac90e593494767b6355037aae
 
 FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS jsonb; -- b74b45f777992dc8fa6beefa8edef62b
 
@@ -289,7 +289,7 @@ FUNCTION ledger_micros(interval) RETURNS bigint; -- 67009d3819315bb6c2c72d27b34f
 
 FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 9aece3558b2b453fc1ae4711f3aa32a6
 
-FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- b99731ce2957932e570a46e6587d1dd3
+FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 23b5a9c0ffce2ba22c9d08f49f00ecec
 
 FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 7519bfa6e63d09a102a2013013bbb797
 

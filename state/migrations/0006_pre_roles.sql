@@ -24,6 +24,14 @@ BEGIN
         EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER SET search_path = %I, pg_temp',
             name, current_schema());
     END LOOP;
+    -- Plans are made when tables are still small or empty, and are kept: always by index.
+    FOREACH name IN ARRAY ARRAY[
+        'ledger_charge(jsonb, interval, timestamptz)',
+        'ledger_release(text, bigint, jsonb, timestamptz)'
+    ] LOOP
+        EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', name);
+        EXECUTE format('ALTER FUNCTION %s SET plan_cache_mode = force_generic_plan', name);
+    END LOOP;
     FOR name IN
         SELECT p.oid::regprocedure FROM pg_proc AS p
         WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'ledger\_%'

@@ -44,6 +44,15 @@ async def test_what_waits_for_a_free_lane_shares_one() -> None:
     await batches.aclose()
 
 
+async def test_whoever_asks_when_the_last_answer_is_out_is_answered() -> None:
+    work = _Work()
+    work.may_go_on.set()
+    batches = Batches(work, lanes=1, batch_size=10)
+    answers = [await batches.ask(number, timeout_seconds=5) for number in range(3)]
+    assert answers == [0, 2, 4]
+    await batches.aclose()
+
+
 async def test_one_that_can_never_be_costs_no_other() -> None:
     work = _Work()
     work.may_go_on.set()
