@@ -195,11 +195,12 @@ class DecisionLog:
         assert self._spool is not None
         while True:
             await self._not_empty.wait()
-            oldest = self._buffer[0] if self._buffer else None
+            late = self._appended
             await asyncio.sleep(self._settings.spool_after_seconds)
-            is_late = bool(self._buffer) and self._buffer[0] is oldest
-            if is_late or (self._buffer and self._spool.count):
-                await uninterrupted(self._move_to_spool())
+            if self._spool.count:  # behind that, everything is late
+                late = self._appended
+            while self.acknowledged < late and await uninterrupted(self._move_to_spool()):
+                pass
 
     async def _sync_forever(self) -> NoReturn:
         assert self._spool is not None

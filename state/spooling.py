@@ -34,6 +34,7 @@ class RecordSpool:
         self._spool = spool
         self._peeked = 0
         self._is_failing = False
+        self._is_full = False
         self.unreadable = 0
         """Records that another version of Cellgate left, and we cannot read."""
         if spool.meter.lost or spool.torn:
@@ -58,12 +59,15 @@ class RecordSpool:
 
     async def append(self, records: Sequence[DecisionRecord]) -> Spooled:
         """Put records on disk, oldest first, as far as there is room."""
+        if self._is_full:  # until something is taken: do not encode the same records again
+            return Spooled(kept=0, refused=0)
         try:
             spooled = await asyncio.to_thread(self._append, records)
         except OSError as error:
             self._note_failure(error)
             return Spooled(kept=0, refused=0)
         self._is_failing = False
+        self._is_full = not spooled.kept and not spooled.refused
         return spooled
 
     async def peek(self, limit: int) -> list[DecisionRecord]:
@@ -81,6 +85,7 @@ class RecordSpool:
         if self._peeked:
             await asyncio.to_thread(self._spool.take, self._peeked)
             self._peeked = 0
+            self._is_full = False
 
     async def sync(self) -> None:
         """Make everything in it survive the death of the machine."""
