@@ -29,6 +29,7 @@ from state.records import DecisionRecord, Kind
 from state.spool import Spool
 
 _NODES = (100, 5000)
+_OFFERED_PER_SECOND = 6000
 _OFFERED = 0.1  # of a large cluster, kube-scheduler looks at a tenth
 
 
@@ -74,6 +75,7 @@ async def _measure_database(directory: Path, *, is_quick: bool, rows: int | None
             case: dict[str, int | str] = {"nodes": nodes}
             results.append(Result(case=case, metric="ingest_rows_per_s", value=rate))
             results.append(Result(case=case, metric="row_bytes", value=size))
+        results += await _sustain(database, directory, seconds=2 if is_quick else 10)
         total = rows or (20_000 if is_quick else 200_000)
         results += await log_questions.measure(database, rows=total)
     return results
@@ -107,6 +109,34 @@ async def _ingest(
         " WHERE inhparent = 'decisions'::regclass"
     )
     return len(records) / seconds, float(size) / len(records)
+
+
+async def _sustain(database: Database, directory: Path, *, seconds: int) -> list[Result]:
+    """Append at a steady rate while the log writes behind; tell how far it falls behind."""
+    records = list(islice(_rows(max(_NODES)), _OFFERED_PER_SECOND * seconds))
+    spool = Spool(directory / "sustain")
+    log = DecisionLog(PostgresDecisions(database.pool), spool=spool)
+    writer = asyncio.create_task(log.run())
+    began, most = time.monotonic(), 0
+    done = 0
+    while done < len(records):
+        due = int((time.monotonic() - began) * _OFFERED_PER_SECOND)
+        for record in records[done:due]:
+            log.append(record)
+        done = min(due, len(records))
+        most = max(most, log.unacknowledged)
+        await asyncio.sleep(0.002)
+    await log.flush()
+    rate = log.written / (time.monotonic() - began)
+    writer.cancel()
+    await asyncio.wait([writer])
+    spool.close()
+    case: dict[str, int | str] = {"offered_per_s": _OFFERED_PER_SECOND}
+    return [
+        Result(case=case, metric="sustained_rows_per_s", value=rate),
+        Result(case=case, metric="most_unacknowledged", value=most),
+        Result(case=case, metric="spooled_rows", value=log.spooled),
+    ]
 
 
 def _rows(nodes: int) -> Iterator[DecisionRecord]:

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from policy.errors import ConflictError
+from state.candidates import KnownNodes
 from state.database import Database
 from state.decisions import PostgresDecisions
 from state.history import GangFacts
+from state.journal import EpochJournal, find_holes
+from state.log import DecisionLog
 from state.memory import MemoryDecisions, MemoryHistory
 from state.records import DecisionRecord, Kind, LoggedDocument
 from state.runs import Hours, PostgresHistory
@@ -90,6 +93,35 @@ async def test_an_epoch_is_read_in_its_order_from_any_row_on(stores: Stores) -> 
     assert await stores.decisions.of_epoch("extender", epoch=1) == rows
     assert await stores.decisions.of_epoch("extender", epoch=1, first=2, limit=2) == rows[1:3]
     assert await stores.decisions.of_epoch("webhook", epoch=1) == []
+
+
+async def test_a_replay_learns_from_the_rows_what_was_offered_each_time(stores: Stores) -> None:
+    dice = Random(11)
+    log = DecisionLog(stores.decisions)
+    journal = EpochJournal(log, epoch=4)
+    offers: list[set[str]] = []
+    names = [f"node-{number:03}" for number in range(200)]
+    for _ in range(300):
+        name = dice.choice(names)
+        if dice.random() < 0.6:
+            is_gone = dice.random() < 0.2
+            row = a_decision(name, service="extender", kind=Kind.NODE, inputs={"gone": is_gone})
+            journal.observe_node(row, is_gone=is_gone)
+        else:
+            offers.append(set(dice.sample(names, dice.randrange(200))))
+            candidates = journal.encode_candidates(offers[-1])
+            journal.append(a_decision(service="extender", inputs={"candidates": candidates}))
+    await log.flush()
+
+    rows = await stores.decisions.of_epoch("extender", epoch=4)
+    assert find_holes(row.sequence or 0 for row in rows) == []
+    known, replayed = KnownNodes(), []
+    for row in rows:
+        if row.kind == Kind.NODE:
+            (known.forget if row.inputs["gone"] else known.observe)(row.subject)
+        else:
+            replayed.append(known.decode(row.inputs["candidates"]))
+    assert replayed == offers
 
 
 async def test_observations_are_there_for_those_who_ask_for_them(stores: Stores) -> None:
