@@ -1,16 +1,19 @@
-"""`python -m bench NAME [--quick] [--json FILE]`; NAME is a benchmark, or `all`."""
+"""`python -m bench NAME [--quick] [--json FILE] [--rows COUNT]`; NAME is a benchmark, or `all`."""
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import orjson
 
-from bench import budgets, engine, pods, rules
+from bench import budgets, engine, ledger, log, pods, rules
 from bench.report import Benchmark, build_report, format_table
 
 _BENCHMARKS: dict[str, Benchmark] = {
     "engine": engine.measure,
+    "ledger": ledger.measure,
+    "log": log.measure,
     "pods": pods.measure,
     "rules": rules.measure,
 }
@@ -19,11 +22,12 @@ _BENCHMARKS: dict[str, Benchmark] = {
 def main(argv: list[str]) -> int:
     """Run the benchmarks asked for; 1 if one left its budget."""
     options = _parse(argv)
-    names = list(_BENCHMARKS) if options.name == "all" else [options.name]
+    benchmarks = {**_BENCHMARKS, "log": partial(log.measure, rows=options.rows)}
+    names = list(benchmarks) if options.name == "all" else [options.name]
     reports = []
     exceeded: list[str] = []
     for name in names:
-        results = _BENCHMARKS[name](is_quick=options.quick)
+        results = benchmarks[name](is_quick=options.quick)
         reports.append(build_report(name, results))
         print(format_table(name, results), flush=True)
         exceeded += budgets.check(name, results)
@@ -40,6 +44,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("name", choices=[*_BENCHMARKS, "all"])
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, for CI")
     parser.add_argument("--json", type=Path, help="also write the results to this file")
+    parser.add_argument("--rows", type=int, help="log: ask questions of so many rows")
     return parser.parse_args(argv)
 
 

@@ -38,7 +38,7 @@ def best_percentiles(
     best round, because other load only ever adds time.
     """
     rounds = [
-        {name: _microseconds_of(work, repeat=repeat) for name, work in works.items()}
+        {name: microseconds_of(work, repeat=repeat) for name, work in works.items()}
         for _ in range(_ROUNDS)
     ]
     return {
@@ -50,7 +50,8 @@ def best_percentiles(
     }
 
 
-def _microseconds_of(work: Callable[[], object], *, repeat: int) -> list[float]:
+def microseconds_of(work: Callable[[], object], *, repeat: int) -> list[float]:
+    """Time each of `repeat` calls."""
     times = []
     for _ in range(repeat):
         began = time.perf_counter_ns()

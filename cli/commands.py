@@ -76,6 +76,7 @@ def _service(options: Options, environment: Mapping[str, str], *, listen: str) -
     kubeconfig = None if is_in_cluster else environment.get("KUBECONFIG")
     options.add("--kubeconfig", default=kubeconfig, about="the cluster; else the one we run in")
     _database_url(options)
+    options.add("--spool-dir", about="keep decisions here while the database is away")
     _namespace(options)
     _log_level(options, default="info")
 

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from cli import banner
-from cli.serve import open_state, supervise_state
+from cli.serve import open_log, open_state, supervise_state
 from cli.simulate import Simulation, run_simulation
 from extender.app import ExtenderSettings, run_extender
 from kube.client import KubeClient, connect
@@ -15,8 +15,6 @@ from policy.errors import SettingsError
 from service.health import Health
 from service.process import Exit, Stop
 from service.running import RunningService
-from state.decisions import PostgresDecisions
-from state.log import DecisionLog
 from state.migrate import Stage
 from webhook.app import WebhookSettings, run_webhook
 
@@ -82,16 +80,17 @@ async def _services(
         address=options.webhook_listen, namespace=options.namespace, certificates=data / "certs"
     )
     extender_settings = ExtenderSettings(address=options.extender_listen)
-    state = open_state(database_url, service="run", until=Stage.POST)
-    async with state as (database, webhook_log):
-        extender_log = DecisionLog(PostgresDecisions(database.pool))
-        async with (
-            run_webhook(webhook_settings, client=client, log=webhook_log) as webhook,
-            run_extender(extender_settings, client=client, log=extender_log) as extender,
-        ):
-            supervise_state(webhook, database, webhook_log)
-            extender.supervisor.start("decision log", extender_log.run())
-            yield webhook, extender
+    spools = data / "spool"
+    async with (
+        open_state(database_url, service="run", until=Stage.POST) as database,
+        open_log(database, spool=spools / "webhook") as webhook_log,
+        open_log(database, spool=spools / "extender") as extender_log,
+        run_webhook(webhook_settings, client=client, log=webhook_log) as webhook,
+        run_extender(extender_settings, client=client, log=extender_log) as extender,
+    ):
+        supervise_state(webhook, database, webhook_log)
+        extender.supervisor.start("decision log", extender_log.run())
+        yield webhook, extender
 
 
 def _make_directory(path: Path) -> Path:

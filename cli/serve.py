@@ -1,5 +1,6 @@
 """`cellgate extender` and `cellgate webhook`: one production service each."""
 
+import asyncio
 from argparse import Namespace
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,9 @@ from service.running import RunningService
 from state.database import Database, open_database
 from state.decisions import PostgresDecisions
 from state.log import DecisionLog
+from state.maintenance import LogMaintenance
 from state.migrate import Stage, migrate
+from state.spool import Spool
 from webhook.app import WebhookSettings, run_webhook
 
 
@@ -21,7 +24,8 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
     settings = ExtenderSettings(address=options.listen, allows_insecure_http=options.insecure_http)
     settings.check()
     async with (
-        open_state(options.database_url, service="extender", until=Stage.PRE) as (database, log),
+        open_state(options.database_url, service="extender", until=Stage.PRE) as database,
+        open_log(database, spool=options.spool_dir) as log,
         connect(options.kubeconfig) as client,
         run_extender(settings, client=client, log=log) as extender,
     ):
@@ -36,7 +40,8 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         address=options.listen, namespace=options.namespace, certificates=Path(options.certs)
     )
     async with (
-        open_state(options.database_url, service="webhook", until=Stage.PRE) as (database, log),
+        open_state(options.database_url, service="webhook", until=Stage.PRE) as database,
+        open_log(database, spool=options.spool_dir) as log,
         connect(options.kubeconfig) as client,
         run_webhook(settings, client=client, log=log) as webhook,
     ):
@@ -46,19 +51,32 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
 
 
 @asynccontextmanager
-async def open_state(
-    database_url: str, *, service: str, until: Stage
-) -> AsyncIterator[tuple[Database, DecisionLog]]:
-    """Open the database, bring its schema up to date, and have a log over it.
+async def open_state(database_url: str, *, service: str, until: Stage) -> AsyncIterator[Database]:
+    """Open the database and bring its schema up to date.
 
     A replica stops before what only works when no older one runs (`until=Stage.PRE`).
     """
     async with open_database(database_url, application_name=f"cellgate {service}") as database:
         await migrate(database.pool, until=until)
-        yield database, DecisionLog(PostgresDecisions(database.pool))
+        yield database
+
+
+@asynccontextmanager
+async def open_log(database: Database, *, spool: Path | str | None) -> AsyncIterator[DecisionLog]:
+    """Have a log over a database; without a spool it forgets what a killed process had pending."""
+    store = PostgresDecisions(database.pool)
+    if spool is None:
+        yield DecisionLog(store)
+        return
+    disk = await asyncio.to_thread(Spool, Path(spool))
+    try:
+        yield DecisionLog(store, spool=disk)
+    finally:
+        disk.close()
 
 
 def supervise_state(service: RunningService, database: Database, log: DecisionLog) -> None:
-    """Let a service write its decisions and keep its embedded database alive."""
+    """Let a service write its decisions and keep its database alive and in order."""
     service.supervisor.start("database", database.keep_alive())
+    service.supervisor.start("log maintenance", LogMaintenance(database.pool).run())
     service.supervisor.start("decision log", log.run())

@@ -23,7 +23,7 @@ from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.settings import Address
 from state.log import DecisionLog
-from state.metrics import expose_log
+from state.log_metrics import LogMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ async def run_extender(
     sinks: dict[str, Sink] = {"nodes": NodeSink(engine), "pods": (pods := PodSink(engine))}
     health = Health(_synced(kind) for kind in sinks)
     metrics = ServiceMetrics()
-    expose_log(log, metrics.registry)
+    LogMetrics(metrics.registry, log)
     service = ExtenderService(
         engine=engine,
         pods=pods,
@@ -75,12 +75,22 @@ async def run_extender(
     VerbRoutes(service, health).add_to(app)
     InspectionRoutes(engine=engine, log=log, health=health).add_to(app)
     async with running(app, name="extender", health=health, address=settings.address) as extender:
-        for kind, sink in sinks.items():
-            synced = partial(health.meet, _synced(kind))
-            feed = Feed(client, f"/api/v1/{kind}", sink=sink, on_synced=synced)
-            extender.supervisor.start(f"{kind} feed", feed.run())
+        feeds = {kind: _feed(client, kind, sink, health) for kind, sink in sinks.items()}
+        extender.supervisor.start("nodes feed", feeds["nodes"].run())
+        # Pods after nodes: a pod whose node is known finds its leaf cells at once.
+        extender.supervisor.start("pods feed", _run_after(feeds["nodes"], feeds["pods"]))
         extender.supervisor.start("lease expiry", _expire_leases(engine, clock))
         yield extender
+
+
+def _feed(client: KubeClient, kind: str, sink: Sink, health: Health) -> Feed:
+    synced = partial(health.meet, _synced(kind))
+    return Feed(client, f"/api/v1/{kind}", sink=sink, on_synced=synced)
+
+
+async def _run_after(first: Feed, second: Feed) -> None:
+    await first.synced.wait()
+    await second.run()
 
 
 def _synced(kind: str) -> str:

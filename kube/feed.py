@@ -53,6 +53,7 @@ class Feed:
         self._sink = sink
         self._query = dict(query or {})
         self._on_synced = on_synced
+        self.synced = asyncio.Event()
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -63,6 +64,7 @@ class Feed:
                 if version is None:
                     version = await self._list()
                     self._on_synced()
+                    self.synced.set()
                 async for seen in self._watch(version):
                     version, backoff = seen, _BACKOFF_FIRST_SECONDS
             except KubeError as exc:

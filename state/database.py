@@ -12,13 +12,14 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 import asyncpg
 
 from policy.errors import BackendError, SettingsError
 from state.embedded import EmbeddedPostgres
+from state.queries import sql
 
 logger = logging.getLogger(__name__)
 
@@ -169,22 +170,87 @@ async def _connect_when_up(url: str, application_name: str, settings: PoolSettin
 
 
 async def _create_pool(url: str, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
-    return await asyncpg.create_pool(
+    """Connect the plain way, or as a pooler like PgBouncer in transaction mode needs it.
+
+    There a session is nobody's own: settings do not come with the connection (it is refused) and
+    statements that were prepared are gone. Without a word from the server, whoever is in between
+    is known by the process that serves us: it is not the one that greeted us.
+    """
+    try:
+        pool = await _open(url, settings, server_settings=_limits(application_name, settings))
+    except asyncpg.ProtocolViolationError:  # PgBouncer: unsupported startup parameter
+        return await _open_pooled(url, application_name, settings)
+    async with pool.acquire() as connection:
+        is_pooled = await is_behind_pooler(connection)
+    if not is_pooled:
+        return pool
+    await _close(pool)
+    return await _open_pooled(url, application_name, settings)
+
+
+async def _open_pooled(url: str, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
+    """What a setting of the server would end, the client ends: PgBouncer passes a cancel on.
+
+    The settings are also made by hand, for statements whose client has died; they stay with the
+    server's connection, which PgBouncer only lends to clients of the same user and database.
+    """
+
+    async def limit(connection: asyncpg.Connection) -> None:
+        for name, value in _limits(application_name, settings).items():
+            await connection.execute(sql("set_for_session"), name, value)
+
+    return await _open(
         url,
-        # One connection at once, to see that it works; none is kept up by a task of asyncpg's own.
-        min_size=0,
-        init_size=1,
-        max_size=settings.connections,
-        timeout=settings.open_timeout_seconds,
-        # For a server that is gone without a word; a live one enforces its own, shorter limit.
-        command_timeout=settings.statement_timeout_seconds * 1.5,
-        server_settings={
-            "application_name": application_name,
-            "statement_timeout": _milliseconds(settings.statement_timeout_seconds),
-            "lock_timeout": _milliseconds(settings.lock_timeout_seconds),
-            "idle_in_transaction_session_timeout": "60000",
-        },
+        settings,
+        server_settings={"application_name": application_name},
+        statement_cache_size=0,
+        command_timeout=settings.statement_timeout_seconds,
+        init=limit,
     )
+
+
+async def _open(url: str, settings: PoolSettings, **options: Any) -> asyncpg.Pool:  # noqa: ANN401
+    defaults: dict[str, Any] = {
+        # One connection at once, to see that it works; none is kept up by a task of asyncpg's own.
+        "min_size": 0,
+        "init_size": 1,
+        "max_size": settings.connections,
+        "timeout": settings.open_timeout_seconds,
+        # For a server that is gone without a word; a live one enforces its own, shorter limit.
+        "command_timeout": settings.statement_timeout_seconds * 1.5,
+        # We leave nothing behind in a session, so there is nothing to reset: a round trip less.
+        "reset": _leave_as_it_is,
+        # Of several hosts, the one that can be written to.
+        "target_session_attrs": target_session(url),
+    }
+    return await asyncpg.create_pool(url, **{**defaults, **options})
+
+
+async def _leave_as_it_is(connection: asyncpg.Connection) -> None:
+    pass
+
+
+def target_session(url: str) -> str | None:
+    """Which of several hosts to use, unless the URL says so itself."""
+    parts = _split(url)
+    query = parse_qs(parts.query)
+    is_several = "," in parts.netloc.rpartition("@")[2] or "," in query.get("host", [""])[0]
+    return "read-write" if is_several and "target_session_attrs" not in query else None
+
+
+async def is_behind_pooler(connection: asyncpg.Connection) -> bool:
+    """Tell whether something like PgBouncer lends us sessions of the server."""
+    serving: int = await connection.fetchval(sql("backend_pid"))
+    return bool(serving != connection.get_server_pid())
+
+
+def _limits(application_name: str, settings: PoolSettings) -> dict[str, str]:
+    return {
+        "application_name": application_name,
+        "statement_timeout": _milliseconds(settings.statement_timeout_seconds),
+        "lock_timeout": _milliseconds(settings.lock_timeout_seconds),
+        "idle_in_transaction_session_timeout": "60000",
+    }
 
 
 def _milliseconds(seconds: float) -> str:

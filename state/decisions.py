@@ -1,32 +1,39 @@
 """The decision log's rows in Postgres."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from itertools import groupby
+from typing import Any, Final
 
 import asyncpg
 import orjson
 
+from policy.errors import ConflictError
 from state.database import backend_errors
-from state.log import DecisionRecord
+from state.history import GangFacts, merge_all
 from state.queries import sql
-from state.storable import to_json, to_optional_text, to_text
+from state.records import OBSERVATIONS, DecisionRecord, LoggedDocument
+from state.storable import to_json, to_optional_text, to_storable_facts, to_text
 
 # Postgres will say the same about these rows tomorrow: bad data, a broken constraint, too large.
 _REFUSED_CLASSES = ("22", "23", "54")
+_FACTS: Final = [field.name for field in fields(GangFacts)]
+_OBSERVATIONS: Final = sorted(OBSERVATIONS)
 
 
 class PostgresDecisions:
-    """A DecisionStore over the table `decisions`."""
+    """A DecisionStore over the tables `decisions`, `documents`, `log_epochs` and `gang_history`."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
 
     async def insert(self, records: Sequence[DecisionRecord]) -> None:
-        """Store all records with one statement, or none."""
-        columns = zip(*map(_to_row, records), strict=True)
+        """Store all records, or none; what goes beside the rows with them, in one transaction."""
+        if not records:
+            return
         with backend_errors("writing decisions"):
             try:
-                await self._pool.execute(sql("insert_decisions"), *map(list, columns))
+                await self._insert(records)
             except ValueError as error:  # asyncpg's, about a value it cannot send
                 raise ValueError(str(error)) from error
             except asyncpg.PostgresError as error:
@@ -34,15 +41,93 @@ class PostgresDecisions:
                     raise ValueError(str(error)) from error
                 raise
 
-    async def recent(self, limit: int, *, subject: str | None = None) -> list[DecisionRecord]:
+    async def recent(
+        self, limit: int, *, subject: str | None = None, with_observations: bool = False
+    ) -> list[DecisionRecord]:
         """Return the newest records, newest first."""
         with backend_errors("reading decisions"):
             if subject is None:
-                rows = await self._pool.fetch(sql("recent_decisions"), limit)
+                query = sql("recent_decisions")
+                rows = await self._pool.fetch(query, limit, with_observations, _OBSERVATIONS)
             else:
                 query = sql("recent_decisions_of_subject")
-                rows = await self._pool.fetch(query, limit, to_text(subject))
+                rows = await self._pool.fetch(
+                    query, limit, with_observations, _OBSERVATIONS, to_text(subject)
+                )
         return [_from_row(row) for row in rows]
+
+    async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:
+        """Return what happened to one pod, newest first."""
+        with backend_errors("reading decisions"):
+            rows = await self._pool.fetch(sql("why_this_pod"), to_text(pod_uid), limit)
+        return [_from_row(row) for row in rows]
+
+    async def of_epoch(
+        self, service: str, *, epoch: int, first: int = 1, limit: int = 1000
+    ) -> list[DecisionRecord]:
+        """Return rows of one epoch from a sequence number on, in that order."""
+        with backend_errors("reading decisions"):
+            rows = await self._pool.fetch(sql("rows_of_epoch"), service, epoch, first, limit)
+        return [_from_row(row) for row in rows]
+
+    async def document(self, document_hash: str) -> LoggedDocument | None:
+        """Return a document that a row refers to."""
+        with backend_errors("reading documents"):
+            row = await self._pool.fetchrow(sql("document_of_hash"), to_text(document_hash))
+        return LoggedDocument(**row) if row else None
+
+    async def _insert(self, records: Sequence[DecisionRecord]) -> None:
+        runs = [list(run) for _, run in groupby(records, key=_term)]
+        extras = any(record.documents or record.facts for record in records)
+        if len(runs) == 1 and not extras:  # the usual case: one round trip
+            await _insert_rows(self._pool, runs[0])
+            return
+        async with self._pool.acquire() as connection, connection.transaction():
+            for run in runs:
+                await _insert_rows(connection, run)
+            await _insert_documents(connection, records)
+            await _merge_facts(connection, records)
+
+
+def _term(record: DecisionRecord) -> tuple[str, int | None]:
+    return record.service, record.epoch
+
+
+async def _insert_rows(
+    connection: asyncpg.Pool | asyncpg.Connection, records: Sequence[DecisionRecord]
+) -> None:
+    """Store rows of one service and epoch; ConflictError if a newer epoch has written."""
+    service, epoch = _term(records[0])
+    columns = zip(*map(_to_row, records), strict=True)
+    query = sql("insert_decisions")
+    if not await connection.fetchval(query, to_text(service), epoch, *map(list, columns)):
+        raise ConflictError(f"{service} has written with a newer epoch than {epoch}")
+
+
+async def _insert_documents(
+    connection: asyncpg.Connection, records: Iterable[DecisionRecord]
+) -> None:
+    rows = {
+        document.hash: (to_text(document.kind), to_text(document.content), record.at)
+        for record in records
+        for document in record.documents
+    }
+    if rows:
+        # Sorted, so that no two writers wait for each other crosswise.
+        columns = zip(*((key, *rows[key]) for key in sorted(rows)), strict=True)
+        await connection.execute(sql("insert_documents"), *map(list, columns))
+
+
+async def _merge_facts(connection: asyncpg.Connection, records: Iterable[DecisionRecord]) -> None:
+    facts = merge_all(to_storable_facts(record.facts) for record in records if record.facts)
+    if facts:
+        columns = ([_to_column(fact, name) for fact in facts] for name in _FACTS)
+        await connection.execute(sql("merge_gang_history"), *columns)
+
+
+def _to_column(fact: GangFacts, name: str) -> Any:  # noqa: ANN401 - of any field
+    # An array of arrays would have to be a rectangle: nodes travel as JSON.
+    return orjson.dumps(fact.nodes).decode() if name == "nodes" else getattr(fact, name)
 
 
 def _to_row(record: DecisionRecord) -> tuple[Any, ...]:
@@ -50,17 +135,21 @@ def _to_row(record: DecisionRecord) -> tuple[Any, ...]:
     return (
         record.key,
         record.at,
-        to_text(record.service),
         to_text(record.kind),
         to_text(record.subject),
         to_optional_text(record.pod_uid),
         to_text(record.outcome),
         to_text(record.reason),
         to_optional_text(record.policy_version),
+        record.sequence,
         record.latency_seconds,
         to_json(record.details),
+        to_json(record.inputs),
     )
 
 
 def _from_row(row: asyncpg.Record) -> DecisionRecord:
-    return DecisionRecord(**{**row, "details": orjson.loads(row["details"])})
+    values = dict(row)
+    values["details"] = orjson.loads(values["details"])
+    values["inputs"] = orjson.loads(values["inputs"])
+    return DecisionRecord(**values)

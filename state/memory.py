@@ -1,13 +1,16 @@
 """What is stored in Postgres, in memory instead, for tests. tests/contract keeps both alike."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 
-import orjson
+from policy.errors import BackendError, ConflictError
+from state.history import GangFacts, merge_all
+from state.records import DecisionRecord, LoggedDocument
+from state.runs import Hours
+from state.storable import to_storable, to_storable_facts, to_text
 
-from policy.errors import BackendError
-from state.log import DecisionRecord
-from state.storable import to_json, to_optional_text, to_text
+_SECONDS_PER_HOUR = 3600
 
 
 class MemoryDecisions:
@@ -15,36 +18,156 @@ class MemoryDecisions:
 
     def __init__(self) -> None:
         self.records: list[DecisionRecord] = []
+        self.documents: dict[str, LoggedDocument] = {}
+        self.epochs: dict[str, int] = {}
+        self.history: dict[str, GangFacts] = {}
         self.is_away = False
 
     async def insert(self, records: Sequence[DecisionRecord]) -> None:
         """Store all records, or none; skips those whose key is stored already."""
         self._check_there()
+        epochs = self._advanced_epochs(records)
         known = {record.key for record in self.records}
-        new = {record.key: _stored(record) for record in records if record.key not in known}
+        new = {record.key: to_storable(record) for record in records if record.key not in known}
+        told = [to_storable_facts(record.facts) for record in records if record.facts]
         self.records.extend(new.values())
+        self.epochs = epochs
+        for document in (document for record in records for document in record.documents):
+            self.documents.setdefault(document.hash, document)
+        for fact in merge_all([*self.history.values(), *told]):
+            self.history[fact.run] = fact
 
-    async def recent(self, limit: int, *, subject: str | None = None) -> list[DecisionRecord]:
+    async def recent(
+        self, limit: int, *, subject: str | None = None, with_observations: bool = False
+    ) -> list[DecisionRecord]:
         """Return the newest records, newest first."""
         self._check_there()
-        found = [record for record in self.records if subject in (None, record.subject)]
-        return found[::-1][:limit]
+        found = (
+            record
+            for record in self.records
+            if subject in (None, record.subject)
+            and (with_observations or not record.is_observation)
+        )
+        return _newest(found, limit)
+
+    async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:
+        """Return what happened to one pod, newest first."""
+        self._check_there()
+        return _newest((record for record in self.records if record.pod_uid == pod_uid), limit)
+
+    async def of_epoch(
+        self, service: str, *, epoch: int, first: int = 1, limit: int = 1000
+    ) -> list[DecisionRecord]:
+        """Return rows of one epoch from a sequence number on, in that order."""
+        self._check_there()
+        found = {
+            record.sequence: record
+            for record in self.records
+            if (record.service, record.epoch) == (service, epoch)
+            and record.sequence is not None
+            and record.sequence >= first
+        }
+        return [found[sequence] for sequence in sorted(found)][:limit]
+
+    async def document(self, document_hash: str) -> LoggedDocument | None:
+        """Return a document that a row refers to."""
+        self._check_there()
+        return self.documents.get(document_hash)
+
+    def _advanced_epochs(self, records: Sequence[DecisionRecord]) -> dict[str, int]:
+        """Return the highest epochs after these records; ConflictError if one of them is old."""
+        epochs = dict(self.epochs)
+        for record in records:
+            if record.epoch is None:
+                continue
+            service = to_text(record.service)
+            if record.epoch < epochs.get(service, record.epoch):
+                raise ConflictError(f"{service} has written with a newer epoch than {record.epoch}")
+            epochs[service] = record.epoch
+        return epochs
 
     def _check_there(self) -> None:
         if self.is_away:
             raise BackendError("the store is away")
 
 
-def _stored(record: DecisionRecord) -> DecisionRecord:
-    """Return the record as Postgres would give it back."""
-    return replace(
-        record,
-        service=to_text(record.service),
-        kind=to_text(record.kind),
-        subject=to_text(record.subject),
-        pod_uid=to_optional_text(record.pod_uid),
-        outcome=to_text(record.outcome),
-        reason=to_text(record.reason),
-        policy_version=to_optional_text(record.policy_version),
-        details=orjson.loads(to_json(record.details)),
-    )
+class MemoryHistory:
+    """A HistoryStore over the facts of a MemoryDecisions."""
+
+    def __init__(self, decisions: MemoryDecisions) -> None:
+        self._decisions = decisions
+
+    async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
+        """Return the newest runs of one user's gangs, newest first."""
+        return self._newest("user_name", user_name, limit)
+
+    async def of_gang(self, gang: str, limit: int) -> list[GangFacts]:
+        """Return the newest runs of one gang, newest first."""
+        return self._newest("gang", gang, limit)
+
+    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
+        """Sum the leaf-cell-hours of whole days, UTC."""
+        since = datetime.combine(first, time(), UTC)
+        until = datetime.combine(last, time(), UTC) + timedelta(days=1)
+        found = [_Part.of(fact, since, until) for fact in self._decisions.history.values()]
+        # What ends at midnight ends on the day before, and one that ends later on another day.
+        return _sum_parts(
+            replace(part, gangs=int(part.fact.ended_at is None or part.fact.ended_at <= until))
+            for part in found
+        )
+
+    async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
+        """Sum the leaf-cell-hours between any two moments."""
+        return _sum_parts(_Part.of(fact, since, until) for fact in self._decisions.history.values())
+
+    def _newest(self, name: str, value: str, limit: int) -> list[GangFacts]:
+        found = [fact for fact in self._decisions.history.values() if getattr(fact, name) == value]
+        # Postgres sorts what has no time first when the newest come first.
+        found.sort(key=lambda fact: (fact.asked_at is None, fact.asked_at), reverse=True)
+        return found[:limit]
+
+
+def _newest(records: Iterable[DecisionRecord], limit: int) -> list[DecisionRecord]:
+    return sorted(records, key=lambda record: (record.at, record.key), reverse=True)[:limit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What one run used between two moments."""
+
+    fact: GangFacts
+    seconds: float
+    gangs: int = 1
+
+    @classmethod
+    def of(cls, fact: GangFacts, since: datetime, until: datetime) -> "_Part":
+        if fact.started_at is None:
+            return cls(fact=fact, seconds=0.0)
+        end = min(fact.ended_at or datetime.now(UTC), until)
+        return cls(fact=fact, seconds=(end - max(fact.started_at, since)).total_seconds())
+
+
+def _sum_parts(parts: Iterable[_Part]) -> list[Hours]:
+    sums: dict[tuple[str | None, ...], Hours] = {}
+    for part in parts:
+        if part.seconds <= 0:
+            continue
+        fact = part.fact
+        whose = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
+        known = sums.get(whose) or Hours(
+            user_name=fact.user_name,
+            group_name=fact.group_name,
+            vc=fact.vc,
+            class_name=fact.granted_class,
+            leaf_cell_hours=0.0,
+            gangs=0,
+        )
+        hours = (fact.leaf_count or 0) * part.seconds / _SECONDS_PER_HOUR
+        sums[whose] = replace(
+            known, leaf_cell_hours=known.leaf_cell_hours + hours, gangs=known.gangs + part.gangs
+        )
+    return [sums[whose] for whose in sorted(sums, key=_nulls_last)]
+
+
+def _nulls_last(values: tuple[str | None, ...]) -> list[tuple[bool, str]]:
+    return [(value is None, value or "") for value in values]

@@ -7,6 +7,7 @@ problem (a lock of a session would be).
 """
 
 import hashlib
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ import asyncpg
 from policy.errors import InvariantError, SettingsError
 from state.database import backend_errors
 from state.queries import sql
+
+logger = logging.getLogger(__name__)
 
 _FOLDER = Path(__file__).with_name("migrations")
 _FILE_NAME = re.compile(r"(\d{4})_(pre|post)_[a-z0-9_]+\Z")
@@ -154,5 +157,14 @@ async def _read_applied(connection: asyncpg.Connection) -> dict[str, str] | None
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     await connection.execute(_WAIT_FOR_TABLE)
-    await connection.execute(migration.sql, timeout=_LONGEST_SECONDS)
+    connection.add_log_listener(_repeat_notice)
+    try:
+        await connection.execute(migration.sql, timeout=_LONGEST_SECONDS)
+    finally:
+        connection.remove_log_listener(_repeat_notice)
     await connection.execute(sql("record_migration"), migration.name, migration.checksum)
+
+
+def _repeat_notice(_connection: object, notice: asyncpg.PostgresLogMessage) -> None:
+    """Let whoever migrates hear what a migration has to say, such as rights that it lacks."""
+    logger.warning("migration notice", extra={"notice": str(notice)})

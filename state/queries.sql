@@ -2,36 +2,196 @@
 -- state/queries.py reads this file; schema changes are in migrations/.
 
 -- name: insert_decisions
--- Append a batch of decisions in its order; rows that an earlier attempt already stored are skipped.
-INSERT INTO decisions (
-    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+-- Append rows of one service and epoch in their order, unless a newer epoch has written; tell which.
+WITH fence AS (
+    -- Locks the service's epoch until the rows are in: a newer leader waits, an older one is refused.
+    INSERT INTO log_epochs AS known (service, epoch)
+    SELECT $1, $2::bigint WHERE $2::bigint IS NOT NULL
+    ON CONFLICT (service) DO UPDATE SET
+        epoch = excluded.epoch,
+        since = CASE WHEN known.epoch = excluded.epoch THEN known.since ELSE excluded.since END
+    WHERE known.epoch <= excluded.epoch
+    RETURNING epoch
+),
+verdict AS (
+    SELECT $2::bigint IS NULL OR EXISTS (SELECT FROM fence) AS is_accepted
+),
+-- Rows that an earlier attempt already stored are skipped.
+stored AS (
+    INSERT INTO decisions (
+        service, epoch, key, at, kind, subject, pod_uid, outcome, reason, policy_version, sequence,
+        latency_seconds, details, inputs
+    )
+    SELECT
+        $1, $2, key, at, kind, subject, pod_uid, outcome, reason, policy_version, sequence,
+        latency_seconds, details, inputs
+    FROM unnest(
+        $3::uuid[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+        $10::text[], $11::bigint[], $12::float8[], $13::jsonb[], $14::jsonb[]
+    ) WITH ORDINALITY AS batch (
+        key, at, kind, subject, pod_uid, outcome, reason, policy_version, sequence,
+        latency_seconds, details, inputs, position
+    )
+    WHERE (SELECT is_accepted FROM verdict)
+    ORDER BY position
+    ON CONFLICT (at, key) DO NOTHING
+)
+SELECT is_accepted FROM verdict
+
+-- name: epoch_of_service
+-- Read the highest epoch that a service has written with.
+SELECT epoch FROM log_epochs WHERE service = $1
+
+-- name: insert_documents
+-- Keep the text of documents; those that are known already are skipped.
+INSERT INTO documents (hash, kind, content, first_seen_at)
+SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+ON CONFLICT (hash) DO NOTHING
+
+-- name: document_of_hash
+-- Read the text of a document that a row refers to.
+SELECT kind, content FROM documents WHERE hash = $1
+
+-- name: merge_gang_history
+-- Add what a batch knows of gangs, by the rules of state/history.py; GREATEST and LEAST skip NULL.
+INSERT INTO gang_history AS known (
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
 )
 SELECT
-    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at,
+    ARRAY(SELECT jsonb_array_elements_text(nodes)), outcome, reason, preempted_for
 FROM unnest(
-    $1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[],
-    $7::text[], $8::text[], $9::text[], $10::float8[], $11::jsonb[]
-) WITH ORDINALITY AS batch (
-    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details,
-    position
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+    $9::int[], $10::int[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[], $14::jsonb[],
+    $15::text[], $16::text[], $17::text[]
+) AS batch (
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
 )
-ORDER BY position
-ON CONFLICT (key, at) DO NOTHING
+ON CONFLICT (run) DO UPDATE SET
+    gang = greatest(known.gang, excluded.gang),
+    user_name = greatest(known.user_name, excluded.user_name),
+    group_name = greatest(known.group_name, excluded.group_name),
+    vc = greatest(known.vc, excluded.vc),
+    requested_class = greatest(known.requested_class, excluded.requested_class),
+    granted_class = greatest(known.granted_class, excluded.granted_class),
+    leaf_type = greatest(known.leaf_type, excluded.leaf_type),
+    leaf_count = greatest(known.leaf_count, excluded.leaf_count),
+    member_count = greatest(known.member_count, excluded.member_count),
+    asked_at = least(known.asked_at, excluded.asked_at),
+    started_at = least(known.started_at, excluded.started_at),
+    ended_at = greatest(known.ended_at, excluded.ended_at),
+    nodes = ARRAY(SELECT DISTINCT unnest(known.nodes || excluded.nodes) AS node ORDER BY node),
+    outcome = greatest(known.outcome, excluded.outcome),
+    reason = greatest(known.reason, excluded.reason),
+    preempted_for = greatest(known.preempted_for, excluded.preempted_for)
 
 -- name: recent_decisions
--- Read the newest decisions, newest first.
-SELECT key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+-- Read the newest decisions, newest first; without what the engine was fed, unless asked for.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
 FROM decisions
-ORDER BY id DESC
+WHERE $2 OR kind <> ALL ($3::text[])
+ORDER BY at DESC, key DESC
 LIMIT $1
 
 -- name: recent_decisions_of_subject
 -- Read the newest decisions about one subject, newest first.
-SELECT key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, latency_seconds, details
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
 FROM decisions
-WHERE subject = $2
-ORDER BY id DESC
+WHERE subject = $4 AND ($2 OR kind <> ALL ($3::text[]))
+ORDER BY at DESC, key DESC
 LIMIT $1
+
+-- name: why_this_pod
+-- Read what happened to one pod, newest first.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
+FROM decisions
+WHERE pod_uid = $1
+ORDER BY at DESC, key DESC
+LIMIT $2
+
+-- name: rows_of_epoch
+-- Read a stretch of one epoch in the order in which the engine saw it, for a replay.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
+FROM decisions
+WHERE service = $1 AND epoch = $2 AND sequence >= $3
+ORDER BY sequence
+LIMIT $4
+
+-- name: ensure_decision_days
+-- Make the tables of the days to come; returns how many were missing.
+SELECT ensure_decision_days($1, $2)
+
+-- name: drop_decision_day
+-- Drop the oldest day before a date; returns its name, or nothing.
+SELECT drop_decision_day($1)
+
+-- name: my_last_jobs
+-- Read the newest runs of one user's gangs, newest first.
+SELECT
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
+FROM gang_history
+WHERE user_name = $1
+ORDER BY asked_at DESC
+LIMIT $2
+
+-- name: runs_of_gang
+-- Read the newest runs of one gang, newest first.
+SELECT
+    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
+    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
+FROM gang_history
+WHERE gang = $1
+ORDER BY asked_at DESC
+LIMIT $2
+
+-- name: hours_of_days
+-- Sum the leaf-cell-hours of whole days (UTC), such as those of a month.
+SELECT
+    nullif(user_name, '') AS user_name, nullif(group_name, '') AS group_name,
+    nullif(vc, '') AS vc, nullif(class, '') AS class,
+    sum(micros)::float8 / 3.6e9 AS leaf_cell_hours, sum(gangs)::bigint AS gangs
+FROM (
+    SELECT user_name, group_name, vc, class, leaf_cell_micros AS micros, ended AS gangs
+    FROM gang_days
+    WHERE day BETWEEN $1::date AND $2::date AND gangs > 0
+    UNION ALL
+    -- What goes on has no sum yet.
+    SELECT
+        coalesce(user_name, ''), coalesce(group_name, ''), coalesce(vc, ''),
+        coalesce(granted_class, ''),
+        coalesce(leaf_count, 0) * (extract(epoch FROM
+            least(now(), ($2::date + 1)::timestamp AT TIME ZONE 'UTC')
+            - greatest(started_at, $1::date::timestamp AT TIME ZONE 'UTC')
+        ) * 1000000)::bigint,
+        1
+    FROM gang_history
+    WHERE ended_at IS NULL
+        AND started_at < least(now(), ($2::date + 1)::timestamp AT TIME ZONE 'UTC')
+        AND $1::date::timestamp AT TIME ZONE 'UTC' < now()
+) AS parts
+GROUP BY parts.user_name, parts.group_name, parts.vc, parts.class
+ORDER BY
+    nullif(parts.user_name, ''), nullif(parts.group_name, ''), nullif(parts.vc, ''),
+    nullif(parts.class, '')
+
+-- name: hours_between
+-- Sum the leaf-cell-hours between any two moments: exact, at the price of reading each run.
+SELECT user_name, group_name, vc, class, sum(leaf_count * hours) AS leaf_cell_hours, count(*) AS gangs
+FROM runs_between($1, $2)
+GROUP BY user_name, group_name, vc, class
+ORDER BY user_name, group_name, vc, class
 
 -- name: lock_migrations
 -- Let one replica at a time look at the schema and change it, until its transaction ends.
@@ -56,3 +216,136 @@ SELECT name, checksum FROM schema_migrations
 -- name: record_migration
 -- Remember that a migration was applied.
 INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)
+
+-- The ledger. Its writes are functions, because each must be one round trip: see the migrations.
+
+-- name: charge
+-- Charge gangs against their limits, each by itself, all in one transaction.
+SELECT ledger_charge($1::jsonb, $2, $3)
+
+-- name: confirm
+-- Keep the charges of gangs whose pods were seen.
+SELECT ledger_confirm($1, $2, $3::jsonb)
+
+-- name: release
+-- End the charges of gangs whose last pod has ended.
+SELECT ledger_release($1, $2, $3::jsonb, $4)
+
+-- name: expire
+-- End charges that were not confirmed in time.
+SELECT ledger_expire($1, $2, $3, $4)
+
+-- name: reconcile
+-- Make the ledger equal to the gangs that have pods.
+SELECT ledger_reconcile($1, $2, $3::jsonb, $4, $5)
+
+-- name: live_charges
+-- Read what is held or reserved now.
+SELECT to_jsonb(c) FROM charges AS c
+
+-- name: usage_of_scope
+-- Read what one scope holds, and what it has used in this day, week and month.
+SELECT ledger_usage(ledger_advance(held, NULL, 0, m.at, m.at))
+FROM holdings AS held, (SELECT coalesce($3, clock_timestamp()) AS at) AS m
+WHERE held.user_name = $1 AND held.group_name = $2
+
+-- name: holdings_at
+-- Sum what was held at a moment, or is held now, by all that people ask for.
+SELECT user_name, group_name, vc, class, is_high, leaf_type, leaf_count, gang_count
+FROM ledger_held($1)
+
+-- name: leaf_time_of_days
+-- Sum leaf cells × microseconds by day.
+SELECT day, user_name, group_name, vc, class, leaf_type, leaf_micros
+FROM ledger_time($1, $2, $3)
+
+-- name: usage_changes
+-- Read the holdings that may have changed since a version, and the version to ask for next.
+SELECT
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS version,
+    coalesce(
+        (
+            SELECT jsonb_agg(ledger_usage(held)) FROM holdings AS held
+            WHERE held.changed_in >= $1::bigint::text::xid8
+        ),
+        '[]'
+    ) AS usage
+
+-- name: charged_gangs
+-- Tell which of some gangs have a live charge.
+SELECT c.namespace, c.gang
+FROM charges AS c
+JOIN unnest($1::text[], $2::text[]) AS asked (namespace, gang)
+    ON c.namespace = asked.namespace AND c.gang = asked.gang
+
+-- name: announce_usage
+-- Tell the caches of all processes that holdings have changed.
+SELECT pg_notify('cellgate_usage', $1)
+
+-- name: set_for_session
+-- Change a setting of this session, or of the one that a pooler has lent us.
+SELECT set_config($1, $2, false)
+
+-- name: backend_pid
+-- Ask the server itself who serves us: a pooler in between names somebody else.
+SELECT pg_backend_pid()
+
+-- name: describe_schema
+-- Write down every table, view and function of our schema in one canonical form.
+WITH ours AS (
+    SELECT c.oid, c.relname, c.relkind, c.reloptions
+    FROM pg_class AS c
+    WHERE c.relnamespace = current_schema()::regnamespace
+        AND c.relkind IN ('r', 'p', 'v')
+        AND (NOT c.relispartition OR c.relname !~ '_[0-9]{8}$')
+), lines AS (
+    SELECT a.attrelid AS oid, 1 AS part, a.attname AS name, a.attnum AS position,
+        '    ' || quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod)
+        || coalesce(' COLLATE ' || quote_ident(l.collname), '')
+        || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
+        || CASE WHEN a.attidentity <> '' THEN ' GENERATED AS IDENTITY' ELSE '' END
+        || coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '') AS line
+    FROM pg_attribute AS a
+    JOIN ours ON ours.oid = a.attrelid AND ours.relkind IN ('r', 'p')
+    LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    LEFT JOIN pg_collation AS l ON l.oid = a.attcollation AND l.collname <> 'default'
+    WHERE a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL
+    SELECT k.conrelid, 2, k.conname, 0,
+        '    CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid)
+    FROM pg_constraint AS k JOIN ours ON ours.oid = k.conrelid
+    WHERE k.contype <> 'n'  -- as of version 18: said with the column already
+), indexes AS (
+    SELECT
+        i.indrelid AS oid,
+        string_agg(E'\n' || pg_get_indexdef(i.indexrelid) || ';', '' ORDER BY x.relname) AS text
+    FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+    WHERE NOT EXISTS (SELECT FROM pg_constraint AS k WHERE k.conindid = i.indexrelid)
+    GROUP BY i.indrelid
+)
+SELECT definition
+FROM (
+    SELECT 1 AS part, o.relname AS name,
+        'TABLE ' || quote_ident(o.relname) || E' (\n'
+        || (
+            SELECT string_agg(l.line, E',\n' ORDER BY l.part, l.position, l.name)
+            FROM lines AS l WHERE l.oid = o.oid
+        )
+        || E'\n)' || coalesce(' PARTITION BY ' || pg_get_partkeydef(o.oid), '')
+        || coalesce(' WITH (' || array_to_string(o.reloptions, ', ') || ')', '') || ';'
+        || coalesce(indexes.text, '') AS definition
+    FROM ours AS o LEFT JOIN indexes ON indexes.oid = o.oid
+    WHERE o.relkind IN ('r', 'p')
+    UNION ALL
+    SELECT 2, o.relname, 'VIEW ' || quote_ident(o.relname) || E' AS\n' || pg_get_viewdef(o.oid)
+    FROM ours AS o WHERE o.relkind = 'v'
+    UNION ALL
+    -- Its text is in the migrations, once; here it shows that it changed.
+    SELECT 3, p.oid::regprocedure::text,
+        'FUNCTION ' || p.oid::regprocedure || ' RETURNS ' || pg_get_function_result(p.oid)
+        || CASE WHEN p.prosecdef THEN ' SECURITY DEFINER' ELSE '' END
+        || coalesce(' SET ' || array_to_string(p.proconfig, ' SET '), '')
+        || '; -- ' || md5(pg_get_functiondef(p.oid))
+    FROM pg_proc AS p WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f'
+) AS all_of_it
+ORDER BY part, name COLLATE "C"

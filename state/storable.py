@@ -1,4 +1,4 @@
-"""What Postgres can hold of a text or of JSON. Pure; used for Postgres and for its twin alike.
+"""What Postgres can hold of a text, of JSON, of a record. Pure; used for its twin too.
 
 A decision is never lost because of a strange character in it: what cannot be stored is replaced.
 """
@@ -6,10 +6,15 @@ A decision is never lost because of a strange character in it: what cannot be st
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, Final
 
 import orjson
 
+from state.history import GangFacts
+from state.records import DecisionRecord
+
+_FACTS: Final = [field.name for field in fields(GangFacts)]
 _REPLACEMENT = "\ufffd"
 
 
@@ -53,3 +58,36 @@ def _clean(value: object) -> object:
             return [_clean(item) for item in value]
         case _:
             return to_text(str(value))
+
+
+def to_storable(record: DecisionRecord) -> DecisionRecord:
+    """Return the record as Postgres would give it back."""
+    return replace(
+        record,
+        service=to_text(record.service),
+        kind=to_text(record.kind),
+        subject=to_text(record.subject),
+        pod_uid=to_optional_text(record.pod_uid),
+        outcome=to_text(record.outcome),
+        reason=to_text(record.reason),
+        policy_version=to_optional_text(record.policy_version),
+        details=orjson.loads(to_json(record.details)),
+        inputs=orjson.loads(to_json(record.inputs)),
+        documents=(),
+        facts=None,
+    )
+
+
+def to_storable_facts(facts: GangFacts) -> GangFacts:
+    """Return the facts as Postgres would hold them."""
+    return GangFacts(**{name: _to_column(getattr(facts, name)) for name in _FACTS})
+
+
+def _to_column(value: Any) -> Any:  # noqa: ANN401 - of any field
+    match value:
+        case str():
+            return to_text(value)
+        case tuple():
+            return tuple(sorted({to_text(item) for item in value}))
+        case _:
+            return value

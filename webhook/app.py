@@ -19,7 +19,7 @@ from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.settings import Address
 from state.log import DecisionLog
-from state.metrics import expose_log
+from state.log_metrics import LogMetrics
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
 from webhook.policies import PolicySink
@@ -55,7 +55,7 @@ async def run_webhook(
     certificates = CertificateStore(settings.certificates)
     certificates.ensure(hosts=settings.hosts, now=datetime.now(UTC))
     metrics = ServiceMetrics()
-    expose_log(log, metrics.registry)
+    LogMetrics(metrics.registry, log)
     webhook_metrics = WebhookMetrics(metrics.registry)
     policies, namespaces = PolicySink(webhook_metrics), NamespaceSink()
     feeds = _feeds(settings.namespace, policies, namespaces)

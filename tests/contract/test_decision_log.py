@@ -11,11 +11,11 @@ from state.memory import MemoryDecisions
 from tests.records import a_decision
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(params=["memory", "database", "stock_database"])
 def store(request: pytest.FixtureRequest) -> DecisionStore:
     if request.param == "memory":
         return MemoryDecisions()
-    return PostgresDecisions(request.getfixturevalue("database").pool)
+    return PostgresDecisions(request.getfixturevalue(request.param).pool)
 
 
 @pytest.fixture

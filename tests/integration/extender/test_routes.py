@@ -216,7 +216,7 @@ async def test_what_is_held_and_decided_can_be_looked_at(
             await asyncio.sleep(0.01)
     assert (rows[0]["outcome"], rows[0]["reason"]) == ("placed", "placed on node-00")
     metrics = await caller.text("/metrics")
-    assert "cellgate_decision_log_written 1.0" in metrics
+    assert "cellgate_log_written_rows_total 1.0" in metrics
     assert 'cellgate_extender_decisions_total{outcome="placed"} 1.0' in metrics
     assert "cellgate_extender_gangs 1.0" in metrics
     assert await caller.get("/v1/decisions?limit=many") == 400

@@ -1,4 +1,4 @@
-"""Gives the tests in this folder a real PostgreSQL."""
+"""Gives the tests in this folder a real PostgreSQL: ours, and a stock one."""
 
 from tests.postgres import (
     database,
@@ -7,5 +7,14 @@ from tests.postgres import (
     empty_database_url,
     postgres,
 )
+from tests.stock_postgres import stock, stock_database
 
-__all__ = ["database", "database_url", "embedded_directory", "empty_database_url", "postgres"]
+__all__ = [
+    "database",
+    "database_url",
+    "embedded_directory",
+    "empty_database_url",
+    "postgres",
+    "stock",
+    "stock_database",
+]

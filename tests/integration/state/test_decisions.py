@@ -53,6 +53,6 @@ async def test_the_newest_decisions_of_a_subject_come_from_an_index(database: Da
     await log.flush()
     await database.pool.execute("ANALYZE decisions")
     plan = await database.pool.fetch(
-        "EXPLAIN SELECT * FROM decisions WHERE subject = 'team-a/gang-7' ORDER BY id DESC LIMIT 10"
+        "EXPLAIN SELECT * FROM decisions WHERE subject = 'team-a/gang-7' ORDER BY at DESC LIMIT 10"
     )
-    assert any("decisions_subject" in row[0] for row in plan)
+    assert any("subject" in row[0] and "Index" in row[0] for row in plan)

@@ -1,0 +1,143 @@
+"""Candidate nodes as a difference to the known ones: a row stays small at 5,000 nodes. Pure.
+
+kube-scheduler offers a list of names with every question. A replay knows which nodes the engine had
+been told of by then, so a row needs only say how the list differs. Four forms, as JSON:
+
+    "all"                                 exactly the known nodes
+    {"but": ["n7"]}                       all known ones except a few
+    {"only": ["n1", "n2"]}                a few
+    {"of": 5000, "sum": 7, "bits": "…"}   anything else: one bit per known node, in sorted order
+
+each but the first with `"and": […]`, offered names that are not known, if there are any. `of` and
+`sum` say which known nodes the bits mean: a decoder that knows others refuses instead of guessing.
+
+The order and repetition of names are not kept: an engine must not depend on them.
+
+>>> known = KnownNodes(["n1", "n2", "n3"])
+>>> known.encode(["n3", "n1"])
+{'but': ['n2']}
+>>> sorted(known.decode({"but": ["n2"]}))
+['n1', 'n3']
+"""
+
+import base64
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, Final
+
+_FEW: Final = 16
+_ALL: Final = "all"
+_ZERO: Final = ord("0")
+_ONE: Final = ord("1")
+
+Encoded = str | dict[str, Any]
+
+
+class KnownNodes:
+    """The nodes observed so far. One instance follows one engine, or one replay of it."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = set(names)
+        self._current_order: _Order | None = None
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def observe(self, name: str) -> None:
+        """Take note of a node that joined; one that only changed makes no difference."""
+        if name not in self._names:
+            self._names.add(name)
+            self._current_order = None
+
+    def forget(self, name: str) -> None:
+        """Take note of a node that left."""
+        if name in self._names:
+            self._names.remove(name)
+            self._current_order = None
+
+    def encode(self, offered: Collection[str]) -> Encoded:
+        """Say how `offered` differs from what is known. Some 100 µs at 5,000 nodes."""
+        names = frozenset(offered)
+        if len(names) == len(self._names) and names == self._names:
+            return _ALL
+        # Only the smaller of what is there and what is not is ever built.
+        is_most = 2 * len(names) > len(self._names)
+        odd = self._names - names if is_most else self._names & names
+        found_count = len(self._names) - len(odd) if is_most else len(odd)
+        if len(self._names) - found_count <= min(_FEW, found_count):
+            encoded: dict[str, Any] = {"but": sorted(odd if is_most else self._names - odd)}
+        elif found_count <= _FEW:
+            encoded = {"only": sorted(self._names & names)}
+        else:
+            encoded = self._encode_bits(odd, usual=_ONE if is_most else _ZERO)
+        if found_count < len(names):
+            encoded["and"] = sorted(names - self._names)
+        return encoded
+
+    def decode(self, encoded: object) -> frozenset[str]:
+        """Return the names that were offered. Raises ValueError if they cannot be told."""
+        if encoded == _ALL:
+            return frozenset(self._names)
+        if not isinstance(encoded, Mapping):
+            raise ValueError(f"candidate nodes are not understood: {encoded!r}")
+        return self._decode_known(encoded) | frozenset(encoded.get("and", ()))
+
+    def _encode_bits(self, odd: Set[str], *, usual: int) -> dict[str, Any]:
+        """One bit for each known node, the same but for the odd ones."""
+        order = self._order()
+        digits = bytearray([usual]) * len(order.positions)
+        other = _ONE + _ZERO - usual
+        for name in odd:
+            digits[order.positions[name]] = other
+        plain = int(digits, 2).to_bytes((len(digits) + 7) // 8)
+        bits = base64.b85encode(zlib.compress(plain, 1)).decode()
+        return {"of": len(digits), "sum": order.checksum, "bits": bits}
+
+    def _decode_known(self, encoded: Mapping[str, Any]) -> frozenset[str]:
+        match encoded:
+            case {"but": missing}:
+                return frozenset(self._names.difference(missing))
+            case {"only": names}:
+                return frozenset(names)
+            case {"of": count, "sum": checksum, "bits": bits}:
+                order = self._order()
+                if (count, checksum) != (len(order.positions), order.checksum):
+                    raise ValueError(
+                        f"candidate nodes refer to {count} other nodes than the {len(self)} "
+                        "that are known: an observation is missing before this row"
+                    )
+                pairs = zip(order.positions, _unpack(bits, count), strict=True)
+                return frozenset(name for name, is_offered in pairs if is_offered)
+        raise ValueError(f"candidate nodes are not understood: {sorted(encoded)}")
+
+    def _order(self) -> "_Order":
+        """The known names, sorted; costs something only after a node joined or left."""
+        if self._current_order is None:
+            names = sorted(self._names)
+            text = "\0".join(names).encode(errors="surrogatepass")
+            positions = {name: position for position, name in enumerate(names)}
+            self._current_order = _Order(positions=positions, checksum=zlib.crc32(text))
+        return self._current_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """The place of each name, in sorted order, and what tells these names from others."""
+
+    positions: Mapping[str, int]
+    checksum: int
+
+
+def _unpack(text: str, count: int) -> list[bool]:
+    try:
+        plain = zlib.decompress(base64.b85decode(text))
+    except zlib.error as exc:
+        raise ValueError("candidate nodes are damaged") from exc
+    digits = f"{int.from_bytes(plain):0{count}b}"
+    if len(digits) != count:
+        raise ValueError("candidate nodes are damaged")
+    return [digit == "1" for digit in digits]

@@ -1,0 +1,52 @@
+"""Records in a file: each framed by its length and checksum, so that a torn end is seen. Pure.
+
+    4 bytes  length of the payload, big-endian
+    4 bytes  CRC-32 of length and payload
+    n bytes  payload
+
+A file is only ever appended to. Whatever does not fit the frames from some point on was being
+written when the process or the machine died, or was damaged later: reading stops there.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_HEADER: Final = struct.Struct(">II")
+_LENGTH: Final = struct.Struct(">I")
+LARGEST_PAYLOAD: Final = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A payload, and where the next frame begins."""
+
+    payload: bytes
+    end: int
+
+
+def frame(payload: bytes) -> bytes:
+    """Return the payload with its frame. Raises ValueError if it is too large."""
+    if len(payload) > LARGEST_PAYLOAD:
+        raise ValueError(f"a record of {len(payload)} bytes is too large for the spool")
+    return _HEADER.pack(len(payload), _checksum(payload)) + payload
+
+
+def read_frames(data: bytes, *, offset: int = 0) -> Iterator[Frame]:
+    """Yield whole, undamaged frames from `offset` on, up to the first that is not."""
+    while offset + _HEADER.size <= len(data):
+        length, checksum = _HEADER.unpack_from(data, offset)
+        begin = offset + _HEADER.size
+        end = begin + length
+        payload = data[begin:end]
+        if length > LARGEST_PAYLOAD or end > len(data) or checksum != _checksum(payload):
+            return
+        yield Frame(payload, end)
+        offset = end
+
+
+def _checksum(payload: bytes) -> int:
+    # With the length, so that a stretch of zeros is no row of empty records.
+    return zlib.crc32(payload, zlib.crc32(_LENGTH.pack(len(payload))))

@@ -1,0 +1,304 @@
+"""The ledger: who holds or has reserved how many leaf cells, and within which limits.
+
+A *charge* is one gang's claim. The webhook makes it before it answers; the extender's leader
+confirms it when the gang's pods appear, releases it when the last one has ended, and expires it
+if none ever came. `Ledger` is the port; `state.ledger_postgres` and `state.memory_ledger` are
+held to one contract.
+
+A *scope* is whose holdings are summed: a user, a group, or a user within a group. Every charge
+counts in all of its own scopes, so a limit is one comparison, and all limits of a charge are
+looked at in one atomic step.
+
+Three answers, none of them an exception: `Charged`, `Held` (the gang has a charge of another
+decision: one decision per gang) and `Refused`. BackendError means "not known": the charge may
+have been made; it then expires by itself, or is confirmed with its pods.
+
+Leaf-cell-hours are leaf cells times the time from charge to release, exact to the microsecond, by
+UTC day, ISO week and month. A charge that expired is taken back altogether: nobody can use up
+somebody else's hours with pods that never come.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
+
+MICROS_PER_HOUR = 3_600_000_000
+
+
+class Measure(StrEnum):
+    """What a limit is about."""
+
+    LEAF_CELLS = "leaf_cells"
+    LEAF_CELLS_HIGH = "leaf_cells_high"
+    LEAF_CELLS_OF_TYPE = "leaf_cells_of_type"
+    GANGS = "gangs"
+    HOURS_DAY = "hours_day"
+    HOURS_WEEK = "hours_week"
+    HOURS_MONTH = "hours_month"
+
+    @property
+    def is_hours(self) -> bool:
+        """Whether it is a measure of time used, which a new charge does not change."""
+        return self in (Measure.HOURS_DAY, Measure.HOURS_WEEK, Measure.HOURS_MONTH)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scope:
+    """Whose holdings: a user's in all groups, a group's, or a user's within one group."""
+
+    user: UserName | None = None
+    group: GroupName | None = None
+
+    def __str__(self) -> str:
+        if self.user is None:
+            return f"group {self.group}"
+        return f"user {self.user}" + (f" in group {self.group}" if self.group else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """At most so many leaf cells or gangs, or so many leaf-cell-hours in a period."""
+
+    scope: Scope
+    measure: Measure
+    most: float
+    leaf_type: LeafType | None = None
+    """For LEAF_CELLS_OF_TYPE only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What one gang asks for. Neither user nor group name is the empty text."""
+
+    decision: UUID
+    gang: GangKey
+    user: UserName
+    group: GroupName | None = None
+    vc: VcName
+    class_name: ClassName
+    is_high: bool
+    leaf_type: LeafType | None = None
+    leaf_count: int
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """All scopes in which it counts."""
+        if self.group is None:
+            return (Scope(self.user),)
+        return (Scope(self.user), Scope(self.user, self.group), Scope(None, self.group))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCharge:
+    """A charge that counts."""
+
+    charge: Charge
+    charged_at: datetime
+    expires_at: datetime | None
+    """When it ends unless its pods appear; None once they have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one scope holds, and the leaf-cell-time it has used in the current periods."""
+
+    scope: Scope
+    leaf_cells: int = 0
+    leaf_cells_high: int = 0
+    gangs: int = 0
+    by_leaf_type: Mapping[LeafType, int] = field(default_factory=dict)
+    day_micros: int = 0
+    week_micros: int = 0
+    month_micros: int = 0
+    version: int = field(default=0, compare=False)
+    """Grows with each change; of two, the higher one is newer."""
+
+    def used(self, measure: Measure, leaf_type: LeafType | None = None) -> int:
+        """How much of a measure: leaf cells, gangs, or leaf-cell-microseconds."""
+        match measure:
+            case Measure.LEAF_CELLS:
+                return self.leaf_cells
+            case Measure.LEAF_CELLS_HIGH:
+                return self.leaf_cells_high
+            case Measure.LEAF_CELLS_OF_TYPE:
+                return self.by_leaf_type.get(leaf_type or LeafType(""), 0)
+            case Measure.GANGS:
+                return self.gangs
+            case Measure.HOURS_DAY:
+                return self.day_micros
+            case Measure.HOURS_WEEK:
+                return self.week_micros
+            case Measure.HOURS_MONTH:
+                return self.month_micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exceeded:
+    """A limit that stands in the way."""
+
+    limit: Limit
+    used: float
+    asked: int
+
+    def __str__(self) -> str:
+        what = f"{self.limit.measure.replace('_', ' ')} {self.limit.leaf_type or ''}".rstrip()
+        return (
+            f"{self.limit.scope}: {what}: {self.used:g} used, {self.asked} asked for, "
+            f"at most {self.limit.most:g}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charged:
+    """The charge counts, now or since an earlier call with the same decision."""
+
+    live: LiveCharge
+    usage: tuple[Usage, ...]
+    """Of its scopes, with this charge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Nothing changed: the gang is charged already, by another decision."""
+
+    live: LiveCharge
+    usage: tuple[Usage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Nothing changed: these limits would be exceeded, all of them."""
+
+    exceeded: tuple[Exceeded, ...]
+
+
+Answer = Charged | Held | Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """A leadership term: only its holder confirms, releases, expires and reconciles."""
+
+    leadership: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What a reconcile found different from the pods, and made equal."""
+
+    released: tuple[Charge, ...] = ()
+    """Charged, but without pods."""
+    created: tuple[Charge, ...] = ()
+    """With pods, but not charged (or not as it is: then it is in `corrected` too)."""
+    corrected: tuple[Charge, ...] = ()
+    """Charged otherwise than the pods are, as it was charged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """Leaf cells held by one user for one group in one VC, class and leaf type."""
+
+    user: UserName
+    group: GroupName | None
+    vc: VcName
+    class_name: ClassName
+    is_high: bool
+    leaf_type: LeafType | None
+    leaf_cells: int
+    gangs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayUse:
+    """Leaf-cell-time of one UTC day."""
+
+    day: date
+    user: UserName
+    group: GroupName | None
+    vc: VcName
+    class_name: ClassName
+    leaf_type: LeafType | None
+    leaf_micros: int
+
+    @property
+    def hours(self) -> float:
+        """In leaf-cell-hours."""
+        return self.leaf_micros / MICROS_PER_HOUR
+
+
+class Ledger(Protocol):
+    """The port. Every method raises BackendError if the ledger does not answer in time."""
+
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Charge a gang if no limit is exceeded, all looked at in one step.
+
+        Raises ValueError if the decision is that of another live gang.
+        """
+
+    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """Keep the charges of gangs whose pods were seen; return the gangs that have one.
+
+        This and all that take a term raise ConflictError if a later epoch has written.
+        """
+
+    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """End the charges of gangs whose last pod has ended; return the gangs that had one."""
+
+    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+        """End charges that were not confirmed in time; return them. Many at a time, not all."""
+
+    async def reconcile(
+        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+    ) -> Drift:
+        """Make the ledger equal to the gangs that have pods, one entry for each gang.
+
+        Confirmed charges without pods end if they are older than the grace time.
+        """
+
+    async def charges(self) -> tuple[LiveCharge, ...]:
+        """Return all live charges, by gang."""
+
+    async def usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds and has used in this day, week and month."""
+
+    async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
+        """Return who held what at a moment, or holds now; expired charges counted, too."""
+
+    async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
+        """Return the leaf-cell-time used on each of these UTC days."""
+
+
+def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
+    """Leave out limits that say nothing about this charge."""
+    return [limit for limit in limits if _applies(limit, charge)]
+
+
+def _applies(limit: Limit, charge: Charge) -> bool:
+    if limit.scope not in charge.scopes:
+        return False
+    match limit.measure:
+        case Measure.LEAF_CELLS_HIGH:
+            return charge.is_high
+        case Measure.LEAF_CELLS_OF_TYPE:
+            return limit.leaf_type is not None and limit.leaf_type == charge.leaf_type
+        case _:
+            return True
+
+
+def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
+    """Tell a limit's numbers, hours as hours; `used` is without the charge."""
+    if limit.measure.is_hours:
+        return Exceeded(limit=limit, used=used / MICROS_PER_HOUR, asked=0)
+    asked = 1 if limit.measure is Measure.GANGS else charge.leaf_count
+    return Exceeded(limit=limit, used=used, asked=asked)
+
+
+def to_units(limit: Limit) -> int:
+    """Return the limit in the units that are counted: leaf cells, gangs or microseconds."""
+    return round(limit.most * (MICROS_PER_HOUR if limit.measure.is_hours else 1))

@@ -1,0 +1,252 @@
+"""The ledger in Postgres: each call is one round trip to a function of the schema.
+
+The functions are in the migrations, and with them the order of locks. Here is what surrounds
+them: deadlines, the translation of rows and errors, and batches of charges (`state.charging`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import orjson
+
+from policy.errors import ConflictError
+from policy.submission import GangKey
+from state import ledger_rows as rows
+from state.charging import Batches
+from state.database import backend_errors
+from state.ledger import (
+    Answer,
+    Charge,
+    Charged,
+    DayUse,
+    Drift,
+    Held,
+    Holding,
+    Limit,
+    LiveCharge,
+    Refused,
+    Scope,
+    Term,
+    Usage,
+    build_exceeded,
+    choose_applicable,
+)
+from state.queries import sql
+
+_EPOCH_IS_OVER = "CG001"
+# What is wrong with a charge itself, and will be tomorrow: bad data, a broken constraint.
+_REFUSED_CLASSES = ("22", "23")
+_EXPIRED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSettings:
+    """How this process uses the ledger."""
+
+    ttl_seconds: float = 10.0
+    """How long a charge counts until its pods must be there. Too short, and a gang whose pods come
+    slowly is charged when they are seen; too long, and pods that never come block others."""
+
+    charge_timeout_seconds: float = 1.0
+    """How long an answer to the API server may wait for Postgres."""
+
+    timeout_seconds: float = 10.0
+    """The same for the leader's writes and for reads."""
+
+    lanes: int = 4
+    """Connections used for charging at once. More make smaller batches."""
+
+    batch_size: int = 64
+    """Charges in one transaction: they hold the rows of their users and groups together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    charge: Charge
+    limits: Sequence[Limit]
+
+
+class PostgresLedger:
+    """A Ledger over the pool of an open, migrated database. Close it before the pool."""
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        settings: LedgerSettings | None = None,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        on_usage: Callable[[Sequence[Usage]], None] | None = None,
+    ) -> None:
+        """Use the clock of the database unless a test brings its own.
+
+        `on_usage` hears what this process has changed: the live cache's `observe`.
+        """
+        self._pool = pool
+        self._settings = settings or LedgerSettings()
+        self._ttl = timedelta(seconds=self._settings.ttl_seconds)
+        self._now: Callable[[], datetime | None] = clock or (lambda: None)
+        self._on_usage = on_usage or (lambda usages: None)
+        self._batches: Batches[_Asked, Answer] = Batches(
+            self._charge_all, lanes=self._settings.lanes, batch_size=self._settings.batch_size
+        )
+
+    async def aclose(self) -> None:
+        """Wait for charges under way."""
+        await self._batches.aclose()
+
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Charge a gang if no limit is exceeded, all looked at in one step."""
+        asked = _Asked(charge=charge, limits=choose_applicable(charge, limits))
+        with backend_errors("charging a gang"):
+            return await self._batches.ask(
+                asked, timeout_seconds=self._settings.charge_timeout_seconds
+            )
+
+    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """Keep the charges of gangs whose pods were seen."""
+        found = await self._write("confirm", term, rows.to_gangs_json(gangs))
+        return frozenset(map(rows.from_gang, orjson.loads(found)))
+
+    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """End the charges of gangs whose last pod has ended."""
+        ended = await self._write("release", term, rows.to_gangs_json(gangs), self._now())
+        return frozenset(charge.gang for charge in self._ended(ended))
+
+    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+        """End charges that were not confirmed in time."""
+        ended = await self._write("expire", term, _EXPIRED_AT_ONCE, self._now())
+        return self._ended(ended)
+
+    async def reconcile(
+        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+    ) -> Drift:
+        """Make the ledger equal to the gangs that have pods."""
+        grace = timedelta(seconds=grace_seconds)
+        charges = rows.to_charges_json(existing)
+        drift = rows.from_drift_json(
+            await self._write("reconcile", term, charges, grace, self._now())
+        )
+        if drift != Drift():
+            self._on_usage(())
+        return drift
+
+    async def charges(self) -> tuple[LiveCharge, ...]:
+        """Return all live charges, by gang."""
+        found = await self._read("live_charges")
+        live = [rows.from_live_charge(orjson.loads(row[0])) for row in found]
+        return tuple(sorted(live, key=lambda live: live.charge.gang))
+
+    async def usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds and has used in this day, week and month."""
+        found = await self._read("usage_of_scope", scope.user or "", scope.group or "", self._now())
+        return rows.from_usage(orjson.loads(found[0][0])) if found else Usage(scope=scope)
+
+    async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
+        """Return who held what at a moment, or holds now."""
+        found = await self._read("holdings_at", when)
+        return tuple(sorted(map(rows.from_holding, found), key=rows.order_of))
+
+    async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
+        """Return the leaf-cell-time used on each of these UTC days."""
+        found = await self._read("leaf_time_of_days", first, last, self._now())
+        return tuple(sorted(map(rows.from_day, found), key=rows.order_of))
+
+    async def _charge_all(self, asked: Sequence[_Asked]) -> list[Answer]:
+        """Charge a batch in one transaction. Raises ValueError if one of it can never be made."""
+        charges = [
+            {**rows.to_charge_row(one.charge), "limits": rows.to_limit_rows(one.limits)}
+            for one in asked
+        ]
+        with _refusals():
+            found = await self._fetch(
+                "charge",
+                orjson.dumps(charges).decode(),
+                self._ttl,
+                self._now(),
+                timeout_seconds=self._settings.charge_timeout_seconds,
+            )
+        answers = [
+            _to_answer(one, orjson.loads(row[0])) for one, row in zip(asked, found, strict=True)
+        ]
+        for answer in answers:
+            if isinstance(answer, Charged):
+                self._on_usage(answer.usage)
+        return answers
+
+    def _ended(self, text: str) -> tuple[Charge, ...]:
+        ended = rows.from_charges_json(text)
+        if ended:
+            self._on_usage(())
+        return ended
+
+    async def _write(self, name: str, term: Term, *values: Any) -> str:  # noqa: ANN401
+        """Call a function that only the leader may."""
+        with backend_errors(f"writing to the ledger ({name})"):
+            try:
+                found = await self._fetch(
+                    name,
+                    term.leadership,
+                    term.epoch,
+                    *values,
+                    timeout_seconds=self._settings.timeout_seconds,
+                )
+            except asyncpg.PostgresError as error:
+                if error.sqlstate == _EPOCH_IS_OVER:
+                    raise ConflictError(str(error)) from error
+                raise
+        return str(found[0][0])
+
+    async def _read(self, name: str, *values: Any) -> list[asyncpg.Record]:  # noqa: ANN401
+        with backend_errors("reading the ledger"):
+            return await self._fetch(name, *values, timeout_seconds=self._settings.timeout_seconds)
+
+    async def _fetch(
+        self,
+        name: str,
+        *values: Any,  # noqa: ANN401
+        timeout_seconds: float,
+    ) -> list[asyncpg.Record]:
+        async with self._pool.acquire(timeout=timeout_seconds) as connection:
+            found: list[asyncpg.Record] = await connection.fetch(
+                sql(name), *values, timeout=timeout_seconds
+            )
+            return found
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Tell what Postgres will never take from what it did not take now."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        if (error.sqlstate or "").startswith(_REFUSED_CLASSES):
+            raise ValueError(str(error)) from error
+        raise
+
+
+def _to_answer(asked: _Asked, row: rows.Row) -> Answer:
+    match row["outcome"]:
+        case "refused":
+            return Refused(
+                exceeded=tuple(
+                    build_exceeded(
+                        asked.limits[found["index"]], charge=asked.charge, used=found["used"]
+                    )
+                    for found in row["exceeded"]
+                )
+            )
+        case "charged" | "held" as outcome:
+            answer = Charged if outcome == "charged" else Held
+            return answer(live=rows.from_live_charge(row["charge"]), usage=_to_usages(row))
+        case _:
+            raise ValueError(f"decision {asked.charge.decision} is that of another gang")
+
+
+def _to_usages(row: rows.Row) -> tuple[Usage, ...]:
+    """In the order of the charge's scopes."""
+    known = {usage.scope: usage for usage in map(rows.from_usage, row["usage"])}
+    return tuple(known[scope] for scope in rows.from_charge(row["charge"]).scopes)

@@ -1,0 +1,296 @@
+"""The ledger in memory, for tests: the same answers as Postgres, computed the plain way.
+
+Where Postgres keeps sums in step, this one adds up all charges, past and live, at each question:
+slow and evident, so that a mistake in the sums shows as a difference between the two.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+
+from policy.errors import BackendError, ConflictError
+from policy.submission import GangKey, LeafType
+from state.ledger import (
+    Answer,
+    Charge,
+    Charged,
+    DayUse,
+    Drift,
+    Exceeded,
+    Held,
+    Holding,
+    Limit,
+    LiveCharge,
+    Refused,
+    Scope,
+    Term,
+    Usage,
+    build_exceeded,
+    choose_applicable,
+    to_units,
+)
+
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = timedelta(days=1)
+_EXPIRED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Past:
+    charge: Charge
+    charged_at: datetime
+    ended_at: datetime
+    is_billed: bool
+
+
+class MemoryLedger:
+    """A Ledger that forgets everything at its end, and can be taken away."""
+
+    def __init__(
+        self, clock: Callable[[], datetime] | None = None, *, ttl_seconds: float = 10.0
+    ) -> None:
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._ttl = timedelta(seconds=ttl_seconds)
+        self._live: dict[GangKey, LiveCharge] = {}
+        self._past: list[_Past] = []
+        self._epochs: dict[str, int] = {}
+        self._version = 0
+        self.is_away = False
+
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Charge a gang if no limit is exceeded."""
+        self._check_there()
+        now = self._clock()
+        existing = self._live.get(charge.gang)
+        if existing is not None:
+            return self._existing(existing, charge, now)
+        exceeded = tuple(self._exceeded(charge, limits))
+        if exceeded:
+            return Refused(exceeded=exceeded)
+        if any(live.charge.decision == charge.decision for live in self._live.values()):
+            raise ValueError(f"decision {charge.decision} is that of another gang")
+        live = LiveCharge(charge=charge, charged_at=now, expires_at=now + self._ttl)
+        self._put(live)
+        return Charged(live=live, usage=self._usages(charge))
+
+    def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> Answer:
+        if existing.expires_at is not None and existing.expires_at <= now:
+            existing = replace(existing, expires_at=now + self._ttl)
+            self._live[charge.gang] = existing
+        answer = Charged if existing.charge.decision == charge.decision else Held
+        return answer(live=existing, usage=self._usages(existing.charge))
+
+    def _exceeded(self, charge: Charge, limits: Sequence[Limit]) -> Iterator[Exceeded]:
+        for limit in choose_applicable(charge, limits):
+            used = self._usage(limit.scope).used(limit.measure, limit.leaf_type)
+            exceeded = build_exceeded(limit, charge=charge, used=used)
+            # How long it will run is not known: an hour more is refused once none is left.
+            most = to_units(limit)
+            if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
+                yield exceeded
+
+    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """Keep the charges of gangs whose pods were seen."""
+        self._fence(term)
+        found = frozenset(gangs) & self._live.keys()
+        for gang in found:
+            self._live[gang] = replace(self._live[gang], expires_at=None)
+        return found
+
+    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """End the charges of gangs whose last pod has ended."""
+        self._fence(term)
+        found = frozenset(gangs) & self._live.keys()
+        for gang in found:
+            self._end(gang, is_billed=True)
+        return found
+
+    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+        """End charges that were not confirmed in time."""
+        self._fence(term)
+        now = self._clock()
+        over = [
+            (live.expires_at, gang)
+            for gang, live in self._live.items()
+            if live.expires_at is not None and live.expires_at <= now
+        ]
+        gangs = [gang for _, gang in sorted(over)[:_EXPIRED_AT_ONCE]]
+        return tuple(self._end(gang, is_billed=False) for gang in sorted(gangs))
+
+    async def reconcile(
+        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+    ) -> Drift:
+        """Make the ledger equal to the gangs that have pods."""
+        self._fence(term)
+        wanted = {charge.gang: charge for charge in existing}
+        grown_at = self._clock() - timedelta(seconds=grace_seconds)
+        gone = [
+            gang
+            for gang, live in self._live.items()
+            if gang not in wanted and live.expires_at is None and live.charged_at <= grown_at
+        ]
+        wrong = [
+            gang
+            for gang, charge in wanted.items()
+            if gang in self._live and not _is_same(self._live[gang].charge, charge)
+        ]
+        for gang in wanted.keys() & self._live.keys():
+            self._live[gang] = replace(self._live[gang], expires_at=None)
+        released = tuple(self._end(gang, is_billed=True) for gang in sorted(gone))
+        corrected = tuple(self._end(gang, is_billed=True) for gang in sorted(wrong))
+        created = tuple(wanted[gang] for gang in sorted(wanted.keys() - self._live.keys()))
+        for charge in created:
+            self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
+        return Drift(released=released, created=created, corrected=corrected)
+
+    async def charges(self) -> tuple[LiveCharge, ...]:
+        """Return all live charges, by gang."""
+        self._check_there()
+        return tuple(self._live[gang] for gang in sorted(self._live))
+
+    async def usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds and has used in this day, week and month."""
+        self._check_there()
+        return self._usage(scope)
+
+    async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
+        """Return who held what at a moment, or holds now."""
+        self._check_there()
+        sums: defaultdict[Holding, list[int]] = defaultdict(lambda: [0, 0])
+        for charge in self._held(when):
+            total = sums[_to_holding(charge)]
+            total[0] += charge.leaf_count
+            total[1] += 1
+        held = [replace(key, leaf_cells=cells, gangs=n) for key, (cells, n) in sums.items()]
+        return tuple(sorted(held, key=_order))
+
+    async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
+        """Return the leaf-cell-time used on each of these UTC days."""
+        self._check_there()
+        sums: defaultdict[DayUse, int] = defaultdict(int)
+        for charge, since, until in self._billed():
+            for day, micros in _split(since, until):
+                if first <= day <= last and charge.leaf_count:
+                    sums[_to_day(charge, day)] += charge.leaf_count * micros
+        found = [replace(key, leaf_micros=micros) for key, micros in sums.items()]
+        return tuple(sorted(found, key=lambda use: (use.day, *_order(use))))
+
+    def _check_there(self) -> None:
+        if self.is_away:
+            raise BackendError("the ledger is away")
+
+    def _fence(self, term: Term) -> None:
+        self._check_there()
+        highest = self._epochs.get(term.leadership, term.epoch)
+        if highest > term.epoch:
+            raise ConflictError(f"epoch {term.epoch} of {term.leadership} is over")
+        self._epochs[term.leadership] = term.epoch
+
+    def _put(self, live: LiveCharge) -> None:
+        self._version += 1
+        self._live[live.charge.gang] = live
+
+    def _end(self, gang: GangKey, *, is_billed: bool) -> Charge:
+        self._version += 1
+        live = self._live.pop(gang)
+        ended_at = max(self._clock(), live.charged_at)
+        self._past.append(
+            _Past(
+                charge=live.charge,
+                charged_at=live.charged_at,
+                ended_at=ended_at,
+                is_billed=is_billed,
+            )
+        )
+        return live.charge
+
+    def _held(self, when: datetime | None) -> Iterator[Charge]:
+        for live in self._live.values():
+            if when is None or live.charged_at <= when:
+                yield live.charge
+        for past in self._past:
+            if when is not None and past.charged_at <= when < past.ended_at:
+                yield past.charge
+
+    def _billed(self) -> Iterator[tuple[Charge, datetime, datetime]]:
+        now = self._clock()
+        for past in self._past:
+            if past.is_billed:
+                yield past.charge, past.charged_at, past.ended_at
+        for live in self._live.values():
+            yield live.charge, live.charged_at, max(now, live.charged_at)
+
+    def _usages(self, charge: Charge) -> tuple[Usage, ...]:
+        return tuple(self._usage(scope) for scope in charge.scopes)
+
+    def _usage(self, scope: Scope) -> Usage:
+        held = [live.charge for live in self._live.values() if scope in live.charge.scopes]
+        by_type: defaultdict[LeafType, int] = defaultdict(int)
+        for charge in held:
+            if charge.leaf_type is not None and charge.leaf_count:
+                by_type[charge.leaf_type] += charge.leaf_count
+        today = self._clock().astimezone(UTC).date()
+        return Usage(
+            scope=scope,
+            leaf_cells=sum(charge.leaf_count for charge in held),
+            leaf_cells_high=sum(charge.leaf_count for charge in held if charge.is_high),
+            gangs=len(held),
+            by_leaf_type=dict(by_type),
+            day_micros=self._micros_since(scope, today),
+            week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
+            month_micros=self._micros_since(scope, today.replace(day=1)),
+            version=self._version,
+        )
+
+    def _micros_since(self, scope: Scope, first: date) -> int:
+        start = datetime.combine(first, time(), UTC)
+        return sum(
+            charge.leaf_count * max(0, (until - max(since, start)) // _MICROSECOND)
+            for charge, since, until in self._billed()
+            if scope in charge.scopes
+        )
+
+
+def _is_same(one: Charge, other: Charge) -> bool:
+    return replace(one, decision=other.decision) == other
+
+
+def _to_holding(charge: Charge) -> Holding:
+    return Holding(
+        user=charge.user,
+        group=charge.group,
+        vc=charge.vc,
+        class_name=charge.class_name,
+        is_high=charge.is_high,
+        leaf_type=charge.leaf_type,
+        leaf_cells=0,
+        gangs=0,
+    )
+
+
+def _to_day(charge: Charge, day: date) -> DayUse:
+    return DayUse(
+        day=day,
+        user=charge.user,
+        group=charge.group,
+        vc=charge.vc,
+        class_name=charge.class_name,
+        leaf_type=charge.leaf_type,
+        leaf_micros=0,
+    )
+
+
+def _order(row: Holding | DayUse) -> tuple[str, ...]:
+    high = str(row.is_high) if isinstance(row, Holding) else ""
+    return (row.user, row.group or "", row.vc, row.class_name, row.leaf_type or "", high)
+
+
+def _split(since: datetime, until: datetime) -> Iterable[tuple[date, int]]:
+    """Cut a stretch of time at midnight, UTC."""
+    day = since.astimezone(UTC).date()
+    while (start := datetime.combine(day, time(), UTC)) < until:
+        micros = (min(until, start + _DAY) - max(since, start)) // _MICROSECOND
+        if micros:
+            yield day, micros
+        day += _DAY

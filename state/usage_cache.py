@@ -1,0 +1,239 @@
+"""Current usage in the memory of every process, so that a rule never waits for Postgres.
+
+    reads     `usage(scope)`: what was known last, plus what this process knows better
+    fresh     `run()`: one connection of its own that listens, looks and announces
+    degraded  `assume(charge)`: what was let in while Postgres did not answer
+
+Notifications are hints, not data. Whoever changes the ledger announces it after the commit, many
+changes at a time: a NOTIFY inside the transaction would make all commits of the server follow each
+other. On a hint, and every second without one, the cache asks for the holdings that may have
+changed since the version it has. Versions are numbers of transactions: the next question starts at
+the oldest one that was still running at the last. So no change can slip through a gap, neither by a
+lost hint nor by a late commit, and what is seen twice does no harm. A new connection starts from
+everything, since it may lead to another server.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import asyncpg
+import orjson
+
+from policy.errors import BackendError, SettingsError
+from policy.submission import GangKey
+from state import ledger_rows
+from state.database import backend_errors, describe_server, is_behind_pooler, target_session
+from state.ledger import Charge, Scope, Usage
+from state.queries import sql
+
+logger = logging.getLogger(__name__)
+
+CHANNEL = "cellgate_usage"
+_EVERYTHING = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """How fresh, and how patient."""
+
+    look_seconds: float = 1.0
+    """Longest time between two looks: how long a lost hint can go unnoticed."""
+
+    gather_seconds: float = 0.01
+    """How long hints are gathered before a look: at most so many looks per second."""
+
+    timeout_seconds: float = 5.0
+    """How long Postgres may take to answer before another connection is tried."""
+
+    first_retry_seconds: float = 0.1
+    longest_retry_seconds: float = 5.0
+    """Pauses between attempts to connect: doubled, with some chance in it."""
+
+    assumed_seconds: float = 60.0
+    """How long an assumed charge counts that the ledger, which is back, does not have: long enough
+    for the leader to reconcile."""
+
+
+class UsageCache:
+    """Usage of all scopes. Used from one event loop; only `run` needs it to run."""
+
+    def __init__(
+        self,
+        listen_url: str,
+        settings: CacheSettings | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`listen_url` leads to Postgres itself, not to a pooler."""
+        self._url = listen_url
+        self._settings = settings or CacheSettings()
+        self._clock = clock
+        self._known: dict[Scope, Usage] = {}
+        self._assumed: dict[GangKey, tuple[Charge, float]] = {}
+        self._version = _EVERYTHING
+        self._fresh_at: float | None = None
+        self._woken = asyncio.Event()
+        self._is_to_announce = False
+        self._name = uuid.uuid4().hex
+        self.resyncs = 0
+        """How often everything was read: once per connection."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether usage was ever read."""
+        return self._fresh_at is not None
+
+    @property
+    def staleness_seconds(self) -> float:
+        """Time since what is known was known to be true; infinite if it never was."""
+        return float("inf") if self._fresh_at is None else self._clock() - self._fresh_at
+
+    @property
+    def assumed(self) -> tuple[Charge, ...]:
+        """Charges that count here only."""
+        return tuple(charge for charge, _ in self._assumed.values())
+
+    def usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds, to the best of our knowledge. Never waits."""
+        usage = self._known.get(scope) or Usage(scope=scope)
+        for charge, _ in self._assumed.values():
+            if scope in charge.scopes:
+                usage = _add(usage, charge)
+        return usage
+
+    def observe(self, usages: Sequence[Usage]) -> None:
+        """Take in what a write of this process has changed, and tell the others.
+
+        Empty if it is not known what exactly: it is looked up.
+        """
+        self._keep_newer(usages)
+        self._is_to_announce = True
+        self._woken.set()
+
+    def assume(self, charge: Charge) -> None:
+        """Count a charge that Postgres did not, or may not have, heard of."""
+        self._assumed[charge.gang] = (charge, self._clock())
+
+    def forget(self, gang: GangKey) -> None:
+        """Do not count an assumed charge any more."""
+        self._assumed.pop(gang, None)
+
+    async def run(self) -> NoReturn:
+        """Keep usage fresh until cancelled; SettingsError if the URL leads to a pooler."""
+        pause = self._settings.first_retry_seconds
+        while True:
+            resyncs = self.resyncs
+            try:
+                with backend_errors("following usage"):
+                    async with self._connect() as connection:
+                        await self._follow(connection)
+            except BackendError as error:
+                if self.resyncs > resyncs:  # it worked for a while
+                    pause = self._settings.first_retry_seconds
+                logger.warning(
+                    "usage is not followed, will retry",
+                    extra={"pause_seconds": pause, "error": str(error)},
+                )
+            # Replicas that lost the same server do not come back all at once.
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
+            pause = min(pause * 2, self._settings.longest_retry_seconds)
+
+    @contextlib.asynccontextmanager
+    async def _connect(self) -> AsyncIterator[asyncpg.Connection]:
+        connection = await asyncpg.connect(
+            self._url,
+            timeout=self._settings.timeout_seconds,
+            command_timeout=self._settings.timeout_seconds,
+            target_session_attrs=target_session(self._url),
+            # Works through a pooler, too: long enough to see that there is one, and say so.
+            statement_cache_size=0,
+        )
+        try:
+            if await is_behind_pooler(connection):
+                raise SettingsError(
+                    f"{describe_server(self._url)} is a connection pooler such as PgBouncer, which "
+                    "does not pass notifications on: give the direct address of PostgreSQL with "
+                    "--database-listen-url"
+                )
+            yield connection
+        finally:
+            connection.terminate()
+
+    async def _follow(self, connection: asyncpg.Connection) -> NoReturn:
+        await connection.add_listener(CHANNEL, self._hear)
+        connection.add_termination_listener(lambda _: self._woken.set())
+        self._version = _EVERYTHING
+        while True:
+            # Before the look: what is announced during it is looked at again.
+            self._woken.clear()
+            await self._look(connection)
+            with contextlib.suppress(TimeoutError):
+                # Not wait_for: before Python 3.12 it can swallow a cancellation.
+                async with asyncio.timeout(self._settings.look_seconds):
+                    await self._woken.wait()
+            await asyncio.sleep(self._settings.gather_seconds)
+
+    def _hear(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
+        if payload != self._name:
+            self._woken.set()
+
+    async def _look(self, connection: asyncpg.Connection) -> None:
+        """Read what may have changed. Announces first: others should not wait for us."""
+        if self._is_to_announce:
+            self._is_to_announce = False
+            await connection.execute(sql("announce_usage"), self._name)
+        began = self._clock()
+        # In this order: what is charged in between counts twice for a moment, and never not at all.
+        charged = await self._find_charged(connection)
+        row = await connection.fetchrow(sql("usage_changes"), self._version)
+        assert row is not None
+        usages = [ledger_rows.from_usage(usage) for usage in orjson.loads(row["usage"])]
+        if row["version"] < self._version:
+            raise ConnectionResetError("the server is behind what it was: read everything again")
+        if self._version == _EVERYTHING:
+            self._known = {usage.scope: usage for usage in usages}
+            self.resyncs += 1
+        self._keep_newer(usages)
+        self._version = row["version"]
+        self._drop_assumed(charged)
+        self._fresh_at = began
+
+    async def _find_charged(self, connection: asyncpg.Connection) -> set[GangKey]:
+        if not self._assumed:
+            return set()
+        names = [gang.namespace for gang in self._assumed], [gang.name for gang in self._assumed]
+        found = await connection.fetch(sql("charged_gangs"), *names)
+        return {ledger_rows.from_gang(row) for row in found}
+
+    def _drop_assumed(self, charged: Iterable[GangKey]) -> None:
+        """The ledger has them, or had time enough to get them."""
+        too_old = self._clock() - self._settings.assumed_seconds
+        over = [gang for gang, (_, since) in self._assumed.items() if since < too_old]
+        for gang in (*charged, *over):
+            self.forget(gang)
+
+    def _keep_newer(self, usages: Iterable[Usage]) -> None:
+        for usage in usages:
+            known = self._known.get(usage.scope)
+            if known is None or known.version < usage.version:
+                self._known[usage.scope] = usage
+
+
+def _add(usage: Usage, charge: Charge) -> Usage:
+    by_type = dict(usage.by_leaf_type)
+    if charge.leaf_type is not None:
+        by_type[charge.leaf_type] = by_type.get(charge.leaf_type, 0) + charge.leaf_count
+    return replace(
+        usage,
+        leaf_cells=usage.leaf_cells + charge.leaf_count,
+        leaf_cells_high=usage.leaf_cells_high + charge.leaf_count * charge.is_high,
+        gangs=usage.gangs + 1,
+        by_leaf_type=by_type,
+    )

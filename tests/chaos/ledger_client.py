@@ -1,0 +1,93 @@
+"""One client of the ledger for the chaos test: `python -m tests.chaos.ledger_client URL FILE NAME`.
+
+Charges, confirms and releases gangs of its own without end, and writes down in FILE what it was
+told, one line each, right when it was told: whoever kills it can check later that it was no lie.
+
+    C gang   charged
+    r gang   release asked for: from here on it may be gone
+    R gang   released
+"""
+
+import asyncio
+import contextlib
+import io
+import random
+import sys
+import uuid
+from typing import NoReturn
+
+import uvloop
+
+from policy.errors import BackendError, SettingsError
+from policy.submission import GroupName, UserName
+from state.database import PoolSettings, open_database
+from state.ledger import Charged, Measure, Scope, Term
+from state.ledger_postgres import PostgresLedger
+from tests.charges import a_charge, a_gang, at_most
+
+USERS = [UserName(f"user-{number}") for number in range(6)]
+GROUPS = [GroupName("vision"), GroupName("nlp")]
+TERM = Term(leadership="chaos", epoch=1)
+USER_LIMIT = 40
+GROUP_LIMIT = 90
+LIMITS = [
+    *(at_most(USER_LIMIT, Measure.LEAF_CELLS, Scope(user)) for user in USERS),
+    *(at_most(GROUP_LIMIT, Measure.LEAF_CELLS, Scope(None, group)) for group in GROUPS),
+]
+_WORKERS = 4
+
+
+class Client:
+    """One worker: its gangs, and what it was told about them."""
+
+    def __init__(self, ledger: PostgresLedger, notes: io.RawIOBase, name: str) -> None:
+        self._ledger = ledger
+        self._notes = notes
+        self._name = name
+        self._gangs: list[str] = []
+
+    async def run(self) -> NoReturn:
+        """Work, whatever happens to Postgres."""
+        while True:
+            try:
+                await self._charge()
+                await self._release()
+            except BackendError:
+                await asyncio.sleep(0.05)
+
+    async def _charge(self) -> None:
+        charge = a_charge(
+            f"{self._name}-{uuid.uuid4().hex}",
+            user=random.choice(USERS),
+            group=random.choice(GROUPS),
+            leaf_count=random.randint(1, 8),
+        )
+        if isinstance(await self._ledger.charge(charge, limits=LIMITS), Charged):
+            self._note("C", charge.gang.name)
+            self._gangs.append(charge.gang.name)
+            await self._ledger.confirm([charge.gang], term=TERM)
+
+    async def _release(self) -> None:
+        while len(self._gangs) > random.randint(0, 6):
+            gang = self._gangs.pop(0)
+            self._note("r", gang)
+            await self._ledger.release([a_gang(gang)], term=TERM)
+            self._note("R", gang)
+
+    def _note(self, what: str, gang: str) -> None:
+        self._notes.write(f"{what} {gang}\n".encode())
+
+
+async def main(url: str, file: str, name: str) -> None:
+    """Work until killed."""
+    settings = PoolSettings(connections=4, open_timeout_seconds=20)
+    with open(file, "ab", buffering=0) as notes:  # noqa: ASYNC230 - one short write at a time
+        async with open_database(url, application_name="chaos", settings=settings) as database:
+            ledger = PostgresLedger(database.pool)
+            workers = (Client(ledger, notes, f"{name}-{n}") for n in range(_WORKERS))
+            await asyncio.gather(*(worker.run() for worker in workers))
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(SettingsError):  # killed before it could connect: others follow
+        uvloop.run(main(*sys.argv[1:]))

@@ -1,0 +1,326 @@
+"""The ledger, on memory, on our embedded Postgres and on a stock server."""
+
+import asyncio
+import uuid
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from policy.errors import ConflictError
+from policy.submission import ClassName, GroupName, LeafType, UserName, VcName
+from state.ledger import (
+    MICROS_PER_HOUR,
+    Charged,
+    DayUse,
+    Drift,
+    Exceeded,
+    Held,
+    Holding,
+    Ledger,
+    LiveCharge,
+    Measure,
+    Refused,
+    Scope,
+    Term,
+    Usage,
+)
+from state.ledger_postgres import PostgresLedger
+from state.memory_ledger import MemoryLedger
+from tests.charges import (
+    ALICE,
+    ALICE_IN_VISION,
+    EVENING,
+    TERM,
+    VISION,
+    Clock,
+    a_charge,
+    a_gang,
+    at_most,
+)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "embedded", "stock"])
+def ledger(request: pytest.FixtureRequest, clock: Clock) -> Ledger:
+    if request.param == "memory":
+        return MemoryLedger(clock)
+    name = "database" if request.param == "embedded" else "stock_database"
+    return PostgresLedger(request.getfixturevalue(name).pool, clock=clock)
+
+
+async def test_a_charge_counts_for_user_member_and_group(ledger: Ledger) -> None:
+    charge = a_charge()
+    answer = await ledger.charge(charge)
+    held: Any = {"leaf_cells": 4, "leaf_cells_high": 4, "gangs": 1, "by_leaf_type": {"A100": 4}}
+    assert answer == Charged(
+        live=LiveCharge(
+            charge=charge, charged_at=EVENING, expires_at=EVENING + timedelta(seconds=10)
+        ),
+        usage=tuple(Usage(scope=scope, **held) for scope in (ALICE, ALICE_IN_VISION, VISION)),
+    )
+    assert await ledger.usage(VISION) == Usage(scope=VISION, **held)
+    assert await ledger.charges() == (answer.live,)
+
+
+async def test_a_charge_without_group_type_or_high_class_counts_where_it_can(
+    ledger: Ledger,
+) -> None:
+    await ledger.charge(a_charge(group=None, leaf_type=None, is_high=False, leaf_count=3))
+    assert await ledger.usage(ALICE) == Usage(scope=ALICE, leaf_cells=3, gangs=1)
+    assert await ledger.usage(VISION) == Usage(scope=VISION)
+
+
+async def test_the_same_decision_gets_the_same_answer(ledger: Ledger) -> None:
+    charge = a_charge()
+    first = await ledger.charge(charge, limits=[at_most(4, Measure.LEAF_CELLS)])
+    assert await ledger.charge(charge, limits=[at_most(4, Measure.LEAF_CELLS)]) == first
+    assert (await ledger.usage(ALICE)).leaf_cells == 4
+
+
+async def test_another_decision_for_a_charged_gang_gets_the_charge_there_is(
+    ledger: Ledger,
+) -> None:
+    first = await ledger.charge(a_charge())
+    assert isinstance(first, Charged)
+    other = a_charge(class_name=ClassName("oppo"), leaf_count=1, user=UserName("bob"))
+    assert await ledger.charge(other) == Held(live=first.live, usage=first.usage)
+    assert (await ledger.usage(Scope(UserName("bob")))).gangs == 0
+
+
+async def test_a_decision_is_that_of_one_gang(ledger: Ledger) -> None:
+    decision = uuid.uuid4()
+    await ledger.charge(a_charge("a", decision=decision))
+    with pytest.raises(ValueError, match="another gang"):
+        await ledger.charge(a_charge("b", decision=decision))
+    assert (await ledger.usage(ALICE)).gangs == 1
+
+
+async def test_all_limits_that_are_exceeded_are_told_and_nothing_is_charged(
+    ledger: Ledger,
+) -> None:
+    await ledger.charge(a_charge("first"))
+    limits = [
+        at_most(7, Measure.LEAF_CELLS),
+        at_most(8, Measure.LEAF_CELLS, VISION),
+        at_most(7, Measure.LEAF_CELLS_HIGH, ALICE_IN_VISION),
+        at_most(6, Measure.LEAF_CELLS_OF_TYPE, VISION, leaf_type=LeafType("A100")),
+        at_most(1, Measure.LEAF_CELLS_OF_TYPE, VISION, leaf_type=LeafType("V100")),
+        at_most(1, Measure.GANGS, VISION),
+        at_most(0, Measure.GANGS, Scope(UserName("bob"))),
+    ]
+    answer = await ledger.charge(a_charge("second"), limits=limits)
+    assert answer == Refused(
+        exceeded=(
+            Exceeded(limit=limits[0], used=4, asked=4),
+            Exceeded(limit=limits[2], used=4, asked=4),
+            Exceeded(limit=limits[3], used=4, asked=4),
+            Exceeded(limit=limits[5], used=1, asked=1),
+        )
+    )
+    assert (await ledger.usage(ALICE)).leaf_cells == 4
+    assert len(await ledger.charges()) == 1
+
+
+async def test_a_limit_can_be_used_up_exactly(ledger: Ledger) -> None:
+    limits = [at_most(8, Measure.LEAF_CELLS), at_most(2, Measure.GANGS)]
+    assert isinstance(await ledger.charge(a_charge("a"), limits=limits), Charged)
+    assert isinstance(await ledger.charge(a_charge("b"), limits=limits), Charged)
+    assert isinstance(await ledger.charge(a_charge("c", leaf_count=0), limits=limits), Refused)
+
+
+async def test_a_limit_of_high_classes_is_none_for_others(ledger: Ledger) -> None:
+    limits = [at_most(0, Measure.LEAF_CELLS_HIGH)]
+    assert isinstance(await ledger.charge(a_charge(is_high=False), limits=limits), Charged)
+
+
+async def test_hours_are_refused_when_none_is_left(ledger: Ledger, clock: Clock) -> None:
+    limits = [at_most(6, Measure.HOURS_DAY, VISION), at_most(999, Measure.HOURS_MONTH)]
+    await ledger.charge(a_charge("a"))
+    await ledger.confirm([a_gang("a")], term=TERM)
+    clock.advance(hours=1)
+    assert isinstance(await ledger.charge(a_charge("b"), limits=limits), Charged)
+    clock.advance(minutes=15)
+    answer = await ledger.charge(a_charge("c"), limits=limits)
+    assert answer == Refused(exceeded=(Exceeded(limit=limits[0], used=6, asked=0),))
+    assert str(answer.exceeded[0]) == "group vision: hours day: 6 used, 0 asked for, at most 6"
+
+
+async def test_hours_start_again_with_day_week_and_month(ledger: Ledger, clock: Clock) -> None:
+    await ledger.charge(a_charge("a", leaf_count=2))
+    await ledger.confirm([a_gang("a")], term=TERM)
+    clock.advance(hours=1)
+    before = await ledger.usage(ALICE)
+    clock.advance(hours=4)  # Monday, June 1st, 3 o'clock
+    after = await ledger.usage(ALICE)
+    hours = MICROS_PER_HOUR
+    assert (before.day_micros, before.week_micros, before.month_micros) == (2 * hours,) * 3
+    assert (after.day_micros, after.week_micros, after.month_micros) == (6 * hours,) * 3
+    await ledger.release([a_gang("a")], term=TERM)
+    clock.advance(days=1)
+    later = await ledger.usage(ALICE)
+    assert (later.day_micros, later.week_micros, later.month_micros) == (0, 6 * hours, 6 * hours)
+    days = await ledger.days(date(2026, 5, 1), date(2026, 6, 30))
+    assert [(use.day, use.hours) for use in days] == [
+        (date(2026, 5, 31), 4.0),
+        (date(2026, 6, 1), 6.0),
+    ]
+
+
+async def test_days_are_told_by_all_that_people_ask_for(ledger: Ledger, clock: Clock) -> None:
+    await ledger.charge(a_charge("a", leaf_count=1))
+    await ledger.charge(a_charge("b", leaf_count=1))
+    await ledger.confirm([a_gang("a"), a_gang("b")], term=TERM)
+    clock.advance(minutes=30)
+    await ledger.release([a_gang("a")], term=TERM)
+    assert await ledger.days(date(2026, 5, 31), date(2026, 5, 31)) == (
+        DayUse(
+            day=date(2026, 5, 31),
+            user=UserName("alice"),
+            group=GroupName("vision"),
+            vc=VcName("lab"),
+            class_name=ClassName("prod"),
+            leaf_type=LeafType("A100"),
+            leaf_micros=MICROS_PER_HOUR,
+        ),
+    )
+    assert await ledger.days(date(2026, 6, 1), date(2026, 6, 1)) == ()
+
+
+async def test_an_unconfirmed_charge_expires_and_costs_no_hours(
+    ledger: Ledger, clock: Clock
+) -> None:
+    charge = a_charge()
+    await ledger.charge(charge)
+    clock.advance(seconds=9)
+    assert await ledger.expire(term=TERM) == ()
+    clock.advance(hours=4)  # across the end of day, week and month
+    assert await ledger.expire(term=TERM) == (charge,)
+    assert await ledger.usage(VISION) == Usage(scope=VISION)
+    assert await ledger.days(date(2026, 5, 1), date(2026, 6, 30)) == ()
+
+
+async def test_a_confirmed_charge_does_not_expire(ledger: Ledger, clock: Clock) -> None:
+    await ledger.charge(a_charge())
+    assert await ledger.confirm([a_gang("bert"), a_gang("x")], term=TERM) == {a_gang("bert")}
+    assert await ledger.confirm([a_gang("bert")], term=TERM) == {a_gang("bert")}
+    clock.advance(days=1)
+    assert await ledger.expire(term=TERM) == ()
+    assert (await ledger.charges())[0].expires_at is None
+
+
+async def test_a_charge_that_is_asked_for_again_after_its_time_starts_anew(
+    ledger: Ledger, clock: Clock
+) -> None:
+    charge = a_charge()
+    await ledger.charge(charge)
+    clock.advance(seconds=30)
+    await ledger.charge(charge)
+    assert await ledger.expire(term=TERM) == ()
+    [live] = await ledger.charges()
+    assert live.expires_at == EVENING + timedelta(seconds=40)
+
+
+async def test_a_released_gang_can_be_charged_again(ledger: Ledger) -> None:
+    await ledger.charge(a_charge())
+    assert await ledger.release([a_gang("bert"), a_gang("x")], term=TERM) == {a_gang("bert")}
+    assert await ledger.release([a_gang("bert")], term=TERM) == frozenset()
+    assert await ledger.usage(ALICE) == Usage(scope=ALICE)
+    assert isinstance(await ledger.charge(a_charge()), Charged)
+
+
+async def test_holdings_are_known_for_every_moment(ledger: Ledger, clock: Clock) -> None:
+    await ledger.charge(a_charge("a"))
+    clock.advance(seconds=5)
+    await ledger.charge(a_charge("b", leaf_count=1))
+    clock.advance(seconds=5)
+    await ledger.release([a_gang("a")], term=TERM)
+    clock.advance(seconds=5)
+    held = Holding(
+        user=UserName("alice"), group=GroupName("vision"), vc=VcName("lab"),
+        class_name=ClassName("prod"), is_high=True, leaf_type=LeafType("A100"),
+        leaf_cells=1, gangs=1,
+    )  # fmt: skip
+    assert await ledger.holdings() == (held,)
+    past = [await ledger.holdings(EVENING + timedelta(seconds=s)) for s in (-1, 0, 5, 9, 10)]
+    numbers = [[(row.leaf_cells, row.gangs) for row in rows] for rows in past]
+    assert numbers == [[], [(4, 1)], [(5, 2)], [(5, 2)], [(1, 1)]]
+
+
+async def test_reconcile_finds_nothing_when_all_is_well(ledger: Ledger, clock: Clock) -> None:
+    charge, fresh = a_charge(), a_charge("fresh")
+    await ledger.charge(charge)
+    await ledger.charge(fresh)
+    assert await ledger.reconcile([charge], term=TERM, grace_seconds=0) == Drift()
+    expiries = {live.charge.gang.name: live.expires_at for live in await ledger.charges()}
+    assert expiries == {"bert": None, "fresh": EVENING + timedelta(seconds=10)}
+
+
+async def test_reconcile_makes_the_ledger_equal_to_the_pods(ledger: Ledger, clock: Clock) -> None:
+    gone, other, missing = a_charge("gone"), a_charge("other"), a_charge("missing", leaf_count=100)
+    for charge in (gone, other):
+        await ledger.charge(charge)
+    await ledger.confirm([gone.gang, other.gang], term=TERM)
+    clock.advance(minutes=1)
+    changed = a_charge("other", leaf_count=2, user=UserName("bob"))
+    drift = await ledger.reconcile([changed, missing], term=TERM)
+    assert drift == Drift(released=(gone,), created=(missing, changed), corrected=(other,))
+    assert [live.charge for live in await ledger.charges()] == [missing, changed]
+    assert (await ledger.usage(ALICE)).leaf_cells == 100
+    assert (await ledger.usage(VISION)).leaf_cells == 102
+    assert await ledger.reconcile([changed, missing], term=TERM) == Drift()
+
+
+async def test_reconcile_spares_charges_that_are_newer_than_the_list(
+    ledger: Ledger, clock: Clock
+) -> None:
+    await ledger.charge(a_charge())
+    await ledger.confirm([a_gang("bert")], term=TERM)
+    clock.advance(seconds=29)
+    assert await ledger.reconcile([], term=TERM) == Drift()
+    clock.advance(seconds=1)
+    assert len((await ledger.reconcile([], term=TERM)).released) == 1
+
+
+async def test_writes_of_an_older_epoch_are_refused(ledger: Ledger) -> None:
+    await ledger.charge(a_charge())
+    await ledger.confirm([], term=TERM)
+    old = Term(leadership=TERM.leadership, epoch=TERM.epoch - 1)
+    with pytest.raises(ConflictError):
+        await ledger.confirm([a_gang("bert")], term=old)
+    with pytest.raises(ConflictError):
+        await ledger.release([a_gang("bert")], term=old)
+    with pytest.raises(ConflictError):
+        await ledger.expire(term=old)
+    with pytest.raises(ConflictError):
+        await ledger.reconcile([], term=old)
+    assert (await ledger.charges())[0].expires_at is not None
+    other = Term(leadership="cellgate-webhook", epoch=1)
+    assert await ledger.release([a_gang("bert")], term=other) == {a_gang("bert")}
+
+
+async def test_no_limit_is_exceeded_by_charges_at_the_same_time(ledger: Ledger) -> None:
+    limits = [at_most(10, Measure.LEAF_CELLS, VISION), at_most(3, Measure.GANGS)]
+    answers = await asyncio.gather(
+        *(
+            ledger.charge(
+                a_charge(f"g{number}", leaf_count=1, user=UserName(f"u{number % 5}")),
+                limits=[limits[0], at_most(3, Measure.GANGS, Scope(UserName(f"u{number % 5}")))],
+            )
+            for number in range(40)
+        )
+    )
+    assert sum(isinstance(answer, Charged) for answer in answers) == 10
+    assert (await ledger.usage(VISION)).leaf_cells == 10
+
+
+async def test_names_are_data(ledger: Ledger) -> None:
+    strange = a_charge("';--", user=UserName('ü"\\u0000'), group=GroupName("a/b"))
+    answer = await ledger.charge(strange)
+    assert isinstance(answer, Charged)
+    assert answer.live.charge == strange
+    assert (await ledger.usage(Scope(None, GroupName("a/b")))).gangs == 1

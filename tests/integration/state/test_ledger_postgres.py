@@ -1,0 +1,107 @@
+"""The ledger in Postgres under adversity: deadlines, writers across each other, lost rows."""
+
+import asyncio
+import random
+import time
+import uuid
+
+import pytest
+
+from policy.errors import BackendError
+from policy.submission import GangKey, GroupName, UserName
+from state.database import Database
+from state.ledger import Charged, Measure, Refused, Scope, Term
+from state.ledger_postgres import LedgerSettings, PostgresLedger
+from tests.charges import ALICE, TERM, VISION, a_charge, a_gang, at_most
+
+_SUMS = """
+    SELECT sum(leaf_count) FROM holdings WHERE group_name = ''
+    UNION ALL SELECT sum(leaf_count) FROM charges
+"""
+_DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+
+
+async def test_a_charge_that_must_wait_too_long_is_not_known(database: Database) -> None:
+    ledger = PostgresLedger(database.pool, LedgerSettings(charge_timeout_seconds=0.3))
+    await ledger.charge(a_charge("first"))
+    async with database.pool.acquire() as connection, connection.transaction():
+        await connection.execute("SELECT FROM holdings FOR UPDATE")
+        began = time.monotonic()
+        with pytest.raises(BackendError, match="charging a gang: TimeoutError"):
+            await ledger.charge(a_charge("second"))
+        assert time.monotonic() - began < 5
+    await ledger.aclose()
+    assert isinstance(await ledger.charge(a_charge("third")), Charged)
+    assert (await ledger.usage(ALICE)).gangs == len(await ledger.charges())
+
+
+async def test_writers_across_each_other_neither_deadlock_nor_lose_anything(
+    database: Database,
+) -> None:
+    settings = LedgerSettings(charge_timeout_seconds=30, batch_size=4)
+    ledgers = [PostgresLedger(database.pool, settings) for _ in range(3)]
+    leader = ledgers[0]
+    choose = random.Random(5)
+
+    async def charge(ledger: PostgresLedger, number: int) -> None:
+        one = a_charge(
+            f"g{choose.randrange(60)}",
+            user=UserName(f"u{choose.randrange(6)}"),
+            group=choose.choice([None, GroupName("vision"), GroupName("nlp")]),
+            leaf_count=choose.randrange(5),
+        )
+        await ledger.charge(one, limits=[at_most(50, Measure.LEAF_CELLS, VISION)])
+        if number % 10 == 0:
+            await leader.release([a_gang(f"g{choose.randrange(60)}") for _ in range(8)], term=TERM)
+        if number % 50 == 0:
+            others = [
+                a_charge(f"g{n}", user=UserName(f"u{choose.randrange(9)}")) for n in range(10)
+            ]
+            await leader.reconcile(others, term=TERM, grace_seconds=0)
+
+    await asyncio.gather(*(charge(ledgers[number % 3], number) for number in range(300)))
+    of_users, of_charges = [row[0] for row in await database.pool.fetch(_SUMS)]
+    assert of_users == of_charges
+    assert await database.pool.fetchval(_DEADLOCKS) == 0
+
+
+async def test_two_replicas_that_charge_one_gang_at_once_agree(database: Database) -> None:
+    ledgers = [PostgresLedger(database.pool) for _ in range(2)]
+    for number in range(20):
+        charges = [
+            a_charge(f"g{number}", user=UserName(user), group=None) for user in ("alice", "bob")
+        ]
+        answers = await asyncio.gather(
+            *(ledger.charge(one) for ledger, one in zip(ledgers, charges, strict=True))
+        )
+        first, second = (answer.live for answer in answers if not isinstance(answer, Refused))
+        assert first == second
+    users = [await ledgers[0].usage(Scope(UserName(user))) for user in ("alice", "bob")]
+    assert sum(usage.gangs for usage in users) == 20
+
+
+async def test_many_gangs_are_reconciled_at_once(database: Database) -> None:
+    ledger = PostgresLedger(database.pool)
+    gangs = [
+        a_charge(f"g{number}", user=UserName(f"u{number % 50}"), decision=uuid.uuid4())
+        for number in range(1000)
+    ]
+    assert len((await ledger.reconcile(gangs, term=TERM)).created) == 1000
+    began = time.monotonic()
+    assert (await ledger.reconcile(gangs, term=TERM)).created == ()
+    assert time.monotonic() - began < 5
+    assert len(await ledger.release([gang.gang for gang in gangs], term=TERM)) == 1000
+    assert (await ledger.usage(VISION)).leaf_cells == 0
+
+
+async def test_a_refused_charge_leaves_no_trace_but_rows_of_zeros(database: Database) -> None:
+    ledger = PostgresLedger(database.pool)
+    await ledger.charge(a_charge(), limits=[at_most(3, Measure.LEAF_CELLS)])
+    assert await database.pool.fetch("SELECT FROM charges UNION ALL SELECT FROM past_charges") == []
+    assert await database.pool.fetchval("SELECT sum(leaf_count + gang_count) FROM holdings") == 0
+
+
+async def test_a_new_epoch_is_remembered_by_the_database(database: Database) -> None:
+    ledger = PostgresLedger(database.pool)
+    await ledger.release([GangKey("n", "g")], term=Term(leadership="x", epoch=2**40))
+    assert await database.pool.fetchval("SELECT epoch FROM leaderships") == 2**40

@@ -1,0 +1,127 @@
+"""The usual questions to log and history: answered from indexes, and by views for people."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from state.database import Database
+from state.decisions import PostgresDecisions
+from state.history import GangFacts
+from state.maintenance import LogMaintenance
+from state.queries import sql
+from tests.records import a_decision
+
+_DAY = datetime(2026, 3, 1, tzinfo=UTC)
+_HOUR = timedelta(hours=1)
+_OBSERVATIONS = ["node", "pod"]
+
+
+@pytest.fixture
+async def full(database: Database) -> Database:
+    """A database with so many rows that reading all of them is not the best plan."""
+    await LogMaintenance(database.pool).maintain(_DAY)
+    await database.pool.execute(
+        """INSERT INTO decisions
+            (key, at, service, kind, subject, outcome, reason, latency_seconds, pod_uid, epoch,
+             sequence)
+        SELECT gen_random_uuid(), $1::timestamptz + n * interval '10 seconds', 'extender', 'bind',
+            'a/' || n % 4000, 'bound', '', 0, n % 5000, 1 + n % 3, n
+        FROM generate_series(1, 20000) AS n""",
+        _DAY,
+    )
+    await database.pool.execute(
+        """INSERT INTO gang_history
+            (run, gang, user_name, vc, leaf_count, asked_at, started_at, ended_at)
+        SELECT n, 'a/' || n % 4000, 'user-' || n % 500, 'lab', 8, at, at + interval '1 minute',
+            at + interval '1 hour'
+        FROM generate_series(1, 20000) AS n, LATERAL (
+            SELECT $1::timestamptz + n * interval '1 hour' AS at) AS times""",
+        _DAY,
+    )
+    await database.pool.execute("ANALYZE decisions, gang_history, gang_days")
+    return database
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments", "index"),
+    [
+        ("recent_decisions", (10, False, _OBSERVATIONS), "pkey"),
+        ("recent_decisions_of_subject", (10, False, _OBSERVATIONS, "a/7"), "subject"),
+        ("why_this_pod", ("7", 10), "pod_uid"),
+        ("rows_of_epoch", ("extender", 2, 500, 10), "service_epoch_sequence"),
+        ("my_last_jobs", ("user-7", 10), "gang_history_user"),
+        ("runs_of_gang", ("a/7", 10), "gang_history_gang"),
+        ("hours_of_days", (date(2026, 3, 1), date(2026, 3, 31)), "gang_days_pkey"),
+        ("hours_of_days", (date(2026, 3, 1), date(2026, 3, 31)), "gang_history_running"),
+        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_history_ran"),
+    ],
+)
+async def test_the_usual_questions_are_answered_from_an_index(
+    full: Database, query: str, arguments: tuple[Any, ...], index: str
+) -> None:
+    async with full.pool.acquire() as connection:
+        plan = await connection.fetch(f"EXPLAIN {sql(query)}", *arguments)
+    text = "\n".join(row[0] for row in plan)
+    used = [line for line in text.splitlines() if "Index" in line and index in line]
+    assert used, text
+    # A day without rows may as well be read whole.
+    whole = [line for line in text.splitlines() if "Seq Scan" in line]
+    assert [line for line in whole if "cost=0.00..0.00" not in line] == []
+
+
+def _ran(run: str, *, start: datetime, hours: float, **facts: Any) -> GangFacts:
+    told = {"user_name": "alice", "group_name": "vision", "vc": "lab", "granted_class": "test",
+            "leaf_count": 8, "asked_at": start - _HOUR, **facts}  # fmt: skip
+    return GangFacts(
+        run=run, gang=f"a/{run}", started_at=start, ended_at=start + hours * _HOUR, **told
+    )
+
+
+async def _tell(database: Database, *facts: GangFacts) -> None:
+    store = PostgresDecisions(database.pool)
+    await store.insert([a_decision(facts=fact) for fact in facts])
+
+
+async def test_leaf_cell_hours_are_split_by_day(database: Database) -> None:
+    await _tell(
+        database,
+        _ran("across", start=_DAY + 22 * _HOUR, hours=28),
+        _ran("midnight", start=_DAY + 48 * _HOUR, hours=24),
+        _ran("other", start=_DAY, hours=1, user_name="bob"),
+    )
+    rows = await database.pool.fetch(
+        "SELECT day, user_name, leaf_cell_hours, gangs FROM leaf_cell_hours ORDER BY 1, 2"
+    )
+    assert [tuple(row) for row in rows] == [
+        (date(2026, 3, 1), "alice", 16.0, 1),
+        (date(2026, 3, 1), "bob", 8.0, 1),
+        (date(2026, 3, 2), "alice", 192.0, 1),
+        (date(2026, 3, 3), "alice", 208.0, 2),
+    ]
+
+
+async def test_waiting_times_are_percentiles_by_day(database: Database) -> None:
+    await _tell(
+        database,
+        *(
+            _ran(str(number), start=_DAY + _HOUR, hours=1,
+                 asked_at=_DAY + _HOUR - timedelta(seconds=number))
+            for number in range(101)
+        ),
+        GangFacts(run="waits", gang="a/b", asked_at=_DAY, vc="lab"),
+    )  # fmt: skip
+    [row] = await database.pool.fetch("SELECT * FROM waiting_times")
+    assert tuple(row) == (date(2026, 3, 1), "lab", "test", 101, 50.0, 90.0)
+
+
+async def test_preemptions_tell_for_whom_and_what_it_cost(database: Database) -> None:
+    await _tell(
+        database,
+        _ran("victim", start=_DAY, hours=3, outcome="preempted", preempted_for="b/gpt"),
+        _ran("lucky", start=_DAY, hours=3, outcome="succeeded"),
+    )
+    [row] = await database.pool.fetch(
+        "SELECT day, gang, preempted_for, leaf_cell_hours_run FROM preemptions"
+    )
+    assert tuple(row) == (date(2026, 3, 1), "a/victim", "b/gpt", 24.0)
