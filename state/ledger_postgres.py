@@ -90,7 +90,7 @@ class PostgresLedger:
         self._ttl = timedelta(seconds=self._settings.ttl_seconds)
         self._now: Callable[[], datetime | None] = clock or (lambda: None)
         self._on_usage = on_usage or (lambda usages: None)
-        self._batches: Batches[_Asked, Answer] = Batches(
+        self._batches: Batches[_Asked, Answer | ValueError] = Batches(
             self._charge_all, lanes=self._settings.lanes, batch_size=self._settings.batch_size
         )
 
@@ -102,9 +102,12 @@ class PostgresLedger:
         """Charge a gang if no limit is exceeded, all looked at in one step."""
         asked = _Asked(charge=charge, limits=choose_applicable(charge, limits))
         with backend_errors("charging a gang"):
-            return await self._batches.ask(
+            answer = await self._batches.ask(
                 asked, timeout_seconds=self._settings.charge_timeout_seconds
             )
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer
 
     async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods were seen."""
@@ -155,8 +158,8 @@ class PostgresLedger:
         found = await self._read("leaf_time_of_days", first, last, self._now())
         return tuple(sorted(map(rows.from_day, found), key=rows.order_of))
 
-    async def _charge_all(self, asked: Sequence[_Asked]) -> list[Answer]:
-        """Charge a batch in one transaction. Raises ValueError if one of it can never be made."""
+    async def _charge_all(self, asked: Sequence[_Asked]) -> list[Answer | ValueError]:
+        """Charge a batch in one transaction. Raises ValueError if Postgres takes none of it."""
         charges = [
             {**rows.to_charge_row(one.charge), "limits": rows.to_limit_rows(one.limits)}
             for one in asked
@@ -228,7 +231,7 @@ def _refusals() -> Iterator[None]:
         raise
 
 
-def _to_answer(asked: _Asked, row: rows.Row) -> Answer:
+def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
     match row["outcome"]:
         case "refused":
             return Refused(
@@ -243,7 +246,7 @@ def _to_answer(asked: _Asked, row: rows.Row) -> Answer:
             answer = Charged if outcome == "charged" else Held
             return answer(live=rows.from_live_charge(row["charge"]), usage=_to_usages(row))
         case _:
-            raise ValueError(f"decision {asked.charge.decision} is that of another gang")
+            return ValueError(f"decision {asked.charge.decision} is that of another gang")
 
 
 def _to_usages(row: rows.Row) -> tuple[Usage, ...]:

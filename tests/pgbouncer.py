@@ -44,12 +44,18 @@ def pgbouncer(url: str, *, settings: str = "") -> Iterator[str]:
 def _configuration(url: str, *, folder: Path, port: int) -> str:
     parts = urlsplit(url)
     query = parse_qs(parts.query)
-    host = unquote(query["host"][0])
+    server = {
+        "host": query.get("host", [parts.hostname or ""])[0],
+        "port": query.get("port", [str(parts.port or 5432)])[0],
+        "user": parts.username,
+        "password": unquote(parts.password or ""),
+    }
+    where = " ".join(f"{name}={value}" for name, value in server.items() if value)
     users = folder / "users"
     users.write_text('"cellgate" ""\n')
     return f"""
 [databases]
-{parts.path.removeprefix("/")} = host={host} port={query["port"][0]} user={parts.username}
+{parts.path.removeprefix("/")} = {where}
 [pgbouncer]
 pool_mode = transaction
 default_pool_size = 4
