@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
         results = benchmarks[name](is_quick=options.quick)
         reports.append(build_report(name, results))
         print(format_table(name, results), flush=True)
-        exceeded += budgets.check(name, results)
+        exceeded += budgets.check(name, results, is_quick=options.quick)
     if options.json:
         content = reports[0] if len(reports) == 1 else reports
         options.json.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))

@@ -8,26 +8,35 @@ import gc
 import time
 import tracemalloc
 from collections.abc import Iterator
-from itertools import count
+from dataclasses import replace
 from random import Random
 
 from bench.clusters import LEAVES, build_topology, node_names
 from bench.report import SEED, Result, percentile
 from bench.spread import measure_spread
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, Place, Placement
+from extender.cells.model import (
+    Decision,
+    MemberRequest,
+    NodeCell,
+    Place,
+    Placement,
+    Preempt,
+    Wait,
+)
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import CellTypeName, Topology
 
 _FILLED = 0.85
 _SHAPES = {"1x1": (1,), "1x8": (8,), "4x8": (8,) * 4, "16x8": (8,) * 16}
+_KINDS: dict[str, type[Decision]] = {"place": Place, "wait": Wait, "preempt": Preempt}
 _NANOSECONDS_PER_MICROSECOND = 1000
 
 
 def measure(*, is_quick: bool) -> list[Result]:
     """Time decisions on clusters of growing size."""
     sizes = (1000, 10_000) if is_quick else (100, 1000, 10_000)
-    repeat = 200 if is_quick else 2000
+    repeat = 1000 if is_quick else 3000
     results: list[Result] = []
     for nodes in sizes:
         results += _measure_size(nodes, repeat)
@@ -46,11 +55,15 @@ def _measure_size(nodes: int, repeat: int) -> Iterator[Result]:
     gc.collect()
     gc.freeze()  # as a service does after recovery: what stays need not be looked at again
     for shape, leaf_counts in _SHAPES.items():
-        # The VC of the first kind has room, that of the second has none: it waits.
-        for outcome, vc in (("place", "a"), ("wait", "full")):
+        # VC a has room; VC full has none: a gang of it waits or, at a higher priority, preempts.
+        for outcome, vc in (("place", "a"), ("wait", "full"), ("preempt", "full")):
             if outcome == "place" and len(leaf_counts) > nodes * (1 - _FILLED):
                 continue  # as many nodes are not idle
-            times = _decide(engine, candidates, leaf_counts, vc=vc, repeat=repeat)
+            request = replace(
+                _request("bench", leaf_counts, vc), priority=5 if outcome == "preempt" else 0
+            )
+            often = repeat // 50 if outcome == "preempt" else repeat
+            times = _decide(engine, candidates, request, kind=_KINDS[outcome], repeat=often)
             case = {"nodes": nodes, "gang": shape, "outcome": outcome}
             yield Result(case=case, metric="decide_p50_us", value=percentile(times, 50))
             yield Result(case=case, metric="decide_p99_us", value=percentile(times, 99))
@@ -60,19 +73,18 @@ def _measure_size(nodes: int, repeat: int) -> Iterator[Result]:
 def _decide(
     engine: Engine,
     candidates: dict[NodeName, None],
-    leaf_counts: tuple[int, ...],
+    request: MemberRequest,
     *,
-    vc: str,
+    kind: type[Decision],
     repeat: int,
 ) -> list[float]:
-    times, numbers = [], count()
+    times = []
     for _ in range(repeat):
-        request = _request(f"bench-{next(numbers)}", leaf_counts, vc)
         began = time.process_time_ns()
         decision = engine.plan(request, candidate_nodes=candidates)
         engine.apply(decision, now=0)
         times.append((time.process_time_ns() - began) / _NANOSECONDS_PER_MICROSECOND)
-        assert isinstance(decision, Place) == (vc == "a"), decision
+        assert isinstance(decision, kind), decision
         engine.forget_member(request.member)
     return times
 

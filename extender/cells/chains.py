@@ -8,11 +8,10 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from extender.cells.admission import chains_of
-from extender.cells.demand import Allowed, Demand
+from extender.cells.demand import ANYWHERE, Allowed, Demand
 from extender.cells.fitting import fit
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.table import Table
-from extender.cells.tree import Cell
 from policy.submission import NodeName
 from policy.topology import ChainName
 
@@ -85,14 +84,14 @@ class Chains:
         sizes: tuple[int, ...],
         candidates: Candidates,
     ) -> Demand:
-        offered = _is_offered(candidates)
+        offered = Allowed(candidates)
         is_guaranteed = request.priority != OPPORTUNISTIC and not self._table.is_open
         return Demand(
             chain=chain,
             sizes=sizes,
             vc=self._table.vcs[request.vc] if is_guaranteed else None,
             pinned=request.pinned if is_guaranteed else None,
-            allowed=_anywhere if request.ignores_candidates else offered,
+            allowed=ANYWHERE if request.ignores_candidates else offered,
             allowed_first=offered,
             first_size=request.leaf_count,
         )
@@ -102,14 +101,5 @@ class Chains:
     ) -> bool:
         demand = self.demand(request, chain, sizes, ())
         return (
-            fit(self._table, replace(demand, allowed=_anywhere, allowed_first=_anywhere))
-            is not None
+            fit(self._table, replace(demand, allowed=ANYWHERE, allowed_first=ANYWHERE)) is not None
         )
-
-
-def _anywhere(_: Cell) -> bool:
-    return True
-
-
-def _is_offered(candidates: Candidates) -> Allowed:
-    return lambda bin_: bin_.node in candidates

@@ -1,13 +1,26 @@
 """What is to be placed in one chain, and what was found for it."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from extender.cells.tree import Cell
 from extender.cells.vcs import Vc
+from policy.submission import NodeName
 from policy.topology import ChainName, PinnedCellId
 
-Allowed = Callable[[Cell], bool]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allowed:
+    """Bins that may be used: those of some nodes."""
+
+    nodes: Collection[NodeName] | None = None
+    """None: of all."""
+
+    def __call__(self, bin_: Cell) -> bool:
+        return self.nodes is None or bin_.node in self.nodes
+
+
+ANYWHERE = Allowed()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +35,7 @@ class Demand:
     allowed: Allowed
     """Bins that any member may use."""
     allowed_first: Allowed
-    """Bins that the member that asks may use."""
+    """Bins that the member that asks may use; some of the others, or the same."""
     first_size: int
     """Leaf cells of the member that asks."""
 

@@ -90,7 +90,7 @@ def _with_first(
     found = attempt(demand.allowed)
     if found is None or demand.is_met_by(found):
         return found
-    return attempt(lambda bin_: demand.allowed(bin_) and demand.allowed_first(bin_))
+    return attempt(demand.allowed_first)
 
 
 # -- guaranteed

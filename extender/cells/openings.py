@@ -65,14 +65,23 @@ def _candidates(
     for free_level in range(level, highest + 1):
         for free in islice(supply.free(free_level), _LOOKS):
             yield from islice(free.at_level(level), _LOOKS_INSIDE)
-    # Beyond the first looks: nodes that are known to have room.
-    for bin_ in islice(table.unclaimed[chain].largest_bins(least=size), _LOOKS):
-        if not allowed(bin_):
-            continue
+    # Beyond the first looks: nodes that are known to have room, or that the gang is limited to.
+    for bin_ in _roomy_nodes(table, chain, size=size, allowed=allowed):
         inside = bin_.at_level(level) if level < bin_.level else (bin_.ancestor(level),)
         for cell in inside:
-            if cell.claims_below == 0 and supply.free_cell_around(cell).level <= highest:
+            if cell.is_unclaimed() and supply.free_cell_around(cell).level <= highest:
                 yield cell
+
+
+def _roomy_nodes(table: Table, chain: ChainName, *, size: int, allowed: Allowed) -> Iterator[Cell]:
+    ranking, by_node = table.unclaimed[chain], table.trees[chain].by_node
+    if allowed.nodes is None or len(allowed.nodes) >= len(by_node):
+        yield from islice(filter(allowed, ranking.largest_bins(least=size)), _LOOKS)
+        return
+    named = (by_node[name] for name in allowed.nodes if name in by_node)
+    # Not from the ranking: a node with claims inside may have unclaimed parts.
+    roomy = [node for node in named if node.idle >= size and not node.enclosing_claim()]
+    yield from sorted(roomy, key=lambda node: node.order)[:_LOOKS]
 
 
 def _is_safe(table: Table, cell: Cell) -> bool:

@@ -168,6 +168,21 @@ def a_node(name: str, *, is_healthy: bool = True, bad: tuple[int, ...] = ()) -> 
     )
 
 
+def without_node(topology: Topology, address: str) -> Topology:
+    """The same with one node less in a rack: as in clusters that are derived from live nodes."""
+    chains = {
+        name: replace(
+            chain,
+            cells=tuple(
+                replace(top, children=tuple(c for c in top.children if c.address != address))
+                for top in chain.cells
+            ),
+        )
+        for name, chain in topology.chains.items()
+    }
+    return replace(topology, chains=chains)
+
+
 def nodes_of(topology: Topology) -> list[NodeName]:
     """All node names, in order."""
     found: dict[NodeName, None] = {}

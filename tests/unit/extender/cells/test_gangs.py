@@ -141,3 +141,12 @@ def test_a_decision_that_is_out_of_date_changes_nothing() -> None:
 
     assert (engine.gangs(), engine.cells()) == before
     engine.check()
+
+
+def test_the_one_node_that_is_offered_is_found_among_many() -> None:
+    world = World(a_cluster("300 nodes x 2").promising("a", node=300))
+
+    decision = world.ask(a_gang("picky").of(2), nodes=["n250"])
+
+    assert isinstance(decision, Place)
+    assert decision.placement.node == "n250"

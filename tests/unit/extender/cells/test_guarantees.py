@@ -1,7 +1,7 @@
 """What a VC was promised it gets, whoever else is there."""
 
 from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
-from tests.unit.extender.cells.builders import a_cluster, a_gang, a_node
+from tests.unit.extender.cells.builders import a_cluster, a_gang, a_node, without_node
 from tests.unit.extender.cells.world import World
 
 
@@ -135,3 +135,15 @@ def test_a_gang_is_only_ever_placed_whole() -> None:
 
     assert isinstance(world.ask(a_gang("pair").of(2, 2)), Wait)
     assert isinstance(world.ask(a_gang("fits").of(2, 1)), Place)
+
+
+def test_where_racks_differ_the_smaller_one_serves_a_promised_rack() -> None:
+    whole = a_cluster("2 racks x 3 nodes x 2").promising("a", rack=1).promising("b", node=3).build()
+    world = World(without_node(whole, "r0/n2"))
+
+    for name in ("one", "two", "three"):
+        world.place(a_gang(name).in_vc("b").of(2))
+    world.place(a_gang("rack").in_vc("a").of(2, 2))
+
+    assert world.racks("rack") == {"r0"}
+    assert world.racks("one") == world.racks("two") == world.racks("three") == {"r1"}

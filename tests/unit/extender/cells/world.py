@@ -4,6 +4,7 @@ from extender.cells.engine import Engine
 from extender.cells.model import Decision, GangState, GangView, Place
 from extender.cells.views import VcCellView
 from policy.submission import NodeName, VcName
+from policy.topology import Topology
 from tests.unit.extender.cells.builders import (
     ClusterBuilder,
     GangBuilder,
@@ -15,8 +16,8 @@ from tests.unit.extender.cells.builders import (
 class World:
     """One cluster, all of whose nodes are offered to everybody."""
 
-    def __init__(self, cluster: ClusterBuilder) -> None:
-        topology = cluster.build()
+    def __init__(self, cluster: ClusterBuilder | Topology) -> None:
+        topology = cluster.build() if isinstance(cluster, ClusterBuilder) else cluster
         self.engine: Engine = an_engine(topology)
         self.nodes: list[NodeName] = nodes_of(topology)
         self.now = 0.0
