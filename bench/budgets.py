@@ -8,7 +8,6 @@ import yaml
 
 from bench.report import Result
 
-
 # A short run says little about tails, and shares its machine: it is to find what grew tenfold.
 _QUICK_SLACK = 1.5
 
