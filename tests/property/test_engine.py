@@ -126,22 +126,12 @@ class EngineHistory(RuleBasedStateMachine):
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
     def bind(self, data: st.DataObject) -> None:
-        request = self.requests[data.draw(st.sampled_from(sorted(self.requests)))]
-        if placement := self.engine.placement(request.member):
-            self.told[request.member] = placement
-            self.engine.observe_bound(
-                request,
-                node=placement.node,
-                leaf_cells=placement.leaf_cells,
-                placement=placement,
-            )
+        self.bind_member(data.draw(st.sampled_from(sorted(self.requests))))
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
     def end(self, data: st.DataObject) -> None:
-        uid = data.draw(st.sampled_from(sorted(self.requests)))
-        del self.requests[uid]
-        self.engine.forget_member(uid)
+        self.end_member(data.draw(st.sampled_from(sorted(self.requests))))
 
     @rule()
     def evict(self) -> None:
@@ -227,6 +217,21 @@ class EngineHistory(RuleBasedStateMachine):
         self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
 
     # -- helpers
+
+    def bind_member(self, uid: PodUid) -> None:
+        request = self.requests[uid]
+        if placement := self.engine.placement(request.member):
+            self.told[request.member] = placement
+            self.engine.observe_bound(
+                request,
+                node=placement.node,
+                leaf_cells=placement.leaf_cells,
+                placement=placement,
+            )
+
+    def end_member(self, uid: PodUid) -> None:
+        del self.requests[uid]
+        self.engine.forget_member(uid)
 
     def ours(self) -> list[GangView]:
         """Gangs that the engine placed."""

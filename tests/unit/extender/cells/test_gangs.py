@@ -150,3 +150,25 @@ def test_the_one_node_that_is_offered_is_found_among_many() -> None:
 
     assert isinstance(decision, Place)
     assert decision.placement.node == "n250"
+
+
+def test_leaves_are_close_even_if_others_come_first_in_order() -> None:
+    world = World(a_cluster("1 nodes x 4 x 2").promising("a", node=1))
+    first = a_gang("first").of(1)
+    world.place(first)
+    world.place(a_gang("second").of(1))
+    world.end(first)
+
+    # Leaf 0 is idle, but its buddy is not: the pair goes where two are together.
+    assert world.place(a_gang("pair").of(2)).placement.leaf_cells == (16, 17)
+
+
+def test_racks_are_chosen_before_nodes() -> None:
+    world = World(a_cluster("2 racks x 3 nodes x 2").promising("a", node=6))
+    world.place(a_gang("one").of(2))
+    world.place(a_gang("two").of(2))
+
+    # One node is left in rack 0, three in rack 1: a pair does not straddle.
+    world.place(a_gang("pair").of(2, 2))
+
+    assert world.racks("pair") == {"r1"}
