@@ -46,8 +46,8 @@ tests: $(installed)
 
 # Iteration over a set must never reach a decision: the pure packages run under two hash seeds.
 hashseeds: $(installed)
-	PYTHONHASHSEED=1 $(bin)/python -m pytest -q -m pure tests
-	PYTHONHASHSEED=2 $(bin)/python -m pytest -q -m pure tests
+	PYTHONHASHSEED=1 HYPOTHESIS_PROFILE=fast $(bin)/python -m pytest -q -m pure tests
+	PYTHONHASHSEED=2 HYPOTHESIS_PROFILE=fast $(bin)/python -m pytest -q -m pure tests
 
 lock: ## Resolve the dependencies anew into requirements.lock
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
