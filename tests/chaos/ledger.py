@@ -18,11 +18,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
 import uvloop
 
+from policy.errors import BackendError
 from state.database import open_database
 from state.embedded import EmbeddedPostgres
 from state.migrate import migrate
@@ -83,6 +85,8 @@ class Chaos:
     async def _kill_server(self, server: EmbeddedPostgres) -> None:
         self.kills["servers"] += 1
         os.kill(server.pid, signal.SIGKILL)
+        with suppress(BackendError):
+            await server.wait_died()
         await asyncio.sleep(random.uniform(0, 0.3))
         await server.start()
 
