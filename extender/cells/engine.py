@@ -54,6 +54,12 @@ class Engine:
         """Make a decision of `plan` true; ConflictError, and no change, if it is out of date."""
         self._lives.apply(decision, now=now)
 
+    def renew(self, key: GangKey, *, now: float) -> None:
+        """Let a gang's lease begin anew, as if it had just been planned."""
+        gang = self._table.gangs.get(key)
+        if gang is not None:
+            gang.lease_expires = now + self._lease_seconds
+
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost something."""
         return self._lives.expire(now=now)
@@ -84,6 +90,14 @@ class Engine:
         """
         whole = placement or Placement(node=node, leaf_cells=leaf_cells)
         self._observer.observe(Bound(request=request, placement=whole))
+
+    def observe_released(self, request: MemberRequest, *, placement: Placement, now: float) -> None:
+        """A member that is not bound carries a placement: a leader before us leased it.
+
+        Only at a start: while we lead, the lease is ours and known.
+        """
+        self._observer.observe_released(Bound(request=request, placement=placement))
+        self._table.gangs[request.gang].lease_expires = now + self._lease_seconds
 
     def recover(self, running: Sequence[Bound]) -> None:
         """Take in all that runs, after a start: high priorities claim their cells first."""
@@ -144,6 +158,11 @@ class Engine:
     def gangs(self) -> list[GangView]:
         """All gangs that have leaf cells or have reserved them, by key."""
         return [views.view_gang(gang) for _, gang in sorted(self._table.gangs.items())]
+
+    def gang(self, key: GangKey) -> GangView | None:
+        """One gang, if it has or has reserved leaf cells."""
+        gang = self._table.gangs.get(key)
+        return views.view_gang(gang) if gang is not None else None
 
     def cells(self) -> list[views.CellView]:
         """All physical cells, as trees."""

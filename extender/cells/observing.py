@@ -41,12 +41,19 @@ class Observer:
 
     def observe(self, bound: Bound) -> None:
         """A member runs on a node, whoever put it there."""
+        self._seat_at(bound).is_bound = True
+
+    def observe_released(self, bound: Bound) -> None:
+        """A member was told its place and is on its way there."""
+        self._seat_at(bound)
+
+    def _seat_at(self, bound: Bound) -> Slot:
         request, node = bound.request, bound.placement.node
         slot = self._slot_of(bound)
         if slot is None or slot_placement(slot).node != node:
             self._lives.forget_member(request.member)
             slot = self._seat(bound)
-        slot.is_bound = True
+        return slot
 
     def _slot_of(self, bound: Bound) -> Slot | None:
         key = self._lives.gang_of.get(bound.request.member)

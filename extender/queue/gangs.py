@@ -1,0 +1,118 @@
+"""One gang as the planner sees it: the pods of it that exist, and what became of them."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from extender.queue.model import QueuedPod
+from extender.queue.order import Standing
+from policy.submission import GangKey, NodeName, PodUid
+
+
+@dataclass(slots=True, eq=False)
+class QueuedGang:
+    """The pods of one gang, oldest first in every list."""
+
+    key: GangKey
+    pods: dict[PodUid, QueuedPod] = field(default_factory=dict)
+    refused_nodes: dict[NodeName, float] = field(default_factory=dict)
+    """Nodes that kube-scheduler would not use for it, and until when we believe that."""
+    victims: tuple[GangKey, ...] = ()
+    """Whom it preempts at present."""
+    told: str = ""
+    """Code of the reason that its owner was told last."""
+
+    def oldest_first(self) -> list[QueuedPod]:
+        """Its pods, in an order that every replica agrees on."""
+        return sorted(self.pods.values(), key=lambda pod: (pod.created, pod.uid))
+
+    def members(self) -> list[QueuedPod]:
+        """The pods that count: surplus ones, the youngest, do not."""
+        return self.oldest_first()[: self.size]
+
+    @property
+    def first(self) -> QueuedPod:
+        """The pod that speaks for the gang."""
+        return min(self.pods.values(), key=lambda pod: (pod.created, pod.uid))
+
+    @property
+    def size(self) -> int:
+        """How many members it says it has."""
+        return self.first.gang_size
+
+    @property
+    def least(self) -> int:
+        """How many must exist before it is looked at."""
+        gang_min = self.first.request.gang_min
+        return self.size if gang_min is None else min(gang_min, self.size)
+
+    @property
+    def has_begun(self) -> bool:
+        """Some member runs: others come late, or replace one that failed."""
+        return any(pod.node is not None for pod in self.pods.values())
+
+    @property
+    def starts_whole(self) -> bool:
+        """All members that exist start together or none does."""
+        return self.first.request.gang_min is None and not self.has_begun
+
+    @property
+    def is_complete(self) -> bool:
+        """Enough members exist for a look."""
+        return self.has_begun or len(self.pods) >= self.least
+
+    def leaf_counts(self) -> tuple[int, ...]:
+        """Leaf cells of every member; those that do not exist yet are taken to be like the first.
+
+        Only the pods themselves know that a gang is of mixed sizes: no label says so. HiveD's
+        annotation does, and is believed.
+        """
+        told = self.first.request.gang_leaf_counts
+        if len(set(told)) > 1:
+            return told
+        there = [pod.request.leaf_count for pod in self.members()]
+        missing = [self.first.request.leaf_count] * (self.size - len(there))
+        return tuple(sorted([*there, *missing], reverse=True))
+
+    def disagreeing(self) -> QueuedPod | None:
+        """A member that does not ask for the same as the first."""
+        theirs = _terms(self.first)
+        return next((pod for pod in self.members() if _terms(pod) != theirs), None)
+
+    def node_wishes(self) -> tuple[Hashable, ...]:
+        """The different node wishes of its members."""
+        return tuple(dict.fromkeys(pod.node_wish for pod in self.members()))
+
+    def standing(self) -> Standing:
+        """What its rank is made of."""
+        request = self.first.request
+        return Standing(
+            gang=self.key, vc=request.vc, priority=request.priority, created=self.first.created
+        )
+
+    def forget_refused_nodes(self, now: float) -> None:
+        """Nodes refused long ago may have changed."""
+        left = {node: until for node, until in self.refused_nodes.items() if until > now}
+        self.refused_nodes = left
+
+
+def _terms(pod: QueuedPod) -> Mapping[str, object]:
+    """What all members of a gang must agree on, by the words users know."""
+    request = pod.request
+    return {
+        "gang size": pod.gang_size,
+        "gang minimum": request.gang_min,
+        "VC": request.vc,
+        "priority": request.priority,
+        "leaf type": request.leaf_type,
+        "pinned cell": request.pinned,
+    }
+
+
+def disagreement(gang: QueuedGang, pod: QueuedPod) -> str:
+    """Say in what a member differs: `VC: lab, the gang's is team`."""
+    theirs, mine = _terms(gang.first), _terms(pod)
+    return ", ".join(
+        f"{word} {mine[word]} where the gang has {theirs[word]}"
+        for word in theirs
+        if mine[word] != theirs[word]
+    )

@@ -1,0 +1,76 @@
+"""What the planner is told, and what it wants done. Immutable."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from extender.cells.model import MemberRequest, Placement
+from policy.submission import GangKey, NodeName, PodUid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedPod:
+    """A pod that our gate holds or held, as it was last seen."""
+
+    request: MemberRequest
+    """What it asks for, as far as it alone can tell."""
+    gang_size: int
+    created: float
+    is_gated: bool
+    is_ending: bool = False
+    node: NodeName | None = None
+    """Where it is bound."""
+    nominated: NodeName | None = None
+    """The node that kube-scheduler is told to look at first."""
+    placement: Placement | None = None
+    """What its annotation says."""
+    node_wish: Hashable = None
+    """Stands for its node selector, affinity and tolerations: equal wishes, equal nodes."""
+
+    @property
+    def uid(self) -> PodUid:
+        """Which pod."""
+        return self.request.member
+
+    @property
+    def is_released(self) -> bool:
+        """Its gate is lifted: there is no way back, for a gate can only be set at creation."""
+        return not self.is_gated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Lift a pod's gate, tell it where to go, and nominate its node."""
+
+    uid: PodUid
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nominate:
+    """Nominate a released pod's node again: kube-scheduler forgets it after any error."""
+
+    uid: PodUid
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """End a member of a victim, gracefully."""
+
+    uid: PodUid
+    victim: GangKey
+    preemptor: GangKey
+    reason: str
+
+
+Action = Release | Nominate | End
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """A gang waits for another reason than before: its owner should know."""
+
+    gang: GangKey
+    uid: PodUid
+    code: str
+    reason: str

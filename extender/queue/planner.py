@@ -1,0 +1,368 @@
+"""The planner: whole gangs placed ahead of kube-scheduler.
+
+It is a step function over what is seen. `see` and `lose` tell it about pods, `wake` about cells
+that came free; `step` decides about the gangs that wait and returns what is to be done; `succeed`
+and `fail` report what became of it. Events may be lost for a while, repeated or late: every look starts
+from what is seen now, and nothing is remembered that a look could tell.
+
+    gathering ──enough members──▶ waiting ──fits──▶ leased ──each released, bound──▶ runs
+        ▲                          │  ▲ │                │
+        │                          │  │ └─needs victims─▶ preempting ──they ended──▶ leased
+        └──── members vanished ────┘  └── lease not used in time, node refused ──┘
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from extender.cells.engine import Engine
+from extender.cells.model import (
+    Decision,
+    GangState,
+    MemberRequest,
+    Place,
+    Preempt,
+    ReasonCode,
+    Reject,
+    Wait,
+)
+from extender.queue.attempts import Attempts
+from extender.queue.gangs import QueuedGang, disagreement
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
+from extender.queue.order import Order, by_priority_and_age
+from extender.queue.waiting import Shape, Waiting, shape_of
+from policy.submission import GangKey, LeafType, NodeName, PodUid
+
+# kube-scheduler's view may be a moment behind ours: one refusal means little, a lasting one much.
+_REFUSAL_STANDS_SECONDS = 3.0
+_REFUSED_NODE_SECONDS = 60.0
+_RENEW_SECONDS = 5.0
+_GANGS_PER_STEP = 8
+
+
+class Nodes(Protocol):
+    """Which nodes a pod may use, by everything but leaf cells."""
+
+    def fitting(
+        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Collection[NodeName]:
+        """The nodes that suit all these wishes."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What one step decided, and what is to be done about it."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    tells: list[Tell] = field(default_factory=list)
+    has_more: bool = False
+    """There are gangs that this step had no time for."""
+
+
+class GangPlanner:
+    """Plans the gangs whose pods our gate holds. Changes the engine, and nothing else."""
+
+    def __init__(self, engine: Engine, nodes: Nodes, *, order: Order = by_priority_and_age) -> None:
+        self._engine = engine
+        self._nodes = nodes
+        self._order = order
+        self._gangs: dict[GangKey, QueuedGang] = {}
+        self._gang_of: dict[PodUid, GangKey] = {}
+        self._changed: dict[GangKey, None] = {}
+        self._waiting = Waiting()
+        self._attempts = Attempts()
+        self._refused_since: dict[PodUid, float] = {}
+        self._unfinished: dict[GangKey, None] = {}
+        """Gangs that run by half, and gangs whose victims are ending."""
+        self._renew_at = 0.0
+
+    # -- what is seen
+
+    def see(self, pod: QueuedPod) -> None:
+        """A pod that our gate holds or held appeared or changed."""
+        key = pod.request.gang
+        if self._gang_of.get(pod.uid, key) != key or pod.is_ending:
+            self._drop(pod.uid)
+        if pod.is_ending:
+            return
+        gang = self._gangs.setdefault(key, QueuedGang(key))
+        gang.pods[pod.uid] = pod
+        self._gang_of[pod.uid] = key
+        self._changed[key] = None
+        if pod.node is not None:
+            self._settle_member(pod.uid)
+
+    def lose(self, uid: PodUid, *, leaf_type: LeafType | None = None) -> None:
+        """A pod, ours or not, ended or is gone; its leaf cells were of that type."""
+        self._drop(uid)
+        self._settle_member(uid)
+        self.wake(leaf_type)
+
+    def wake(self, leaf_type: LeafType | None = None) -> None:
+        """Leaf cells of a type came free, joined or changed; None: of any."""
+        self._waiting.wake(leaf_type)
+
+    def refuse_node(self, uid: PodUid, *, now: float) -> None:
+        """kube-scheduler would not put a pod on the node that is leased for it."""
+        if self._engine.placement(uid) is not None:
+            self._refused_since.setdefault(uid, now)
+
+    def _settle_member(self, uid: PodUid) -> None:
+        self._attempts.forget(uid)
+        self._refused_since.pop(uid, None)
+
+    def _drop(self, uid: PodUid) -> None:
+        key = self._gang_of.pop(uid, None)
+        if key is not None:
+            del self._gangs[key].pods[uid]
+            self._changed[key] = None
+
+    # -- what became of actions
+
+    def is_wanted(self, action: Action) -> bool:
+        """Whether an action that was not begun yet still makes sense."""
+        if isinstance(action, End):
+            return action.victim in self._victims_of(action.preemptor)
+        placement = self._engine.placement(action.uid)
+        if isinstance(action, Release):
+            return placement == action.placement
+        return placement is not None and placement.node == action.node
+
+    def succeed(self, action: Action, *, now: float) -> None:
+        """An action was done."""
+        self._attempts.succeed(action, now=now)
+
+    def fail(self, action: Action, *, now: float) -> None:
+        """An action was not done, or nobody knows; it is tried again."""
+        self._attempts.fail(action, now=now)
+
+    # -- deciding
+
+    def step(self, *, now: float) -> Step:
+        """Decide about what changed, and about the first gangs that wait."""
+        step = Step()
+        self._keep_time(now)
+        self._settle_changed(step, now=now)
+        for _ in range(_GANGS_PER_STEP):
+            key = self._waiting.first()
+            if key is None:
+                return step
+            self._plan(self._gangs[key], step, now=now)
+            self._settle_changed(step, now=now)
+        step.has_more = self._waiting.first() is not None
+        return step
+
+    def _keep_time(self, now: float) -> None:
+        """Do what is due: leases end, refusals stand, preemptions are renewed, failures retried."""
+        for key in self._engine.expire(now=now):
+            self._changed[key] = None
+            self._waiting.wake()
+        for uid, since in list(self._refused_since.items()):
+            if now - since >= _REFUSAL_STANDS_SECONDS:
+                self._give_up_place(uid, now=now)
+        self._changed.update(
+            dict.fromkeys(
+                self._gang_of[uid] for uid in self._attempts.due(now) if uid in self._gang_of
+            )
+        )
+        if now >= self._renew_at:
+            self._renew_at = now + _RENEW_SECONDS
+            self._renew(now)
+
+    def _renew(self, now: float) -> None:
+        """Keep what gangs need until they are whole: a half gang works for nobody, and victims
+        that take their time must not have ended in vain."""
+        for key in self._unfinished:
+            self._engine.renew(key, now=now)
+
+    def _give_up_place(self, uid: PodUid, *, now: float) -> None:
+        """Look for another place without that node; for the whole gang, if none of it runs yet."""
+        del self._refused_since[uid]
+        placement, key = self._engine.placement(uid), self._gang_of.get(uid)
+        if placement is None or key is None:
+            return
+        gang = self._gangs[key]
+        gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
+        leaving = [gang.pods[uid]] if gang.has_begun else list(gang.pods.values())
+        self._withdraw(pod for pod in leaving if pod.node is None)
+        self._changed[key] = None
+
+    def _withdraw(self, pods: Iterable[QueuedPod]) -> None:
+        """Give the places of some pods back, and what is reserved for them."""
+        for pod in pods:
+            had_place = self._engine.placement(pod.uid) is not None
+            self._engine.forget_member(pod.uid)
+            self._refused_since.pop(pod.uid, None)
+            if had_place:
+                self._waiting.wake()
+
+    def _settle_changed(self, step: Step, *, now: float) -> None:
+        while self._changed:
+            changed, self._changed = sorted(self._changed), {}
+            for key in changed:
+                gang = self._gangs.get(key)
+                if gang is not None:
+                    self._settle(gang, step, now=now)
+
+    def _settle(self, gang: QueuedGang, step: Step, *, now: float) -> None:
+        """Bring a gang to where it belongs, by what is seen of it."""
+        self._note_unfinished(gang)
+        if not gang.pods:
+            self._forget(gang)
+        elif not gang.is_complete:
+            self._take_back(gang)
+        else:
+            gang.forget_refused_nodes(now)
+            if self._unplaced(gang):
+                self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
+            else:
+                self._waiting.remove(gang.key)
+            self._act(gang, step, now=now)
+
+    def _note_unfinished(self, gang: QueuedGang) -> None:
+        runs_by_half = gang.has_begun and any(pod.node is None for pod in gang.pods.values())
+        if runs_by_half or gang.victims:
+            self._unfinished[gang.key] = None
+        else:
+            self._unfinished.pop(gang.key, None)
+
+    def _forget(self, gang: QueuedGang) -> None:
+        self._waiting.remove(gang.key)
+        del self._gangs[gang.key]
+
+    def _take_back(self, gang: QueuedGang) -> None:
+        """Members vanished: what no released member needs is free again.
+
+        A released member keeps its place until its lease ends: it may be bound at this moment, and
+        a replacement of those that vanished may come in time.
+        """
+        self._waiting.remove(gang.key)
+        gang.victims = ()
+        if any(pod.is_released or self._is_being_released(pod) for pod in gang.pods.values()):
+            return
+        self._withdraw(list(gang.pods.values()))
+
+    def _is_being_released(self, pod: QueuedPod) -> bool:
+        return self._attempts.is_under_way(pod.uid)
+
+    def _unplaced(self, gang: QueuedGang) -> list[QueuedPod]:
+        return [
+            pod
+            for pod in gang.members()
+            if pod.node is None and self._engine.placement(pod.uid) is None
+        ]
+
+    def _shape(self, gang: QueuedGang) -> Shape:
+        is_peculiar = gang.has_begun or gang.victims or gang.disagreeing() is not None
+        return shape_of(
+            gang.first.request,
+            [pod.request.leaf_count for pod in self._unplaced(gang)],
+            nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
+            own=gang.key if is_peculiar else None,
+        )
+
+    # -- planning
+
+    def _plan(self, gang: QueuedGang, step: Step, *, now: float) -> None:
+        """Look for room for the members that have none."""
+        stranger = gang.disagreeing()
+        if stranger is not None:
+            self._refuse(gang, _mismatch(gang, stranger), step)
+            return
+        decisions = self._decide(self._requests(gang), self._candidates(gang), now=now)
+        step.decisions += decisions
+        gang.victims = ()
+        if not isinstance(decisions[-1], Place) and gang.starts_whole:
+            self._withdraw(gang.pods[placed.request.member] for placed in decisions[:-1])
+        match decisions[-1]:
+            case Place():
+                gang.told = ""
+            case Preempt(victims=victims) as last:
+                gang.victims = victims
+                self._refuse(gang, last, step)
+            case Wait() | Reject() as last:
+                self._refuse(gang, last, step)
+        self._changed[gang.key] = None
+
+    def _requests(self, gang: QueuedGang) -> list[MemberRequest]:
+        counts = gang.leaf_counts()
+        return [replace(pod.request, gang_leaf_counts=counts) for pod in self._unplaced(gang)]
+
+    def _candidates(self, gang: QueuedGang) -> Collection[NodeName]:
+        is_free = gang.first.request.ignores_candidates
+        wishes = () if is_free else gang.node_wishes()
+        return self._nodes.fitting(wishes, without=gang.refused_nodes)
+
+    def _decide(
+        self, requests: Sequence[MemberRequest], candidates: Collection[NodeName], *, now: float
+    ) -> list[Decision]:
+        """Place one member after the other; the first finds room for all."""
+        decisions: list[Decision] = []
+        for request in requests:
+            decision = self._engine.plan(request, candidate_nodes=candidates, now=now)
+            self._engine.apply(decision, now=now)
+            decisions.append(decision)
+            if not isinstance(decision, Place):
+                break
+        return decisions
+
+    def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt, step: Step) -> None:
+        # A gang that preempts, or that is wrong in itself, says nothing about those like it.
+        self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
+        self._waiting.refuse(gang.key)
+        if gang.told != decision.code:
+            gang.told = decision.code
+            step.tells.append(
+                Tell(
+                    gang=gang.key,
+                    uid=gang.first.uid,
+                    code=decision.code,
+                    reason=decision.reason,
+                )
+            )
+
+    # -- acting
+
+    def _act(self, gang: QueuedGang, step: Step, *, now: float) -> None:
+        for action in (*self._for_members(gang), *self._for_victims(gang)):
+            if self._attempts.may_begin(action, now=now):
+                self._attempts.begin(action)
+                step.actions.append(action)
+
+    def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
+        for pod in gang.members():
+            placement = self._engine.placement(pod.uid) if pod.node is None else None
+            if placement is None:
+                continue
+            if pod.is_gated or pod.placement != placement:
+                yield Release(uid=pod.uid, placement=placement)
+            elif pod.nominated != placement.node:
+                yield Nominate(uid=pod.uid, node=placement.node)
+
+    def _for_victims(self, gang: QueuedGang) -> Iterable[Action]:
+        for victim in gang.victims:
+            view = self._engine.gang(victim)
+            for uid in sorted(view.members) if view else ():
+                yield End(
+                    uid=uid,
+                    victim=victim,
+                    preemptor=gang.key,
+                    reason=f"preempted by gang {gang.key}",
+                )
+
+    def _victims_of(self, preemptor: GangKey) -> tuple[GangKey, ...]:
+        gang, view = self._gangs.get(preemptor), self._engine.gang(preemptor)
+        if gang is None or view is None or view.state is not GangState.PREEMPTING:
+            return ()
+        return gang.victims
+
+
+def _mismatch(gang: QueuedGang, stranger: QueuedPod) -> Reject:
+    change = "all members of a gang must agree"
+    return Reject(
+        request=stranger.request,
+        code=ReasonCode.GANG_MISMATCH,
+        reason=f"a member of gang {gang.key} asks for {disagreement(gang, stranger)}; {change}",
+        change=change,
+    )

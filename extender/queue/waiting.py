@@ -1,0 +1,136 @@
+"""Gangs that wait to be planned, in order, and never asked twice in vain.
+
+Gangs that ask for the same have the same *shape*: where one does not fit, none does. A shape that
+did not fit is not looked at again until something happened that can help it, and neither is any
+shape that asks for at least as much of the same *kind*. So the cost of an event depends on how many
+different shapes wait, not on how many gangs.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+
+from extender.cells.model import MemberRequest
+from extender.queue.order import Rank
+from policy.submission import GangKey, LeafType, PodUid
+
+_NOBODY = GangKey("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a gang asks for, whoever it is."""
+
+    request: MemberRequest
+    """Without names and sizes."""
+    sizes: tuple[int, ...]
+    """Leaf cells of each member that has no place yet, largest first."""
+    nodes: Hashable
+    """Stands for the nodes that it may use."""
+    own: GangKey | None = None
+    """The gang itself, if it has begun: then nobody else is like it."""
+
+    @property
+    def kind(self) -> Hashable:
+        """All but the sizes: shapes of one kind can be compared."""
+        return self.request, self.nodes, self.own
+
+
+def shape_of(
+    request: MemberRequest, sizes: Iterable[int], *, nodes: Hashable, own: GangKey | None
+) -> Shape:
+    """Forget who asks."""
+    nameless = replace(request, member=PodUid(""), gang=_NOBODY, leaf_count=0, gang_leaf_counts=())
+    return Shape(nameless, tuple(sorted(sizes, reverse=True)), nodes, own)
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """All waiting gangs of one shape, best rank first."""
+
+    places: list[tuple[Rank, GangKey]] = field(default_factory=list)
+    is_refused: bool = False
+
+
+class Waiting:
+    """The waiting gangs."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Shape, _Line] = {}
+        self._entries: dict[GangKey, tuple[Shape, Rank]] = {}
+        self._new: list[tuple[Rank, GangKey]] = []
+        """Gangs that nobody has looked at: each is owed an answer in its own words."""
+        self._too_much: dict[Hashable, list[tuple[int, ...]]] = {}
+        """Sizes that did not fit, by kind."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, gang: GangKey) -> bool:
+        return gang in self._entries
+
+    def put(self, gang: GangKey, shape: Shape, rank: Rank) -> None:
+        """Let a gang wait; one that waits already is moved if it changed."""
+        if self._entries.get(gang) == (shape, rank):
+            return
+        self.remove(gang)
+        self._entries[gang] = shape, rank
+        insort(self._lines.setdefault(shape, _Line()).places, (rank, gang))
+        insort(self._new, (rank, gang))
+
+    def remove(self, gang: GangKey) -> None:
+        """A gang waits no longer."""
+        entry = self._entries.pop(gang, None)
+        if entry is None:
+            return
+        shape, rank = entry
+        line = self._lines[shape]
+        _take_out(line.places, (rank, gang))
+        _take_out(self._new, (rank, gang))
+        if not line.places:
+            del self._lines[shape]
+
+    def first(self) -> GangKey | None:
+        """The best ranked gang that is worth a look."""
+        heads = [
+            line.places[0]
+            for shape, line in self._lines.items()
+            if not line.is_refused and not self._asks_too_much(shape)
+        ]
+        return min([*heads, *self._new[:1]])[1] if heads or self._new else None
+
+    def refuse(self, gang: GangKey) -> None:
+        """A gang does not fit: neither will those that ask for as much."""
+        shape, rank = self._entries[gang]
+        _take_out(self._new, (rank, gang))
+        self._lines[shape].is_refused = True
+        if not self._asks_too_much(shape):
+            self._too_much.setdefault(shape.kind, []).append(shape.sizes)
+
+    def wake(self, leaf_type: LeafType | None = None) -> None:
+        """Leaf cells of a type came free or joined; None: of any type."""
+        for shape, line in self._lines.items():
+            if _may_use(shape.request, leaf_type):
+                line.is_refused = False
+                self._too_much.pop(shape.kind, None)
+
+    def _asks_too_much(self, shape: Shape) -> bool:
+        tried = self._too_much.get(shape.kind, ())
+        return any(_is_at_least(shape.sizes, sizes) for sizes in tried)
+
+
+def _take_out(places: list[tuple[Rank, GangKey]], place: tuple[Rank, GangKey]) -> None:
+    index = bisect_left(places, place)
+    if index < len(places) and places[index] == place:
+        del places[index]
+
+
+def _may_use(request: MemberRequest, leaf_type: LeafType | None) -> bool:
+    return leaf_type is None or request.leaf_type in (None, leaf_type)
+
+
+def _is_at_least(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    """Whether a gang of these sizes holds one of the others, member by member."""
+    return len(sizes) >= len(others) and all(
+        size >= other for size, other in zip(sizes, others, strict=False)
+    )

@@ -1,0 +1,199 @@
+"""A cluster in miniature for the planner: pods, a watch that dawdles, a kube-scheduler, a clock.
+
+What the planner sees is what the watch delivered, late and repeated; what it asks for is done late,
+or not, or done and reported as failed. What is true is in `pods`.
+"""
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from extender.cells.engine import Engine
+from extender.cells.model import MemberRequest
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release
+from extender.queue.planner import GangPlanner
+from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import Topology
+from tests.unit.extender.cells.builders import a_node, nodes_of
+
+LEASE_SECONDS = 20.0
+
+
+@dataclass
+class FakePod:
+    """A pod as the API server has it."""
+
+    seen_as: QueuedPod
+    is_known: bool = False
+    """The watch told the planner of it."""
+
+    @property
+    def uid(self) -> PodUid:
+        return self.seen_as.uid
+
+
+class PlannerWorld:
+    """Cluster, engine and planner, with everything that can go wrong between them."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.nodes = {name: True for name in nodes_of(topology)}
+        self.now = 0.0
+        self.pods: dict[PodUid, FakePod] = {}
+        self.undelivered: dict[PodUid, None] = {}
+        self.actions: list[Action] = []
+        self.lead()
+
+    def fitting(
+        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Collection[NodeName]:
+        return {node: None for node in self.nodes if node not in without}
+
+    # -- leading
+
+    def lead(self) -> None:
+        """A new leader starts from what the API server has."""
+        self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
+        self.planner = GangPlanner(self.engine, self)
+        self.actions.clear()
+        for node, is_healthy in self.nodes.items():
+            self.engine.observe_node(a_node(node, is_healthy=is_healthy))
+        self.undelivered.clear()
+        for pod in sorted(self.pods.values(), key=lambda pod: (pod.seen_as.node is None, pod.uid)):
+            self._recover(pod)
+
+    def _recover(self, pod: FakePod) -> None:
+        seen = pod.seen_as
+        pod.is_known = True
+        if seen.node is None and seen.is_released and seen.placement is not None:
+            self.engine.observe_released(seen.request, placement=seen.placement, now=self.now)
+        self._pass_on(seen)
+
+    def step(self) -> None:
+        """Let the planner think."""
+        self.actions += self.planner.step(now=self.now).actions
+
+    # -- watching
+
+    def change(self, pod: FakePod, **changes: object) -> None:
+        """The API server stores a change; the watch will tell."""
+        pod.seen_as = replace(pod.seen_as, **changes)  # type: ignore[arg-type]
+        self.undelivered[pod.uid] = None
+
+    def deliver(self, uid: PodUid) -> None:
+        """The watch tells the latest of one pod."""
+        self.undelivered.pop(uid, None)
+        pod = self.pods.get(uid)
+        if pod is None:
+            self.engine.forget_member(uid)
+            self.planner.lose(uid)
+        else:
+            pod.is_known = True
+            self._pass_on(pod.seen_as)
+
+    def _pass_on(self, seen: QueuedPod) -> None:
+        if seen.node is not None:
+            self._observe_bound(seen)
+        self.planner.see(seen)
+
+    def _observe_bound(self, seen: QueuedPod) -> None:
+        assert seen.placement is not None
+        assert seen.node is not None
+        self.engine.observe_bound(
+            seen.request,
+            node=seen.node,
+            leaf_cells=seen.placement.leaf_cells,
+            placement=seen.placement,
+        )
+
+    def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
+        self.nodes[node] = is_healthy
+        self.engine.observe_node(a_node(node, is_healthy=is_healthy))
+        self.planner.wake()
+
+    # -- users
+
+    def create(self, request: MemberRequest, *, size: int) -> None:
+        pod = FakePod(QueuedPod(request=request, gang_size=size, created=self.now, is_gated=True))
+        self.pods[pod.uid] = pod
+        self.undelivered[pod.uid] = None
+
+    def delete(self, uid: PodUid) -> None:
+        """A pod ended, or its owner deleted it."""
+        del self.pods[uid]
+        self.undelivered[uid] = None
+
+    # -- acting
+
+    def perform(self, index: int, *, is_done: bool, is_told_done: bool) -> None:
+        """Do one of the actions asked for, or fail, or fail to hear that it was done."""
+        action = self.actions.pop(index)
+        if not self.planner.is_wanted(action):
+            is_done = is_told_done = False
+        if is_done:
+            is_told_done = self._do(action) and is_told_done
+        if is_told_done:
+            self.planner.succeed(action, now=self.now)
+        else:
+            self.planner.fail(action, now=self.now)
+
+    def _do(self, action: Action) -> bool:
+        pod = self.pods.get(action.uid)
+        if pod is None or (pod.seen_as.node is not None and not isinstance(action, End)):
+            return False
+        match action:
+            case Release(placement=placement):
+                self.change(pod, is_gated=False, placement=placement, nominated=placement.node)
+            case Nominate(node=node):
+                self.change(pod, nominated=node)
+            case End():
+                self.delete(action.uid)
+        return True
+
+    # -- kube-scheduler
+
+    def schedule(self, uid: PodUid) -> None:
+        """Try one released pod: filter answers from the lease, bind writes node and placement."""
+        pod = self.pods[uid]
+        placement = self.engine.placement(uid)
+        if pod.seen_as.is_gated or pod.seen_as.node is not None or placement is None:
+            return
+        if not self.nodes[placement.node]:
+            self.change(pod, nominated=None)
+            self.planner.refuse_node(uid, now=self.now)
+            return
+        self.change(pod, node=placement.node, placement=placement)
+        # It was we who bound it: the engine knows at once, before any watch can tell.
+        self._observe_bound(pod.seen_as)
+
+    # -- what must hold
+
+    def check(self) -> None:
+        """No leaf cell has two bound pods, and the engine agrees with itself."""
+        self.engine.check()
+        users: dict[tuple[NodeName, int], PodUid] = {}
+        for pod in self.pods.values():
+            if pod.seen_as.node is None:
+                continue
+            assert pod.seen_as.placement is not None
+            for leaf in pod.seen_as.placement.leaf_cells:
+                other = users.setdefault((pod.seen_as.node, leaf), pod.uid)
+                assert other == pod.uid, f"{other} and {pod.uid} share a leaf cell"
+
+    def gangs(self) -> dict[GangKey, list[FakePod]]:
+        found: dict[GangKey, list[FakePod]] = {}
+        for _, pod in sorted(self.pods.items()):
+            found.setdefault(pod.seen_as.request.gang, []).append(pod)
+        return found
+
+    def settle(self) -> None:
+        """Let everything work, and time pass, until nothing changes any more."""
+        for _ in range(60):
+            for uid in list(self.undelivered):
+                self.deliver(uid)
+            self.step()
+            while self.actions:
+                self.perform(0, is_done=True, is_told_done=True)
+            for uid in sorted(self.pods):
+                self.schedule(uid)
+            self.now += 1.5
+            self.check()

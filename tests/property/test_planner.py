@@ -1,0 +1,127 @@
+"""The planner, whatever becomes of its events and actions.
+
+No leaf cell twice at any moment; and when the world works again, every gang that is complete and
+fits is placed whole.
+"""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from extender.cells.model import Place
+from tests.property.planner_world import FakePod, PlannerWorld
+from tests.unit.extender.cells.builders import a_cluster, a_gang
+
+CLUSTERS = {
+    "one rack": lambda: (
+        a_cluster("1 racks x 3 nodes x 4").promising("a", node=2).promising("b", node=1)
+    ),
+    "two racks": lambda: (
+        a_cluster("2 racks x 2 nodes x 4").promising("a", rack=1).promising("b", node=2)
+    ),
+}
+
+
+class PlannerHistory(RuleBasedStateMachine):
+    """Random histories of a small cluster."""
+
+    @initialize(cluster=st.sampled_from(sorted(CLUSTERS)))
+    def start(self, cluster: str) -> None:
+        self.world = PlannerWorld(CLUSTERS[cluster]().build())
+        self.born = 0
+
+    @rule(
+        sizes=st.lists(st.sampled_from([1, 2, 4]), min_size=1, max_size=4),
+        missing=st.sampled_from([0, 0, 0, 1]),
+        vc=st.sampled_from("ab"),
+        priority=st.sampled_from([-1, 0, 5]),
+    )
+    def submit(self, sizes: list[int], missing: int, vc: str, priority: int) -> None:
+        self.born += 1
+        gang = a_gang(f"g{self.born}").of(*sizes).in_vc(vc).at(priority)
+        for request in gang.members()[missing:]:
+            self.world.create(request, size=len(sizes))
+
+    @rule(data=st.data())
+    def deliver(self, data: st.DataObject) -> None:
+        if self.world.undelivered:
+            self.world.deliver(data.draw(st.sampled_from(sorted(self.world.undelivered))))
+
+    @rule()
+    def deliver_all(self) -> None:
+        for uid in sorted(self.world.undelivered):
+            self.world.deliver(uid)
+
+    @rule(data=st.data())
+    def deliver_again(self, data: st.DataObject) -> None:
+        known = sorted(uid for uid, pod in self.world.pods.items() if pod.is_known)
+        if known:
+            self.world.deliver(data.draw(st.sampled_from(known)))
+
+    @rule()
+    def think(self) -> None:
+        self.world.step()
+
+    @rule(data=st.data(), is_done=st.booleans(), is_told_done=st.booleans())
+    def perform(self, data: st.DataObject, is_done: bool, is_told_done: bool) -> None:
+        if self.world.actions:
+            index = data.draw(st.integers(0, len(self.world.actions) - 1))
+            self.world.perform(index, is_done=is_done, is_told_done=is_told_done and is_done)
+
+    @rule(data=st.data())
+    def schedule(self, data: st.DataObject) -> None:
+        if self.world.pods:
+            self.world.schedule(data.draw(st.sampled_from(sorted(self.world.pods))))
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        if self.world.pods:
+            self.world.delete(data.draw(st.sampled_from(sorted(self.world.pods))))
+
+    @rule(data=st.data(), is_healthy=st.booleans())
+    def turn_node(self, data: st.DataObject, is_healthy: bool) -> None:
+        node = data.draw(st.sampled_from(sorted(self.world.nodes)))
+        self.world.set_health(node, is_healthy=is_healthy)
+
+    @rule(seconds=st.sampled_from([0.2, 4.0, 25.0]))
+    def wait(self, seconds: float) -> None:
+        self.world.now += seconds
+
+    @rule()
+    def take_over(self) -> None:
+        self.world.lead()
+
+    @invariant()
+    def no_leaf_cell_twice(self) -> None:
+        if hasattr(self, "world"):
+            self.world.check()
+
+    def teardown(self) -> None:
+        if hasattr(self, "world"):
+            for node in self.world.nodes:
+                self.world.set_health(node, is_healthy=True)
+            self.world.settle()
+            check_every_gang_is_whole_or_does_not_fit(self.world)
+
+
+def check_every_gang_is_whole_or_does_not_fit(world: PlannerWorld) -> None:
+    """What must be true when everything works and nothing changes any more."""
+    assert not world.actions
+    for key, pods in world.gangs().items():
+        bound = [pod for pod in pods if pod.seen_as.node is not None]
+        is_complete = len(pods) >= pods[0].seen_as.gang_size
+        if is_complete and not bound:
+            assert not _fits(world, pods), f"{key} fits and was not placed"
+        elif is_complete and len(bound) < len(pods):
+            late = [pod for pod in pods if pod.seen_as.node is None]
+            assert not _fits(world, late), f"{key} was placed by half"
+        assert bound or all(world.engine.placement(pod.uid) is None for pod in pods)
+
+
+def _fits(world: PlannerWorld, pods: list[FakePod]) -> bool:
+    decision = world.engine.plan(pods[0].seen_as.request, candidate_nodes=world.nodes)
+    return isinstance(decision, Place)
+
+
+TestPlannerHistory = PlannerHistory.TestCase
+TestPlannerHistory.settings = settings(stateful_step_count=40, deadline=None)
