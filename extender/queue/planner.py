@@ -2,8 +2,8 @@
 
 It is a step function over what is seen. `see` and `lose` tell it about pods, `wake` about cells
 that came free; `step` decides about the gangs that wait and returns what is to be done; `succeed`
-and `fail` report what became of it. Events may be lost for a while, repeated or late: every look starts
-from what is seen now, and nothing is remembered that a look could tell.
+and `fail` report what became of it. Events may be lost for a while, repeated or late: every look
+starts from what is seen now, and nothing is remembered that a look could tell.
 
     gathering ──enough members──▶ waiting ──fits──▶ leased ──each released, bound──▶ runs
         ▲                          │  ▲ │                │
