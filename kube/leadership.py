@@ -119,8 +119,8 @@ class Leadership:
 
     async def acquire(self) -> None:
         """Wait until we lead."""
-        while not await self.attempt():
-            await asyncio.sleep(self._settings.retry_seconds)  # noqa: ASYNC110 - others decide
+        while not await self.attempt():  # noqa: ASYNC110 - it is others that decide
+            await asyncio.sleep(self._settings.retry_seconds)
         logger.info("leading", extra={"leadership": self._settings.name, "epoch": self.epoch})
 
     async def keep(self) -> None:
