@@ -1,0 +1,95 @@
+"""What the planner does to pods, on the simulated API server."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kube.binding import PodRef
+from kube.client import KubeClient, KubeError, connect
+from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
+from kube.pod_writes import PodWriter
+from simulation.cluster import SimulatedCluster
+
+PODS = "/api/v1/namespaces/default/pods"
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
+    cluster = SimulatedCluster(nodes=1)
+    await cluster.serve()
+    cluster.save_kubeconfig(tmp_path / "kubeconfig")
+    async with connect(str(tmp_path / "kubeconfig")) as client:
+        yield client
+    await cluster.close()
+
+
+async def _create(client: KubeClient, *gates: str) -> PodRef:
+    body = {
+        "metadata": {"name": "bert-0"},
+        "spec": {
+            "schedulerName": "nobody",
+            "schedulingGates": [{"name": gate} for gate in gates],
+            "containers": [{"name": "main", "image": "none"}],
+        },
+    }
+    created = await client.request("POST", PODS, body=body)
+    return PodRef(
+        namespace="default", name="bert-0", uid=created["metadata"]["uid"], resource_version=None
+    )
+
+
+async def _read(client: KubeClient) -> dict[str, Any]:
+    return await client.request("GET", f"{PODS}/bert-0")
+
+
+async def test_a_released_pod_is_nominated_told_its_place_and_free_of_our_gate(
+    client: KubeClient,
+) -> None:
+    pod = await _create(client, QUEUED_GATE, "example.com/other")
+    await PodWriter(client).release(pod, node="n7", annotations={PLACEMENT_ANNOTATION: "there"})
+    now = await _read(client)
+    assert now["spec"]["schedulingGates"] == [{"name": "example.com/other"}]
+    assert now["metadata"]["annotations"][PLACEMENT_ANNOTATION] == "there"
+    assert now["status"]["nominatedNodeName"] == "n7"
+
+
+async def test_a_release_can_be_repeated(client: KubeClient) -> None:
+    pod = await _create(client, QUEUED_GATE)
+    for _ in range(2):
+        await PodWriter(client).release(pod, node="n7", annotations={PLACEMENT_ANNOTATION: "x"})
+    assert not (await _read(client))["spec"].get("schedulingGates")
+
+
+async def test_a_namesake_is_left_alone(client: KubeClient) -> None:
+    pod = await _create(client, QUEUED_GATE)
+    other = PodRef(namespace="default", name="bert-0", uid="another", resource_version=None)
+    writer = PodWriter(client)
+    with pytest.raises(KubeError):
+        await writer.release(other, node="n7", annotations={})
+    await writer.end(other, message="preempted", now=NOW)
+    now = await _read(client)
+    assert now["metadata"]["uid"] == pod.uid
+    assert now["spec"]["schedulingGates"] == [{"name": QUEUED_GATE}]
+
+
+async def test_a_victim_is_told_why_before_it_is_deleted(client: KubeClient) -> None:
+    body = {"target": {"kind": "Node", "name": "nowhere"}}
+    pod = await _create(client)
+    await client.request(
+        "POST", f"{PODS}/bert-0/binding", body={**body, "metadata": {"name": "bert-0"}}
+    )
+    await PodWriter(client).end(pod, message="preempted by gang lab/gpt", now=NOW)
+    now = await _read(client)
+    conditions = {one["type"]: one for one in now["status"]["conditions"]}
+    assert conditions["DisruptionTarget"]["message"] == "preempted by gang lab/gpt"
+    assert conditions["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
+    assert now["metadata"]["deletionTimestamp"]
+
+
+async def test_a_pod_that_is_gone_is_ended(client: KubeClient) -> None:
+    gone = PodRef(namespace="default", name="nobody", uid="any", resource_version=None)
+    await PodWriter(client).end(gone, message="preempted", now=NOW)
