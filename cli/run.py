@@ -79,7 +79,9 @@ async def _services(
     webhook_settings = WebhookSettings(
         address=options.webhook_listen, namespace=options.namespace, certificates=data / "certs"
     )
-    extender_settings = ExtenderSettings(address=options.extender_listen)
+    extender_settings = ExtenderSettings(
+        address=options.extender_listen, namespace=options.namespace
+    )
     spools = data / "spool"
     async with (
         open_state(database_url, service="run", until=Stage.POST) as database,

@@ -21,7 +21,12 @@ from webhook.app import WebhookSettings, run_webhook
 
 async def serve_extender(options: Namespace, stop: Stop) -> Exit:
     """Run the extender until asked to stop."""
-    settings = ExtenderSettings(address=options.listen, allows_insecure_http=options.insecure_http)
+    settings = ExtenderSettings(
+        address=options.listen,
+        namespace=options.namespace,
+        cluster_file=Path(options.cluster) if options.cluster else None,
+        allows_insecure_http=options.insecure_http,
+    )
     settings.check()
     async with (
         open_state(options.database_url, service="extender", until=Stage.PRE) as database,

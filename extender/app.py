@@ -1,35 +1,38 @@
-"""Puts the extender together: feeds, engine, log, routes."""
+"""Puts the extender together: feeds, state, verbs, routes, background tasks."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
-from extender.cells.engine import Engine
-from extender.cluster import NodeSink, PodSink
-from extender.metrics import ExtenderMetrics
-from extender.routes import InspectionRoutes, VerbRoutes
-from extender.service import ExtenderService
-from kube.binding import Binder
-from kube.client import KubeClient
+from aiohttp import web
+
+from extender.hived_routes import HivedRoutes
+from extender.inspection import InspectionRoutes
+from extender.leases import expire_leases, preempt_alone
+from extender.metrics import StateMetrics
+from extender.parts import State, Verbs
+from extender.pods import NodeSink
+from extender.recovery import RECOVERED, USABLE_CLUSTER, recover
+from extender.routes import VerbRoutes
+from kube import marks
+from kube.client import KubeClient, Object
 from kube.feed import Feed, Sink
+from kube.trimming import trim_node, trim_pod
 from policy.errors import SettingsError
-from service.clock import Clock
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.settings import Address
+from service.tasks import Supervisor
 from state.log import DecisionLog
 from state.log_metrics import LogMetrics
 
-logger = logging.getLogger(__name__)
-
 # 5,000 whole nodes of some kilobytes each, with room to spare.
 _MAX_BODY_BYTES = 64 * 2**20
-_EXPIRE_EVERY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,10 @@ class ExtenderSettings:
     """How one extender runs."""
 
     address: Address
+    namespace: str = "cellgate-system"
+    """Where the policy documents are."""
+    cluster_file: Path | None = None
+    """The cluster document as a file, instead of a ConfigMap."""
     lease_seconds: float = 60.0
     """How long unbound places stay held; too short, and a slow gang never gets together."""
     allows_insecure_http: bool = False
@@ -57,35 +64,110 @@ async def run_extender(
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready."""
     settings.check()
-    clock = Clock()
-    engine = Engine(lease_seconds=settings.lease_seconds)
-    sinks: dict[str, Sink] = {"nodes": NodeSink(engine), "pods": (pods := PodSink(engine))}
-    health = Health(_synced(kind) for kind in sinks)
-    metrics = ServiceMetrics()
-    LogMetrics(metrics.registry, log)
-    service = ExtenderService(
-        engine=engine,
-        pods=pods,
-        binder=Binder(client),
+    measured = ServiceMetrics()
+    state = State(
+        client=client,
         log=log,
-        metrics=ExtenderMetrics(metrics.registry, engine),
-        clock=clock,
+        registry=measured.registry,
+        cluster_file=settings.cluster_file,
+        lease_seconds=settings.lease_seconds,
     )
-    app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
-    VerbRoutes(service, health).add_to(app)
-    InspectionRoutes(engine=engine, log=log, health=health).add_to(app)
+    if state.file is not None:
+        await state.file.load()
+    sources = _sources(state, settings.namespace)
+    health = Health([*map(_synced, sources), USABLE_CLUSTER, RECOVERED])
+    feeds = {name: _feed(client, name, source, health) for name, source in sources.items()}
+    verbs = Verbs(state, client)
+    app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured)
     async with running(app, name="extender", health=health, address=settings.address) as extender:
-        feeds = {kind: _feed(client, kind, sink, health) for kind, sink in sinks.items()}
-        extender.supervisor.start("nodes feed", feeds["nodes"].run())
-        # Pods after nodes: a pod whose node is known finds its leaf cells at once.
-        extender.supervisor.start("pods feed", _run_after(feeds["nodes"], feeds["pods"]))
-        extender.supervisor.start("lease expiry", _expire_leases(engine, clock))
+        _start(extender.supervisor, state, verbs, feeds=feeds, health=health)
         yield extender
 
 
-def _feed(client: KubeClient, kind: str, sink: Sink, health: Health) -> Feed:
-    synced = partial(health.meet, _synced(kind))
-    return Feed(client, f"/api/v1/{kind}", sink=sink, on_synced=synced)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Where a feed gets its objects, and where they go."""
+
+    path: str
+    sink: Sink
+    query: Mapping[str, str] = field(default_factory=dict)
+    trim: Callable[[Object], Object] | None = None
+
+
+def _sources(state: State, namespace: str) -> dict[str, _Source]:
+    return {
+        "policies": _Source(
+            path=f"/api/v1/namespaces/{namespace}/configmaps",
+            sink=state.policies,
+            query={"labelSelector": marks.POLICY_LABEL},
+        ),
+        "namespaces": _Source(path="/api/v1/namespaces", sink=state.namespaces),
+        "nodes": _Source(path="/api/v1/nodes", sink=NodeSink(state.cluster), trim=trim_node),
+        "pods": _Source(path="/api/v1/pods", sink=state.pods, trim=trim_pod),
+    }
+
+
+def _synced(name: str) -> str:
+    return f"{name} synced"
+
+
+def _feed(client: KubeClient, name: str, source: _Source, health: Health) -> Feed:
+    return Feed(
+        client,
+        source.path,
+        sink=source.sink,
+        query=source.query,
+        trim=source.trim,
+        on_synced=partial(health.meet, _synced(name)),
+    )
+
+
+def _build_app(
+    state: State,
+    verbs: Verbs,
+    *,
+    feeds: Mapping[str, Feed],
+    health: Health,
+    measured: ServiceMetrics,
+) -> web.Application:
+    LogMetrics(measured.registry, state.log)
+    StateMetrics(
+        measured.registry,
+        cluster=state.cluster,
+        census=state.census,
+        waiting=state.waiting,
+        feeds=feeds,
+        count_problems=state.count_problems,
+    )
+    app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES)
+    VerbRoutes(verbs, health, state.metrics).add_to(app)
+    InspectionRoutes(
+        cluster=state.cluster, snapshots=state.snapshots, log=state.log, health=health
+    ).add_to(app)
+    HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
+    return app
+
+
+def _start(
+    supervisor: Supervisor,
+    state: State,
+    verbs: Verbs,
+    *,
+    feeds: Mapping[str, Feed],
+    health: Health,
+) -> None:
+    """Start everything that runs beside the answers."""
+    for name, feed in feeds.items():
+        # A pod's VC may be its namespace's: those are known first.
+        work = feed.run() if name != "pods" else _run_after(feeds["namespaces"], feed)
+        supervisor.start(f"{name} feed", work)
+    supervisor.start("PodGroups", state.groups.run())
+    supervisor.start("recovery and upkeep", _recover_and_keep(state, verbs, feeds, health))
+    supervisor.start("topology", state.keeper.run())
+    supervisor.start("events", state.events.run())
+    supervisor.start("victims", verbs.victims.run())
+    if state.file is not None:
+        supervisor.start("cluster file", state.file.run())
 
 
 async def _run_after(first: Feed, second: Feed) -> None:
@@ -93,12 +175,20 @@ async def _run_after(first: Feed, second: Feed) -> None:
     await second.run()
 
 
-def _synced(kind: str) -> str:
-    return f"{kind} synced"
-
-
-async def _expire_leases(engine: Engine, clock: Clock) -> None:
-    while True:
-        await asyncio.sleep(_EXPIRE_EVERY_SECONDS)
-        for gang in engine.expire(now=clock.monotonic()):
-            logger.info("lease expired", extra={"gang": str(gang)})
+async def _recover_and_keep(
+    state: State, verbs: Verbs, feeds: Mapping[str, Feed], health: Health
+) -> None:
+    await state.groups.looked.wait()
+    for feed in feeds.values():
+        await feed.synced.wait()
+    await recover(
+        policies=state.policies,
+        keeper=state.keeper,
+        cluster=state.cluster,
+        pods=state.pods,
+        health=health,
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(state.census.run())
+        group.create_task(expire_leases(state.cluster, clock=state.clock, metrics=state.metrics))
+        group.create_task(preempt_alone(state.waiting, verbs.preemption, clock=state.clock))

@@ -1,127 +1,270 @@
-"""The cluster as the extender knows it: nodes and pods from their feeds, passed on to the engine.
+"""The one door to the engine: whatever it is told or asked passes here, and is written down.
 
-Nothing is decided here. An object that cannot be understood is logged and left out; it never stops
-a feed.
+`Cluster` holds the engine, the cluster document and the nodes that the engine's cells are built
+from. It is deterministic: a replay feeds a second one with the rows that the first one wrote, and
+gets the same answers. Single writer, nothing is awaited.
 """
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
-from extender import wire
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell
-from kube.client import Object
-from kube.nodes import read_node
-from kube.pods import ManagedPod, read_device_use, read_pod
-from policy.errors import RequestError
+from extender.cells.model import (
+    Decision,
+    MemberRequest,
+    NodeCell,
+    Place,
+    Placement,
+    Preempt,
+    Reject,
+    Wait,
+)
+from extender.cells.observing import Bound
+from extender.cells.reconfiguration import GangEffect
+from extender.journal import Journal, Question
+from extender.members import Member, Members
+from kube.nodes import KubeNode
+from policy.cluster.document import ClusterDocument, LiveNode
+from policy.errors import Problem
 from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import Topology
+from state.records import Kind
 
-logger = logging.getLogger(__name__)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterText:
+    """A cluster document as it was written, and what it means."""
+
+    text: str
+    document: ClusterDocument
 
 
-class NodeSink:
-    """Nodes → cells."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a question is about, beside the request itself."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._known: dict[NodeName, None] = {}
+    kind: Kind
+    now: float
+    applies_preemption: bool = False
+    """Whether cells are reserved when others have to end first; else that is only said."""
+    pod: str = ""
+    """`namespace/name`, for people."""
 
-    def replace(self, objects: Sequence[Object]) -> None:
-        """Take a whole list: what is not in it is gone."""
-        there = {obj["metadata"]["name"] for obj in objects}
-        for name in [name for name in self._known if name not in there]:
-            self._forget(name)
-        for obj in objects:
-            self.upsert(obj)
 
-    def upsert(self, obj: Object) -> None:
-        """Take note of a node that joined or changed."""
-        node = read_node(obj)
-        if node is None:
-            self._forget(NodeName(obj["metadata"]["name"]))
+class Cluster:
+    """Engine, document and nodes."""
+
+    def __init__(self, *, lease_seconds: float, journal: Journal) -> None:
+        self._lease_seconds = lease_seconds
+        self._journal = journal
+        self._nodes: dict[NodeName, KubeNode] = {}
+        self._document: ClusterText | None = None
+        self._last_words: dict[PodUid, str] = {}
+        self._members = Members()
+        self.engine = Engine(lease_seconds=lease_seconds)
+        self.topology: Topology | None = None
+        self.problems: tuple[Problem, ...] = ()
+        """Promises that the nodes which are alive cannot hold."""
+        self.version = 0
+        """Grows with every change that a plan could see."""
+        self.is_stale = False
+        """Whether nodes have changed since the cells were built from them."""
+
+    # -- nodes and documents
+
+    @property
+    def nodes(self) -> Mapping[NodeName, KubeNode]:
+        """The nodes that are known."""
+        return MappingProxyType(self._nodes)
+
+    def observe_node(self, node: KubeNode) -> None:
+        """A node joined or changed."""
+        before = self._nodes.get(node.name)
+        if before == node:
             return
-        self._known[node.name] = None
-        self._engine.observe_node(
-            NodeCell(
-                name=node.name,
-                leaf_type=node.leaf_type,
-                leaf_count=node.leaf_count,
-                is_healthy=node.is_healthy,
-            )
+        self._nodes[node.name] = node
+        self._journal.observe_node(node)
+        self._pass_on(node)
+        if before is None or _shape(before) != _shape(node):
+            self._touch_cells()
+        self.version += 1
+
+    def forget_node(self, name: NodeName) -> None:
+        """A node left."""
+        if self._nodes.pop(name, None) is None:
+            return
+        self._journal.forget_node(name)
+        self.engine.forget_node(name)
+        self._touch_cells()
+        self.version += 1
+
+    def use_document(self, document: ClusterText | None) -> list[GangEffect]:
+        """Work by another cluster document from now on; says what became of each gang."""
+        self._document = document
+        self._journal.use_document(document.text if document else None)
+        return self._build()
+
+    def refresh_topology(self) -> list[GangEffect]:
+        """Build the cells again from the nodes that are known now."""
+        self._journal.build_topology()
+        return self._build()
+
+    def _build(self) -> list[GangEffect]:
+        self.is_stale = False
+        self.version += 1
+        if self._document is None:
+            self.topology, self.problems = None, ()
+            self.engine = Engine(lease_seconds=self._lease_seconds)
+            effects: list[GangEffect] = []
+        else:
+            built = self._document.document.build(map(_live_node, self._nodes.values()))
+            self.topology, self.problems = built.topology, built.problems
+            effects = self.engine.change_topology(built.topology)
+        for node in self._nodes.values():
+            self._pass_on(node)
+        return effects
+
+    def _touch_cells(self) -> None:
+        if self._document is not None and self._document.document.depends_on_nodes:
+            self.is_stale = True
+
+    def _pass_on(self, node: KubeNode) -> None:
+        """Tell the engine; without a document, a node without devices is none of its business."""
+        if self._document is None and not node.leaf_count:
+            self.engine.forget_node(node.name)
+        else:
+            self.engine.observe_node(self._cell(node))
+
+    def _cell(self, node: KubeNode) -> NodeCell:
+        is_listed = self._document is not None and not self._document.document.depends_on_nodes
+        return NodeCell(
+            name=node.name,
+            leaf_type=node.leaf_type,
+            leaf_count=node.leaf_count,
+            is_healthy=node.is_healthy,
+            # Which devices are bad is the kubelet's secret: the last ones stand for them. Devices
+            # that a document lists have numbers of their own.
+            bad_leaf_cells=() if is_listed else tuple(range(node.usable_count, node.leaf_count)),
         )
 
-    def remove(self, obj: Object) -> None:
-        """Take note of a node that left."""
-        self._forget(NodeName(obj["metadata"]["name"]))
+    # -- pods
 
-    def _forget(self, name: NodeName) -> None:
-        if name in self._known:
-            del self._known[name]
-            self._engine.forget_node(name)
+    def recover(self, running: Iterable[Bound]) -> None:
+        """Take in all that runs, after a start."""
+        found = list(running)
+        for bound in found:
+            self._journal.prepare(bound)
+        self._journal.recover(len(found))
+        self.engine.recover(found)
+        for bound in found:
+            self._join(bound.request, bound.placement, is_bound=True)
+        self.version += 1
 
-
-class PodSink:
-    """Pods → members of gangs."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._pods: dict[PodUid, ManagedPod] = {}
-
-    def get(self, uid: PodUid) -> ManagedPod | None:
-        """The pod as it was last seen, if it is managed and alive."""
-        return self._pods.get(uid)
-
-    def replace(self, objects: Sequence[Object]) -> None:
-        """Take a whole list: what is not in it is gone."""
-        there = {obj["metadata"]["uid"] for obj in objects}
-        for uid in [uid for uid in self._pods if uid not in there]:
-            self._forget(uid)
-        for obj in objects:
-            self.upsert(obj)
-
-    def upsert(self, obj: Object) -> None:
-        """Take note of a pod that appeared or changed."""
-        try:
-            pod = read_pod(obj)
-        except RequestError as exc:
-            self._observe_misfit(obj, exc)
-            return
-        if pod is None or pod.is_finished:
-            self._forget(PodUid(obj["metadata"]["uid"]))
-            return
-        self._pods[pod.uid] = pod
-        if pod.node:
-            placement = wire.to_placement(pod)
-            self._engine.observe_bound(
-                wire.to_member_request(pod),
-                node=pod.node,
-                leaf_cells=placement.leaf_cells if placement else (),
-                placement=placement,
-            )
-
-    def remove(self, obj: Object) -> None:
-        """Take note of a pod that is gone."""
-        self._forget(PodUid(obj["metadata"]["uid"]))
-
-    def _observe_misfit(self, obj: Object, error: RequestError) -> None:
-        """A pod that makes no sense to us may still run: then its devices are not ours to give."""
-        uid, namespace = PodUid(obj["metadata"]["uid"]), str(obj["metadata"].get("namespace"))
-        logger.warning("pod not understood", extra={"pod_uid": uid, "error": str(error)})
-        try:
-            use = read_device_use(obj)
-        except RequestError:
-            use = None
-        if use is None:
-            self._forget(uid)
-            return
-        request = MemberRequest(
-            member=uid,
-            gang=GangKey(namespace, f"misfit/{uid}"),
-            leaf_count=use.device_count,
-            gang_leaf_counts=(use.device_count,),
+    def observe_bound(self, running: Bound) -> None:
+        """A member runs on a node, whoever put it there."""
+        self._journal.observe_bound(running)
+        self.engine.observe_bound(
+            running.request,
+            node=running.placement.node,
+            leaf_cells=running.placement.leaf_cells,
+            placement=running.placement,
         )
-        self._engine.observe_bound(request, node=use.node, leaf_cells=())
+        self._join(running.request, running.placement, is_bound=True)
+        self.version += 1
 
-    def _forget(self, uid: PodUid) -> None:
-        self._pods.pop(uid, None)
-        self._engine.forget_member(uid)
+    def has_member(self, member: PodUid) -> bool:
+        """Whether a member has a place, bound or not."""
+        return self.engine.placement(member) is not None
+
+    def forget_member(self, member: PodUid) -> None:
+        """A member ended or was deleted."""
+        self._journal.forget_member(member)
+        self.engine.forget_member(member)
+        self._leave(member)
+        self.version += 1
+
+    @property
+    def members(self) -> Members:
+        """Who was given places, to look things up quickly."""
+        return self._members
+
+    def _join(self, request: MemberRequest, placement: Placement, *, is_bound: bool) -> None:
+        self._members.add(Member(request=request, placement=placement, is_bound=is_bound))
+        self._last_words.pop(request.member, None)
+
+    def _leave(self, member: PodUid) -> None:
+        self._last_words.pop(member, None)
+        self._members.remove(member)
+
+    # -- deciding
+
+    def decide(
+        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], asked: Asked
+    ) -> Decision:
+        """Plan, and make true what was planned."""
+        decision = self.engine.plan(request, candidate_nodes=candidate_nodes, now=asked.now)
+        is_applied = not isinstance(decision, Preempt) or _is_preempting(decision, asked)
+        if is_applied:
+            self.engine.apply(decision, now=asked.now)
+        if isinstance(decision, Place):
+            self._join(request, decision.placement, is_bound=False)
+        if not self._is_news(decision):
+            return decision
+        self.version += is_applied and not isinstance(decision, Reject)
+        self._journal.decide(
+            Question(
+                kind=asked.kind,
+                request=request,
+                candidate_nodes=candidate_nodes,
+                now=asked.now,
+                applies_preemption=asked.applies_preemption,
+                decision=decision,
+                pod=asked.pod,
+            )
+        )
+        return decision
+
+    def _is_news(self, decision: Decision) -> bool:
+        """A refusal that is only repeated changes nothing, and is written down once."""
+        member = decision.request.member
+        if not isinstance(decision, Wait | Reject) or getattr(decision, "cancels_own", False):
+            self._last_words.pop(member, None)
+            return True
+        if self._last_words.get(member) == decision.reason:
+            return False
+        if len(self._last_words) >= _MOST_REMEMBERED:
+            self._last_words.clear()
+        self._last_words[member] = decision.reason
+        return True
+
+    def expire(self, *, now: float) -> list[GangKey]:
+        """End the leases that were not used in time."""
+        expired = self.engine.expire(now=now)
+        if expired:
+            self._journal.expire(expired, now=now)
+            self._drop_unplaced(expired)
+            self.version += 1
+        return expired
+
+    def _drop_unplaced(self, gangs: Iterable[GangKey]) -> None:
+        for uid in [uid for gang in gangs for uid in self._members.of_gang(gang)]:
+            if self.engine.placement(uid) is None:
+                self._members.remove(uid)
+
+
+_MOST_REMEMBERED = 200_000
+"""Members whose last refusal is remembered: as many pods as a cluster can have, and some."""
+
+
+def _shape(node: KubeNode) -> tuple[object, ...]:
+    return dict(node.labels), dict(node.leaf_counts)
+
+
+def _live_node(node: KubeNode) -> LiveNode:
+    return LiveNode(name=node.name, labels=node.labels, leaf_counts=node.leaf_counts)
+
+
+def _is_preempting(decision: Preempt, asked: Asked) -> bool:
+    """Whether cells are to be reserved; without seats they are already, and are kept for longer."""
+    return asked.applies_preemption or not decision.seats

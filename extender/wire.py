@@ -6,18 +6,16 @@ away. Reasons are byte-stable and the same for all nodes: one that varies makes 
 without end.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from extender.cells.model import Decision, MemberRequest, Place, Placement, ReleaseMode
+from extender.cells.model import Placement
 from kube import placements
 from kube.bind_info import placement_annotations
-from kube.pods import ManagedPod
-from policy.submission import GangKey, NodeName
-from policy.topology import CellTypeName, ChainName, PinnedCellId
+from policy.submission import NodeName, PodUid
 from service.bodies import Body
 
 _HIGHEST_SCORE = 10
@@ -55,10 +53,33 @@ class FilterArguments(Body):
         return dict.fromkeys(NodeName(node.metadata.name) for node in items)
 
 
+class _MetaPod(Body):
+    uid: str = Field(alias="UID")
+
+
+class _MetaVictims(Body):
+    pods: list[_MetaPod] | None = Field(default=None, alias="Pods")
+
+
+class _VictimPod(Body):
+    metadata: dict[str, Any]
+
+
+class _Victims(Body):
+    pods: list[_VictimPod] | None = Field(default=None, alias="Pods")
+
+
 class PreemptArguments(Body):
-    """What preempt is asked; its candidates are not read yet, since all are vetoed."""
+    """What preempt is asked: a pod, and whom kube-scheduler would end for it on which node."""
 
     pod: dict[str, Any] = Field(alias="Pod")
+    meta: dict[str, _MetaVictims | None] | None = Field(default=None, alias="NodeNameToMetaVictims")
+    full: dict[str, _Victims | None] | None = Field(default=None, alias="NodeNameToVictims")
+
+    @property
+    def candidate_nodes(self) -> list[NodeName]:
+        """The nodes where something could be gained, in the order of the request."""
+        return list(map(NodeName, self.meta if self.meta is not None else self.full or ()))
 
 
 class BindArguments(Body):
@@ -68,49 +89,6 @@ class BindArguments(Body):
     namespace: str = Field(alias="PodNamespace")
     uid: str = Field(alias="PodUID")
     node: str = Field(alias="Node")
-
-
-def to_member_request(pod: ManagedPod) -> MemberRequest:
-    """Say what a pod asks of the engine."""
-    return MemberRequest(
-        member=pod.uid,
-        gang=_engine_gang(pod),
-        leaf_count=pod.leaf_count,
-        gang_leaf_counts=_gang_leaf_counts(pod),
-        gang_min=pod.gang.min_size,
-        leaf_type=pod.leaf_type,
-        vc=pod.vc,
-        **_hived_wishes(pod),
-    )
-
-
-def _hived_wishes(pod: ManagedPod) -> dict[str, Any]:
-    """What only HiveD's annotation can say."""
-    if pod.hived is None:
-        return {}
-    return {
-        "priority": pod.hived.priority,
-        "pinned": PinnedCellId(pod.hived.pinned_cell) if pod.hived.pinned_cell else None,
-        "is_lazy": pod.hived.lazy_preemption,
-        "ignores_candidates": pod.hived.ignore_candidate_nodes,
-        # HiveD keeps a gang's cells until its last pod has ended, whatever the flag says.
-        "release": ReleaseMode.WHOLE,
-    }
-
-
-def _engine_gang(pod: ManagedPod) -> GangKey:
-    """The gang's key; a gang whose size only a PodGroup object tells is placed member by member."""
-    if pod.gang.size is None:
-        return GangKey(pod.namespace, f"{pod.gang.key.name}/{pod.name}")
-    return pod.gang.key
-
-
-def _gang_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
-    """HiveD's annotation tells what each member asks for; elsewhere all are like this one."""
-    if pod.hived and pod.hived.gang:
-        groups = pod.hived.gang.members
-        return tuple(group.leaf_count for group in groups for _ in range(group.pod_count))
-    return (pod.leaf_count,) * (pod.gang.size or 1)
 
 
 def to_annotations(placement: Placement) -> dict[str, str]:
@@ -126,32 +104,20 @@ def to_annotations(placement: Placement) -> dict[str, str]:
     )
 
 
-def to_placement(pod: ManagedPod) -> Placement | None:
-    """What a bound pod says of its placement; None if we did not place it, or it cannot be true."""
-    told = pod.placement
-    if told is None or told.node != pod.node or len(told.leaf_cells) != pod.leaf_count:
-        return None
-    return Placement(
-        node=told.node,
-        leaf_cells=told.leaf_cells,
-        chain=ChainName(told.chain) if told.chain else None,
-        vc_cell=told.vc_cell,
-        vc_cell_type=CellTypeName(told.vc_cell_type) if told.vc_cell_type else None,
-    )
+def chosen_answer(node: NodeName, arguments: FilterArguments) -> dict[str, Any]:
+    """Name the node that was chosen, and no other."""
+    return _nodes_answer(arguments, {node: None})
 
 
-def filter_answer(decision: Decision, arguments: FilterArguments) -> dict[str, Any]:
-    """Name the chosen node, or say at every node why the pod waits.
+def wait_answer(reason: str, arguments: FilterArguments) -> dict[str, Any]:
+    """Say why no node will do.
 
     Waiting is "unresolvable" in the words of the protocol: kube-scheduler's own preemption cannot
-    help, since it does not ask an extender whether its victims would.
+    help, since it does not ask an extender whether its victims would. A node that is named nowhere
+    counts as such, so the reason is told at one node only: at thousands it would be a megabyte.
     """
-    if isinstance(decision, Place):
-        return _nodes_answer(arguments, {decision.placement.node: None})
-    return {
-        **_nodes_answer(arguments, {}),
-        "FailedAndUnresolvableNodes": dict.fromkeys(arguments.candidate_nodes, decision.reason),
-    }
+    told = dict.fromkeys(list(arguments.candidate_nodes)[:1], reason)
+    return {**_nodes_answer(arguments, {}), "FailedAndUnresolvableNodes": told}
 
 
 def pass_answer(arguments: FilterArguments) -> dict[str, Any]:
@@ -181,6 +147,12 @@ def prioritize_answer(
     return [
         {"Host": node, "Score": _HIGHEST_SCORE if node == chosen else 0} for node in candidate_nodes
     ]
+
+
+def victims_answer(node: NodeName, victims: Iterable[PodUid]) -> dict[str, Any]:
+    """Name the pods that have to go on one node."""
+    pods = [{"UID": uid} for uid in victims]
+    return {"NodeNameToMetaVictims": {node: {"Pods": pods, "NumPDBViolations": 0}}}
 
 
 def veto_answer() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from kube.client import KubeClient, KubeError
+from policy.errors import BackendError
 
 _TRIES = 3
 
@@ -61,6 +62,11 @@ class Binder:
             uid=pod.uid,
             resource_version=metadata["resourceVersion"],
         )
+
+
+def is_unknown(error: BackendError) -> bool:
+    """Whether a binding that failed may have been made all the same."""
+    return not isinstance(error, KubeError) or error.status == 0 or error.status >= 500
 
 
 def _binding(pod: PodRef, node: str, annotations: Mapping[str, str]) -> dict[str, object]:

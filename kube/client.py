@@ -26,6 +26,7 @@ Object = dict[str, Any]
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 _CONNECT_SECONDS = 5.0
 _REQUEST_SECONDS = 15.0

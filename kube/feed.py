@@ -8,6 +8,7 @@ with a jittered backoff. The sink sees each object at least once and in order.
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -47,13 +48,22 @@ class Feed:
         sink: Sink,
         on_synced: Callable[[], None],
         query: Mapping[str, str] | None = None,
+        trim: Callable[[Object], Object] | None = None,
     ) -> None:
+        """`trim` keeps of each object what the sink looks at: a list holds all of them at once."""
         self._client = client
         self._path = path
         self._sink = sink
         self._query = dict(query or {})
+        self._trim = trim or (lambda obj: obj)
         self._on_synced = on_synced
+        self._heard = time.monotonic()
         self.synced = asyncio.Event()
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the API server has said nothing; its bookmarks come about every minute."""
+        return time.monotonic() - self._heard
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -81,11 +91,12 @@ class Feed:
         while True:
             page = await self._client.request("GET", self._path, query=query)
             with _expected_shape(self._path):
-                objects.extend(page.get("items") or ())
+                objects.extend(map(self._trim, page.get("items") or ()))
                 version, token = (
                     page["metadata"]["resourceVersion"],
                     page["metadata"].get("continue"),
                 )
+            self._heard = time.monotonic()
             if not token:
                 self._sink.replace(objects)
                 return str(version)
@@ -108,10 +119,11 @@ class Feed:
                 if kind == "ERROR":
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
                 reached = str(obj["metadata"]["resourceVersion"])
+            self._heard = time.monotonic()
             if kind == "DELETED":
                 self._sink.remove(obj)
             elif kind in ("ADDED", "MODIFIED"):
-                self._sink.upsert(obj)
+                self._sink.upsert(self._trim(obj))
             yield reached
 
 

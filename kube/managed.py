@@ -66,6 +66,8 @@ class ManagedPod:
 
     class_name: ClassName | None = None
     priority: int | None = None
+    may_preempt: bool = True
+    """False for `preemptionPolicy: Never`: it waits, and nobody is ended for it."""
     requested_class: ClassName | None = None
     decision: str | None = None
     submitter: UserName | None = None
@@ -76,6 +78,8 @@ class ManagedPod:
     placement: Placement | None = None
     placement_problem: Problem | None = None
     """Why there is a placement annotation but no placement: recovery must see such a pod."""
+    is_released: bool = False
+    """Whether it carries a placement of ours and no gate of ours: the planner let it go there."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -1,10 +1,10 @@
-"""Nodes understood: how many leaf cells a node offers, of which type, and whether it may be used.
+"""Nodes understood: which devices a node offers, of which type, and whether it may be used.
 
-Pure. A node with a broken number is a node without leaf cells: nobody must crash over it.
+Pure. A node with a broken number is a node without such devices: nobody must crash over it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kube.marks import DEFAULT_LEAF_RESOURCES
@@ -14,31 +14,46 @@ _LEAF_TYPE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeafNode:
-    """A node that offers leaf cells."""
+class KubeNode:
+    """A node, as far as cells are concerned."""
 
     name: NodeName
-    leaf_count: int
-    leaf_type: LeafType | None
     is_healthy: bool
+    labels: Mapping[str, str] = field(default_factory=dict)
+    leaf_counts: Mapping[str, int] = field(default_factory=dict)
+    """Devices by the name of their resource, bad ones included."""
+    usable_count: int = 0
+    """Devices that the kubelet hands out, of the resource that it has most of."""
+    leaf_type: LeafType | None = None
+
+    @property
+    def leaf_count(self) -> int:
+        """Devices of the resource that it has most of."""
+        return max(self.leaf_counts.values(), default=0)
 
 
 def read_node(
     node: Mapping[str, Any], *, leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES
-) -> LeafNode | None:
-    """Understand a node; None if it offers no leaf cells."""
-    metadata, status = node["metadata"], node.get("status") or {}
-    allocatable = status.get("allocatable") or {}
-    leaf_count = max((_whole(allocatable.get(name)) for name in leaf_resources), default=0)
-    if leaf_count == 0:
-        return None
-    labels = metadata.get("labels") or {}
-    return LeafNode(
-        name=NodeName(metadata["name"]),
-        leaf_count=leaf_count,
-        leaf_type=next((LeafType(labels[key]) for key in _LEAF_TYPE_LABELS if key in labels), None),
+) -> KubeNode:
+    """Understand a node."""
+    labels, status = node["metadata"].get("labels") or {}, node.get("status") or {}
+    usable = _counts(status.get("allocatable"), leaf_resources)
+    # A bad device is not allocatable; one that a restarting kubelet has forgotten is neither.
+    there = _counts(status.get("capacity"), leaf_resources)
+    leaf_counts = {name: max(there[name], usable[name]) for name in leaf_resources}
+    return KubeNode(
+        name=NodeName(node["metadata"]["name"]),
         is_healthy=_is_healthy(node),
+        labels=labels,
+        leaf_counts={name: count for name, count in leaf_counts.items() if count},
+        usable_count=usable[max(leaf_resources, key=leaf_counts.__getitem__)],
+        leaf_type=next((LeafType(labels[key]) for key in _LEAF_TYPE_LABELS if key in labels), None),
     )
+
+
+def _counts(resources: object, names: Sequence[str]) -> dict[str, int]:
+    told = resources if isinstance(resources, Mapping) else {}
+    return {name: _whole(told.get(name)) for name in names}
 
 
 def _is_healthy(node: Mapping[str, Any]) -> bool:

@@ -147,6 +147,7 @@ def _translate(
         device_count=demand.device_count,
         class_name=ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
         priority=spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
+        may_preempt=spec.text("preemptionPolicy") != "Never",
         requested_class=_read_requested_class(annotations),
         decision=annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
         submitter=submitters.read_submitter(annotations),
@@ -155,6 +156,7 @@ def _translate(
         hived=hived_spec,
         placement=placement,
         placement_problem=placement_problem,
+        is_released=marks.PLACEMENT_ANNOTATION in annotations.values and not _is_gated(spec),
         labels=labels.values,
     )
 

@@ -55,9 +55,18 @@ class _InFlight:
 _IN_FLIGHT = web.AppKey("in_flight", _InFlight)
 
 
+def encode_json(content: object) -> bytes:
+    """Write JSON; what JSON does not know is written as its text."""
+    return orjson.dumps(content, default=str)
+
+
 def json_answer(content: object, *, status: int = 200) -> web.Response:
     """Answer with JSON and a Content-Length, so that Go clients reuse their connection."""
-    body = orjson.dumps(content, default=str)
+    return raw_json_answer(encode_json(content), status=status)
+
+
+def raw_json_answer(body: bytes, *, status: int = 200) -> web.Response:
+    """Answer with what is JSON already."""
     return web.Response(body=body, status=status, content_type="application/json")
 
 

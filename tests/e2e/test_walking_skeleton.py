@@ -117,7 +117,7 @@ async def test_every_step_of_a_pod_is_in_the_log(
 
     steps = await poll_until(seen, deadline_seconds=10, explain=lambda: "rows are missing")
     assert steps[0] == ("webhook", "admission", "admitted")
-    assert steps[1:] == [("extender", "filter", "placed"), ("extender", "bind", "bound")]
+    assert steps[1:] == [("extender", "placement", "placed"), ("extender", "bind", "bound")]
     (bind, placed, admission) = await cellgate.decisions(f"{namespace}/logged")
     assert (bind["reason"], placed["reason"]) == (f"bound to {node}", f"placed on {node}")
     assert (

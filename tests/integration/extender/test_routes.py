@@ -195,7 +195,7 @@ async def test_what_is_held_and_decided_can_be_looked_at(
     assert gang == {
         "gang": "lab/bert",
         "size": 2,
-        "vc": "default",
+        "vc": "lab",
         "priority": 0,
         "state": "allocated",
         "guaranteed": False,
@@ -216,9 +216,8 @@ async def test_what_is_held_and_decided_can_be_looked_at(
             await asyncio.sleep(0.01)
     assert (rows[0]["outcome"], rows[0]["reason"]) == ("placed", "placed on node-00")
     metrics = await caller.text("/metrics")
-    assert "cellgate_log_written_rows_total 1.0" in metrics
+    assert "cellgate_log_dropped_rows_total" in metrics
     assert 'cellgate_extender_decisions_total{outcome="placed"} 1.0' in metrics
-    assert "cellgate_extender_gangs 1.0" in metrics
     assert await caller.get("/v1/decisions?limit=many") == 400
 
 
@@ -247,7 +246,8 @@ async def test_garbage_is_refused_and_changes_nothing(caller: Caller, verb: str)
         if verb in ("filter", "bind"):
             assert answer["Error"], body
         else:
-            assert answer in (400, {"NodeNameToMetaVictims": {}}), body
+            nothing = [{"NodeNameToMetaVictims": {}}, [], [{"Host": "n", "Score": 0}]]
+            assert answer == 400 or answer in nothing, body
     assert (await caller.get("/v1/nodes"), await caller.get("/v1/gangs")) == before
 
 
@@ -269,6 +269,9 @@ async def test_nothing_is_answered_from_half_known_state(client: KubeClient) -> 
         caller = Caller(http, extender.url)
         answer = await caller.filter(await create(client, "bert"))
         assert answer["Error"] == (
-            "extender is not ready: waiting for: nodes synced; waiting for: pods synced"
+            "extender is not ready: waiting for: policies synced; waiting for: namespaces synced; "
+            "waiting for: nodes synced; waiting for: pods synced; "
+            "waiting for: a cluster document that can be used; "
+            "waiting for: state recovered from running pods"
         )
         assert await caller.get("/leader") == 503

@@ -6,16 +6,10 @@ import orjson
 import pytest
 
 from extender import wire
-from extender.cells.model import MemberRequest, Place, Placement, Wait, WaitCode
-from kube import marks
-from kube.pods import ManagedPod, read_pod
+from extender.cells.model import Placement
 from policy.errors import RequestError
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import NodeName, PodUid
 from service.bodies import parse_body
-
-REQUEST = MemberRequest(
-    member=PodUid("u"), gang=GangKey("lab", "bert"), leaf_count=8, gang_leaf_counts=(8, 8)
-)
 
 
 def names(*nodes: str) -> wire.FilterArguments:
@@ -29,29 +23,8 @@ def whole(*nodes: dict[str, Any]) -> wire.FilterArguments:
     return wire.FilterArguments.model_validate({"Pod": {}, "Nodes": items, "NodeNames": None})
 
 
-def a_managed_pod(
-    *, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
-) -> ManagedPod:
-    limits = {"limits": {"nvidia.com/gpu": "8"}}
-    pod = read_pod(
-        {
-            "metadata": {
-                "name": "bert-0",
-                "namespace": "lab",
-                "uid": "u",
-                "labels": labels or {},
-                "annotations": annotations or {},
-            },
-            "spec": {"containers": [{"name": "main", "resources": limits}]},
-        }
-    )
-    assert pod
-    return pod
-
-
 def test_a_placed_member_is_left_one_node() -> None:
-    decision = Place(request=REQUEST, placement=Placement(node=NodeName("n1"), leaf_cells=(0,)))
-    assert wire.filter_answer(decision, names("n0", "n1")) == {
+    assert wire.chosen_answer(NodeName("n1"), names("n0", "n1")) == {
         "NodeNames": ["n1"],
         "FailedNodes": {},
         "FailedAndUnresolvableNodes": {},
@@ -60,22 +33,32 @@ def test_a_placed_member_is_left_one_node() -> None:
 
 
 def test_whole_nodes_are_answered_with_whole_nodes() -> None:
-    decision = Place(request=REQUEST, placement=Placement(node=NodeName("n1"), leaf_cells=(0,)))
     nodes = [
         {"metadata": {"name": name, "labels": {"x": "y"}}, "spec": {}} for name in ("n0", "n1")
     ]
-    answer = wire.filter_answer(decision, whole(*nodes))
+    answer = wire.chosen_answer(NodeName("n1"), whole(*nodes))
 
     assert answer["Nodes"] == {"items": [nodes[1]]}
     assert "NodeNames" not in answer
 
 
-def test_a_waiting_member_is_told_the_same_at_every_node() -> None:
-    decision = Wait(request=REQUEST, code=WaitCode.NO_ROOM, reason="no room")
-    answer = wire.filter_answer(decision, names("n0", "n1"))
+def test_a_waiting_member_is_told_why_once_and_left_no_node() -> None:
+    answer = wire.wait_answer("no room", names("n0", "n1"))
 
     assert answer["NodeNames"] == []
-    assert answer["FailedAndUnresolvableNodes"] == {"n0": "no room", "n1": "no room"}
+    assert answer["FailedAndUnresolvableNodes"] == {"n0": "no room"}
+
+
+def test_victims_are_named_in_the_short_form_whatever_form_was_asked() -> None:
+    for body in (
+        {"NodeNameToMetaVictims": {"n0": {"Pods": [{"UID": "v"}], "NumPDBViolations": 0}}},
+        {"NodeNameToMetaVictims": None, "NodeNameToVictims": {"n0": {"Pods": None}}},
+    ):
+        asked = parse_body(wire.PreemptArguments, orjson.dumps({"Pod": {}, **body}))
+        assert asked.candidate_nodes == ["n0"]
+    assert wire.victims_answer(NodeName("n0"), [PodUid("v")]) == {
+        "NodeNameToMetaVictims": {"n0": {"Pods": [{"UID": "v"}], "NumPDBViolations": 0}}
+    }
 
 
 def test_scores_are_whole_numbers() -> None:
@@ -105,30 +88,6 @@ def test_garbage_is_refused_with_every_path(body: bytes, told: str) -> None:
     with pytest.raises(RequestError) as error:
         parse_body(wire.FilterArguments, body)
     assert told in str(error.value)
-
-
-def test_members_of_a_labelled_gang_are_alike() -> None:
-    labels = {marks.GANG_LABEL: "bert", marks.GANG_SIZE_LABEL: "2"}
-    assert wire.to_member_request(a_managed_pod(labels=labels)) == REQUEST
-
-
-def test_hived_tells_what_each_member_asks_for() -> None:
-    spec = (
-        "virtualCluster: lab\npriority: 0\nleafCellNumber: 8\n"
-        "affinityGroup: {name: bert, members: [{podNumber: 1, leafCellNumber: 8},"
-        " {podNumber: 2, leafCellNumber: 1}]}"
-    )
-    request = wire.to_member_request(a_managed_pod(annotations={marks.HIVED_SPEC_ANNOTATION: spec}))
-
-    assert sorted(request.gang_leaf_counts) == [1, 1, 8]
-
-
-def test_a_gang_whose_size_only_an_object_tells_is_placed_member_by_member() -> None:
-    pod = a_managed_pod(labels={marks.COSCHEDULING_LABEL: "bert"})
-    request = wire.to_member_request(pod)
-
-    assert request.gang == GangKey("lab", "bert/bert-0")
-    assert request.gang_leaf_counts == (8,)
 
 
 def test_a_bound_pod_carries_its_placement_for_us_and_for_hived() -> None:

@@ -1,0 +1,122 @@
+"""Bind: one API call that puts a pod on its node, with its placement.
+
+Concurrent, and holds nothing while it waits for the API server.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from extender import wire
+from extender.cells.model import Placement
+from extender.cells.observing import Bound
+from extender.cluster import Cluster
+from extender.journal import LogJournal
+from extender.metrics import ExtenderMetrics
+from extender.pods import PodSink
+from extender.questions import ToRequest
+from kube.binding import PodRef, is_unknown
+from kube.pods import ManagedPod
+from policy.errors import BackendError, RequestError
+from policy.submission import PodUid
+from service.clock import Clock
+from state.records import Kind
+
+logger = logging.getLogger(__name__)
+
+
+class BindPods(Protocol):
+    """What bind needs of Kubernetes."""
+
+    async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
+        """Put the pod on the node, with the annotations; BackendError if that failed."""
+
+
+class Binding:
+    """Answers bind."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        pods: PodSink,
+        to_request: ToRequest,
+        binder: BindPods,
+        journal: LogJournal,
+        metrics: ExtenderMetrics,
+        clock: Clock,
+    ) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self._to_request = to_request
+        self._binder = binder
+        self._journal = journal
+        self._metrics = metrics
+        self._clock = clock
+
+    async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
+        """Bind the pod to the node it was placed on, and to no other."""
+        began = self._clock.monotonic()
+        placement = self._placement(arguments)
+        pod = self._pods.get(PodUid(arguments.uid))
+        reference = PodRef(
+            namespace=arguments.namespace,
+            name=arguments.name,
+            uid=arguments.uid,
+            resource_version=pod.resource_version if pod else None,
+        )
+        try:
+            await self._binder.bind(
+                reference, node=arguments.node, annotations=wire.to_annotations(placement)
+            )
+        except BackendError as exc:
+            self._metrics.binds.labels("failed").inc()
+            logger.warning("bind failed", extra={"pod_uid": arguments.uid, "error": str(exc)})
+            if is_unknown(exc):
+                # It may be bound: its leaf cells are kept for as long as the pod exists.
+                self._keep(pod, placement)
+            return wire.error_answer(str(exc))
+        self._note_bound(arguments, placement, pod, seconds=self._clock.monotonic() - began)
+        return wire.error_answer("")
+
+    def _note_bound(
+        self,
+        arguments: wire.BindArguments,
+        placement: Placement,
+        pod: ManagedPod | None,
+        *,
+        seconds: float,
+    ) -> None:
+        self._metrics.binds.labels("bound").inc()
+        # The feed will say so, too, but may be late, and a lease does not wait for it.
+        self._keep(pod, placement)
+        self._journal.note(
+            Kind.BIND,
+            f"{arguments.namespace}/{arguments.name}",
+            "bound",
+            f"bound to {arguments.node}",
+            pod_uid=arguments.uid,
+            latency_seconds=seconds,
+            details={"node": arguments.node, "leafCells": list(placement.leaf_cells)},
+        )
+
+    def _keep(self, pod: ManagedPod | None, placement: Placement) -> None:
+        """Let no lease end that a pod has used."""
+        if pod is not None and self._cluster.engine.placement(pod.uid) == placement:
+            request = self._to_request(pod)
+            self._cluster.observe_bound(Bound(request=request, placement=placement))
+
+    def _placement(self, arguments: wire.BindArguments) -> Placement:
+        placement = self._cluster.engine.placement(PodUid(arguments.uid))
+        if placement is None:
+            raise RequestError.at(
+                "PodUID",
+                f"pod {arguments.namespace}/{arguments.name} holds no lease; filter it again first",
+            )
+        if placement.node != arguments.node:
+            raise RequestError.at(
+                "Node",
+                f"pod {arguments.namespace}/{arguments.name} was placed on {placement.node}, "
+                f"not on {arguments.node}; filter it again first",
+            )
+        return placement

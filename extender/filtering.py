@@ -1,0 +1,110 @@
+"""Filter and prioritize: the node that was chosen for a pod, or why there is none.
+
+Filter is idempotent: a pod that holds a place gets the same answer for as long as it holds it.
+"""
+
+from collections.abc import Collection, Mapping
+
+import orjson
+
+from extender import wire
+from extender.cells.model import Place, Preempt, Reject, Wait
+from extender.cluster import Cluster
+from extender.events import Announcer
+from extender.metrics import ExtenderMetrics
+from extender.pods import PodSink
+from extender.questions import Questions, read_uid
+from extender.waiting import Waiting, WaitingPods
+from kube.pods import ManagedPod
+from service.clock import Clock
+from state.records import Kind
+
+
+class Filter:
+    """Answers filter and prioritize."""
+
+    def __init__(
+        self,
+        *,
+        questions: Questions,
+        cluster: Cluster,
+        pods: PodSink,
+        waiting: WaitingPods,
+        announcer: Announcer,
+        metrics: ExtenderMetrics,
+        clock: Clock,
+    ) -> None:
+        self._questions = questions
+        self._cluster = cluster
+        self._pods = pods
+        self._waiting = waiting
+        self._announcer = announcer
+        self._metrics = metrics
+        self._clock = clock
+        pods.on_end.append(lambda pod: waiting.remove(pod.uid))
+
+    def filter(self, arguments: wire.FilterArguments) -> bytes:
+        """Say which of the nodes offered the pod may use: the one that was chosen for it."""
+        uid = read_uid(arguments.pod)
+        again = self._waiting.repeat(uid, arguments.node_names, version=self._cluster.version)
+        if again is not None:
+            self._metrics.repeats.inc()
+            return again
+        pod = self._questions.read(arguments.pod)
+        if pod is None:
+            return orjson.dumps(wire.pass_answer(arguments))
+        decision = self._questions.decide(pod, arguments.candidate_nodes, kind=Kind.PLACEMENT)
+        match decision:
+            case Place(placement=placement):
+                self._note_placed(pod, decision)
+                return orjson.dumps(wire.chosen_answer(placement.node, arguments))
+            case Wait() | Preempt():
+                answer = orjson.dumps(wire.wait_answer(decision.reason, arguments))
+                self._note_waiting(pod, decision, arguments.node_names or (), answer)
+                return answer
+            case Reject(reason=reason):
+                answer = orjson.dumps(wire.error_answer(reason))
+                self._note_waiting(pod, decision, arguments.node_names or (), answer)
+                return answer
+
+    def prioritize(self, arguments: wire.FilterArguments) -> list[Mapping[str, str | int]]:
+        """Prefer the node that filter chose; asked only where other nodes are left beside it."""
+        placement = self._cluster.engine.placement(read_uid(arguments.pod))
+        return wire.prioritize_answer(
+            arguments.candidate_nodes, placement.node if placement else None
+        )
+
+    def _note_placed(self, pod: ManagedPod, decision: Place) -> None:
+        if self._waiting.get(pod.uid) is not None:
+            self._announcer.placed(pod, decision)
+            self._waiting.remove(pod.uid)
+        for gang in decision.downgraded:
+            members = [self._pods.get(uid) for uid in self._cluster.members.of_gang(gang)]
+            self._announcer.downgraded(
+                [member for member in members if member is not None], by=decision.request.gang
+            )
+
+    def _note_waiting(
+        self,
+        pod: ManagedPod,
+        decision: Wait | Reject | Preempt,
+        offered: Collection[str],
+        answer: bytes,
+    ) -> None:
+        waiting = Waiting(
+            uid=pod.uid,
+            namespace=pod.namespace,
+            name=pod.name,
+            gang=decision.request.gang,
+            vc=pod.vc,
+            code=str(decision.code),
+            reason=decision.reason,
+            change=decision.change,
+            since=self._clock.now(),
+            offered=list(offered),
+            version=self._cluster.version,
+            answer=answer,
+            asks_to_preempt=isinstance(decision, Preempt) and pod.may_preempt,
+        )
+        if self._waiting.put(waiting):
+            self._announcer.waits(waiting)

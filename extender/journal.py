@@ -1,0 +1,209 @@
+"""Everything that the engine is told and answers, as rows of the decision log, in its own order."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from extender import rows
+from extender.cells.model import Decision, MemberRequest, Place
+from extender.cells.observing import Bound
+from kube.nodes import KubeNode
+from policy.submission import GangKey, NodeName, PodUid
+from service.clock import Clock
+from state.journal import EpochJournal
+from state.log import DecisionLog
+from state.records import DecisionRecord, Kind, LoggedDocument
+
+SERVICE = "extender"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One plan that was made, with all that it was made from."""
+
+    kind: Kind
+    request: MemberRequest
+    candidate_nodes: Collection[NodeName]
+    now: float
+    """When it was asked."""
+    applies_preemption: bool
+    decision: Decision
+    pod: str = ""
+    """`namespace/name`, for people."""
+
+
+class Journal(Protocol):
+    """Who is told of every step of the engine; a replay tells nobody."""
+
+    def observe_node(self, node: KubeNode) -> None:
+        """A node joined or changed."""
+
+    def forget_node(self, name: NodeName) -> None:
+        """A node left."""
+
+    def use_document(self, text: str | None) -> None:
+        """Another cluster document is in force, or none."""
+
+    def build_topology(self) -> None:
+        """Cells were built from the document and the nodes that are known."""
+
+    def prepare(self, running: Bound) -> None:
+        """A member was found running at start-up; `recover` takes all of them in."""
+
+    def recover(self, count: int) -> None:
+        """The members that were prepared were taken in."""
+
+    def observe_bound(self, running: Bound) -> None:
+        """A member runs."""
+
+    def forget_member(self, member: PodUid) -> None:
+        """A member ended."""
+
+    def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
+        """Leases ended."""
+
+    def decide(self, question: Question) -> None:
+        """The engine was asked, and what it answered was applied."""
+
+
+class NoJournal:
+    """Tells nobody."""
+
+    def __getattr__(self, _: str) -> Any:  # noqa: ANN401 - any step of the protocol
+        return lambda *_, **__: None
+
+
+class LogJournal:
+    """Writes one epoch of one engine into the decision log."""
+
+    def __init__(self, log: DecisionLog, *, epoch: int, clock: Clock) -> None:
+        self._rows = EpochJournal(log, epoch=epoch)
+        self._clock = clock
+
+    @property
+    def epoch(self) -> int:
+        """Which term its rows are of."""
+        return self._rows.epoch
+
+    @property
+    def sequence(self) -> int:
+        """The number of the last row."""
+        return self._rows.sequence
+
+    def observe_node(self, node: KubeNode) -> None:
+        """A node joined or changed."""
+        record = self._record(
+            Kind.NODE, node.name, "observed", inputs={"node": rows.encode_node(node)}
+        )
+        self._rows.observe_node(record, is_gone=False)
+
+    def forget_node(self, name: NodeName) -> None:
+        """A node left."""
+        self._rows.observe_node(self._record(Kind.NODE, name, "gone"), is_gone=True)
+
+    def use_document(self, text: str | None) -> None:
+        """Another cluster document is in force, or none."""
+        record = self._record(Kind.DOCUMENT, "cluster", "removed" if text is None else "in-force")
+        if text is None:
+            self._rows.append(record)
+        else:
+            self._rows.observe_document(record, LoggedDocument(kind="Cluster", content=text))
+
+    def build_topology(self) -> None:
+        """Cells were built from the document and the nodes that are known."""
+        self._rows.append(self._record(Kind.DOCUMENT, "cluster", "built"))
+
+    def prepare(self, running: Bound) -> None:
+        """A member was found running at start-up."""
+        self._append_bound("found", running)
+
+    def recover(self, count: int) -> None:
+        """The members that were prepared were taken in."""
+        reason = f"took in {count} pods"
+        self._rows.append(self._record(Kind.POD, "cluster", "recovered", reason))
+
+    def observe_bound(self, running: Bound) -> None:
+        """A member runs."""
+        self._append_bound("runs", running)
+
+    def forget_member(self, member: PodUid) -> None:
+        """A member ended."""
+        self._rows.append(self._record(Kind.POD, member, "ended", pod_uid=member))
+
+    def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
+        """Leases ended."""
+        reason = ", ".join(map(str, gangs))
+        self._rows.append(
+            self._record(Kind.EXPIRY, "leases", "expired", reason, inputs={"now": now})
+        )
+
+    def decide(self, question: Question) -> None:
+        """The engine was asked, and what it answered was applied."""
+        request, decision = question.request, question.decision
+        if isinstance(decision, Place):
+            outcome, reason = "placed", f"placed on {decision.placement.node}"
+        else:
+            outcome, reason = str(decision.code), decision.reason
+        inputs = {
+            "request": rows.encode_request(request),
+            "candidates": self._rows.encode_candidates(question.candidate_nodes),
+            "now": question.now,
+            "appliesPreemption": question.applies_preemption,
+        }
+        details = {
+            "pod": question.pod,
+            "leafCount": request.leaf_count,
+            "decision": rows.encode_decision(decision),
+        }
+        self._rows.append(
+            self._record(
+                question.kind,
+                str(request.gang),
+                outcome,
+                reason,
+                pod_uid=request.member,
+                latency_seconds=self._clock.monotonic() - question.now,
+                details=details,
+                inputs=inputs,
+            )
+        )
+
+    def note(self, kind: Kind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
+        """Write down something else that was done; a replay passes over it."""
+        self._rows.append(self._record(kind, subject, outcome, reason, **fields))
+
+    def _append_bound(self, outcome: str, running: Bound) -> None:
+        inputs = {
+            "request": rows.encode_request(running.request),
+            "placement": rows.encode_placement(running.placement),
+        }
+        record = self._record(
+            Kind.POD,
+            str(running.request.gang),
+            outcome,
+            f"on {running.placement.node}",
+            pod_uid=running.request.member,
+            inputs=inputs,
+        )
+        self._rows.append(record)
+
+    def _record(
+        self,
+        kind: Kind,
+        subject: str,
+        outcome: str,
+        reason: str = "",
+        *,
+        latency_seconds: float = 0.0,
+        **fields: Any,  # noqa: ANN401 - of the record
+    ) -> DecisionRecord:
+        return DecisionRecord(
+            at=self._clock.now(),
+            service=SERVICE,
+            kind=kind,
+            subject=subject,
+            outcome=outcome,
+            reason=reason,
+            latency_seconds=latency_seconds,
+            **fields,
+        )

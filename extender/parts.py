@@ -1,0 +1,125 @@
+"""What an extender is made of: what it knows (`State`), and what it answers with (`Verbs`)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from extender.binding import Binding
+from extender.census import Census
+from extender.cluster import Cluster
+from extender.events import Announcer
+from extender.filtering import Filter
+from extender.journal import LogJournal
+from extender.metrics import ExtenderMetrics
+from extender.pods import PodSink
+from extender.policies import ClusterFile, Policies
+from extender.preempting import Preemption
+from extender.questions import Questions
+from extender.requests import to_bound, to_foreign_use, to_member_request
+from extender.snapshots import Snapshots
+from extender.topology import TopologyKeeper
+from extender.victims import Victims
+from extender.waiting import WaitingPods
+from kube.binding import Binder
+from kube.client import KubeClient
+from kube.ending import PodEnder
+from kube.events import EventWriter
+from kube.namespaces import NamespaceSink
+from kube.podgroups import PodGroups
+from service.clock import Clock
+from state.log import DecisionLog
+
+
+class State:
+    """What one extender knows, and who keeps it up to date."""
+
+    def __init__(
+        self,
+        *,
+        client: KubeClient,
+        log: DecisionLog,
+        registry: CollectorRegistry,
+        cluster_file: Path | None,
+        lease_seconds: float,
+    ) -> None:
+        self.log = log
+        self.clock = Clock()
+        self.metrics = ExtenderMetrics(registry)
+        self.events = EventWriter(client, component="cellgate-extender")
+        self.announcer = Announcer(self.events)
+        # Seconds since 1970 grow over restarts, and need no database to be known.
+        epoch = int(self.clock.now().timestamp())
+        self.journal = LogJournal(log, epoch=epoch, clock=self.clock)
+        self.cluster = Cluster(lease_seconds=lease_seconds, journal=self.journal)
+        self.snapshots = Snapshots(self.cluster)
+        self.census = Census(self.cluster)
+        self.waiting = WaitingPods()
+        self.groups = PodGroups(client)
+        self.namespaces = NamespaceSink()
+        self.policies = Policies(
+            reads_cluster_file=cluster_file is not None, on_problems=self.announcer.bad_document
+        )
+        self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
+        self.keeper = TopologyKeeper(self.cluster, self.policies)
+        self.pods = PodSink(
+            self.cluster,
+            namespaces=self.namespaces,
+            to_bound=self.translating(to_bound),
+            to_foreign_use=to_foreign_use,
+        )
+
+    def translating(self, translate: Callable[..., Any]) -> Callable[[Any], Any]:
+        """Translate pods by the classes and PodGroups that are known at that moment."""
+        return lambda pod: translate(pod, classes=self.policies.classes, sizes=self.groups)
+
+    def count_problems(self) -> int:
+        """How much is wrong with the documents that exist."""
+        return len([*self.policies.problems, *self.keeper.problems, *self.cluster.problems])
+
+
+class Verbs:
+    """What kube-scheduler is answered with."""
+
+    def __init__(self, state: State, client: KubeClient) -> None:
+        to_request = state.translating(to_member_request)
+        self.victims = Victims(
+            cluster=state.cluster,
+            pods=state.pods,
+            ender=PodEnder(client),
+            announcer=state.announcer,
+            on_end=state.metrics.victims.inc,
+        )
+        self.questions = Questions(
+            cluster=state.cluster,
+            pods=state.pods,
+            to_request=to_request,
+            metrics=state.metrics,
+            clock=state.clock,
+        )
+        self.filter = Filter(
+            questions=self.questions,
+            cluster=state.cluster,
+            pods=state.pods,
+            waiting=state.waiting,
+            announcer=state.announcer,
+            metrics=state.metrics,
+            clock=state.clock,
+        )
+        self.preemption = Preemption(
+            questions=self.questions,
+            pods=state.pods,
+            waiting=state.waiting,
+            victims=self.victims,
+            metrics=state.metrics,
+        )
+        self.binding = Binding(
+            cluster=state.cluster,
+            pods=state.pods,
+            to_request=to_request,
+            binder=Binder(client),
+            journal=state.journal,
+            metrics=state.metrics,
+            clock=state.clock,
+        )

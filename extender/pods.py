@@ -1,0 +1,193 @@
+"""Pods and nodes from their feeds, passed on to the engine once it has recovered.
+
+Nothing is decided here. An object that cannot be understood is logged and left out, but for the
+devices that it holds; it never stops a feed.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from extender.cells.observing import Bound
+from extender.cluster import Cluster
+from kube import marks
+from kube.client import Object
+from kube.namespaces import NamespaceSink
+from kube.nodes import read_node
+from kube.pods import ManagedPod, read_device_use, read_pod
+from policy.errors import RequestError
+from policy.submission import GangKey, NodeName, PodUid
+
+logger = logging.getLogger(__name__)
+
+ToBound = Callable[[ManagedPod], Bound]
+ToForeignUse = Callable[..., Bound]
+
+_MOST_ENDED = 10_000
+
+
+class NodeSink:
+    """Nodes → cells."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def replace(self, objects: Sequence[Object]) -> None:
+        """Take a whole list: what is not in it is gone."""
+        there = {obj["metadata"]["name"] for obj in objects}
+        for name in [name for name in self._cluster.nodes if name not in there]:
+            self._cluster.forget_node(name)
+        for obj in objects:
+            self.upsert(obj)
+
+    def upsert(self, obj: Object) -> None:
+        """Take note of a node that joined or changed."""
+        self._cluster.observe_node(read_node(obj))
+
+    def remove(self, obj: Object) -> None:
+        """Take note of a node that left."""
+        self._cluster.forget_node(NodeName(obj["metadata"]["name"]))
+
+
+class PodSink:
+    """Pods → members of gangs. Until `recover` was called they are only remembered."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        namespaces: NamespaceSink,
+        to_bound: ToBound,
+        to_foreign_use: ToForeignUse,
+    ) -> None:
+        self._cluster = cluster
+        self._namespaces = namespaces
+        self._to_bound = to_bound
+        self._to_foreign_use = to_foreign_use
+        self._pods: dict[PodUid, ManagedPod] = {}
+        self._foreign: dict[PodUid, Bound] = {}
+        self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
+        self._ended: OrderedDict[PodUid, None] = OrderedDict()
+        self._is_live = False
+        self.on_end: list[Callable[[ManagedPod], None]] = []
+        """Who wants to know of pods that are gone."""
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[ManagedPod]:
+        return iter(self._pods.values())
+
+    def get(self, uid: PodUid) -> ManagedPod | None:
+        """The pod as it was last seen, if it is managed and alive."""
+        return self._pods.get(uid)
+
+    def of_gang(self, gang: GangKey) -> list[ManagedPod]:
+        """The members of a gang that exist, by the gang's name as pods tell it."""
+        return [self._pods[uid] for uid in self._of_gang.get(gang, ())]
+
+    def has_ended(self, uid: PodUid) -> bool:
+        """Whether a pod is known to be gone: a late question about it changes nothing."""
+        return uid in self._ended
+
+    def running(self) -> list[Bound]:
+        """All that runs, or was released to run, as the engine takes it in."""
+        placed = [self._to_bound(pod) for pod in self._pods.values() if _is_placed(pod)]
+        return [*placed, *self._foreign.values()]
+
+    def recover(self) -> None:
+        """Let the engine take in all that runs, and from now on every change."""
+        self._cluster.recover(self.running())
+        self._is_live = True
+
+    def replace(self, objects: Sequence[Object]) -> None:
+        """Take a whole list: what is not in it is gone."""
+        there = {obj["metadata"]["uid"] for obj in objects}
+        known = [*self._pods, *self._foreign]
+        for uid in [uid for uid in known if uid not in there]:
+            self._forget(uid)
+        for obj in objects:
+            self.upsert(obj)
+
+    def upsert(self, obj: Object) -> None:
+        """Take note of a pod that appeared or changed."""
+        try:
+            pod = self.read(obj)
+        except RequestError as exc:
+            self._observe_misfit(obj, exc)
+            return
+        if pod is None:
+            return
+        if pod.is_finished or (pod.is_deleting and pod.node is None):
+            self._forget(pod.uid)
+        else:
+            self._observe(pod)
+
+    def remove(self, obj: Object) -> None:
+        """Take note of a pod that is gone."""
+        self._forget(PodUid(obj["metadata"]["uid"]))
+
+    def read(self, obj: Object) -> ManagedPod | None:
+        """Understand a pod; RequestError if it makes no sense."""
+        namespace = (obj.get("metadata") or {}).get("namespace") or marks.DEFAULT_NAMESPACE
+        return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
+
+    def note_version(self, uid: PodUid, version: str) -> None:
+        """A pod was seen at a newer version than the feed has told of so far."""
+        pod = self._pods.get(uid)
+        if pod is not None:
+            self._pods[uid] = replace(pod, resource_version=version)
+
+    def _observe(self, pod: ManagedPod) -> None:
+        before = self._pods.get(pod.uid)
+        self._pods[pod.uid] = pod
+        self._of_gang.setdefault(pod.gang.key, {})[pod.uid] = None
+        if not self._is_live or not _is_placed(pod):
+            return
+        if before is None or before.node != pod.node or not _is_placed(before):
+            self._cluster.observe_bound(self._to_bound(pod))
+
+    def _observe_misfit(self, obj: Object, error: RequestError) -> None:
+        """A pod that makes no sense to us may still run: then its devices are not ours to give."""
+        uid, namespace = PodUid(obj["metadata"]["uid"]), str(obj["metadata"].get("namespace"))
+        try:
+            use = read_device_use(obj)
+        except RequestError:
+            use = None
+        if use is None:
+            self._forget(uid)
+        elif uid not in self._foreign:
+            logger.warning("pod not understood", extra={"pod_uid": uid, "error": str(error)})
+            self._foreign[uid] = self._to_foreign_use(use, namespace=namespace)
+            if self._is_live:
+                self._cluster.observe_bound(self._foreign[uid])
+
+    def _forget(self, uid: PodUid) -> None:
+        pod = self._pods.pop(uid, None)
+        foreign = self._foreign.pop(uid, None)
+        if pod is None and foreign is None and not self._cluster.has_member(uid):
+            return
+        self._note_end(uid)
+        if self._is_live:
+            self._cluster.forget_member(uid)
+        if pod is not None:
+            self._leave_gang(pod)
+            for tell in self.on_end:
+                tell(pod)
+
+    def _leave_gang(self, pod: ManagedPod) -> None:
+        members = self._of_gang[pod.gang.key]
+        del members[pod.uid]
+        if not members:
+            del self._of_gang[pod.gang.key]
+
+    def _note_end(self, uid: PodUid) -> None:
+        self._ended[uid] = None
+        if len(self._ended) > _MOST_ENDED:
+            self._ended.popitem(last=False)
+
+
+def _is_placed(pod: ManagedPod) -> bool:
+    """Bound, or released with a placement of ours: it has its leaf cells in either case."""
+    return pod.node is not None or (pod.placement is not None and pod.is_released)
