@@ -41,7 +41,7 @@ def a_random_cluster(random: Random) -> Topology:
 
 def _addresses(topology: Topology) -> list[str]:
     tree = next(iter(Table(topology).trees.values()))
-    return [cell.address for cell in tree.cells if cell is not tree.root]
+    return [cell.address for cell in tree.cells.values() if cell is not tree.root]
 
 
 def _promise(random: Random, builder: ClusterBuilder) -> None:
@@ -51,7 +51,7 @@ def _promise(random: Random, builder: ClusterBuilder) -> None:
     chain = random.choice(sorted(topology.chains))
     level = random.randint(1, len(topology.chains[chain].levels))
     table = Table(topology)
-    taken = [cell for cell in table.trees[chain].cells if cell.claim is not None]
+    taken = [cell for cell in table.trees[chain].cells.values() if cell.claim is not None]
     unused = table.supplies[chain].unused
     promised = [rung for rung, count in enumerate(unused) for _ in range(count)]
     if is_safe(table.trees[chain].root, taken, [*promised, level]):
