@@ -187,6 +187,7 @@ class Observer:
                 if slot.member is not None:
                     absent = replace(slot, leaves=(), claim=None, observed=where, lacking=slot.size)
                     self._table.seat(gang, absent)
+            self._lives.refresh(gang)
 
 
 def _size(bound: Bound) -> int:

@@ -46,6 +46,8 @@ class Supply:
         self._free: list[list[int]] = [[] for _ in range(tree.top_level + 1)]
         self.unused: list[int] = [0] * (tree.top_level + 1)
         """Cells that were promised to any VC and are not mapped, by level."""
+        self._promised: dict[int, None] = {}
+        """Levels of which anything was promised, used or not."""
         self._forest: Forest | None = None
         """The free list once more, as kinds of cells; only where it is needed."""
         self._bags: dict[int, Bag] = {}
@@ -56,6 +58,7 @@ class Supply:
     def promise(self, level: int, count: int) -> None:
         """So many more cells are promised; before anything is mapped."""
         self.unused[level] += count
+        self._promised[level] = None
         self._forest = None
 
     def add_top(self, top: Cell) -> None:
@@ -158,12 +161,9 @@ class Supply:
         return known
 
     def _grow_forest(self) -> Forest:
-        """All levels of which anything was promised count, for the life of the forest."""
         self._bags.clear()
         self._answers.clear()
-        claimed = {cell.level for cell in self._tree.cells.values() if cell.claim is not None}
-        promised = {level for level, count in enumerate(self.unused) if count}
-        forest = Forest(claimed | promised or {self._tree.top_level})
+        forest = Forest(self._promised or (self._tree.top_level,))
         for level in range(1, self._tree.top_level + 1):
             for cell in self.free(level):
                 forest.add(self._bag(forest, cell), level=level)
