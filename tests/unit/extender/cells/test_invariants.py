@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.cells.engine import Engine
 from extender.cells.gangs import Slot
-from extender.cells.invariants import check
 from extender.cells.table import Table
 from policy.errors import InvariantError
 from policy.submission import GangKey, VcName
@@ -16,12 +16,12 @@ from tests.unit.extender.cells.world import World
 RACK = ChainName("rack")
 
 
-def a_table() -> Table:
+def an_engine_at_work() -> Engine:
     """Two racks; VC a uses one node of its two, VC b was promised a rack."""
     cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
     world = World(cluster)
     world.place(a_gang("g").of(2))
-    return world.engine._table
+    return world.engine
 
 
 def _hold_twice(table: Table) -> None:
@@ -77,8 +77,8 @@ def _lie_outside_of_its_cell(table: Table) -> None:
 
 
 BROKEN = {
-    "held twice": _hold_twice,
-    "not the other way round": _lose_a_holder,
+    "reserved twice": _hold_twice,
+    "its holder do not agree": _lose_a_holder,
     "idle": _miscount_idle,
     "claims": _miscount_claims,
     "lost or doubled": _lose_a_preassigned_cell,
@@ -93,11 +93,11 @@ BROKEN = {
 
 @pytest.mark.parametrize(("words", "break_it"), BROKEN.items(), ids=BROKEN)
 def test_a_broken_invariant_is_told(words: str, break_it: Callable[[Table], None]) -> None:
-    table = a_table()
-    check(table)
+    engine = an_engine_at_work()
+    engine.check()
 
-    break_it(table)
+    break_it(engine._table)
 
     with pytest.raises((InvariantError, AssertionError)) as failure:
-        check(table)
+        engine.check()
     assert words in str(failure.value) or words == "rankings"
