@@ -15,12 +15,11 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from extender.cells.engine import Engine
 from extender.cells.model import (
     Decision,
-    GangState,
     MemberRequest,
     Place,
+    Placement,
     Preempt,
     ReasonCode,
     Reject,
@@ -38,6 +37,30 @@ _REFUSAL_STANDS_SECONDS = 3.0
 _REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GANGS_PER_STEP = 8
+
+
+class Cells(Protocol):
+    """What the planner needs of the engine."""
+
+    def decide(
+        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+    ) -> Decision:
+        """Plan, and make true what was planned."""
+
+    def forget_member(self, member: PodUid) -> None:
+        """Take back what a member was given."""
+
+    def renew(self, gang: GangKey, *, now: float) -> None:
+        """Let a gang's lease begin anew."""
+
+    def placement(self, member: PodUid) -> Placement | None:
+        """Where a member was placed."""
+
+    def members_of(self, gang: GangKey) -> Collection[PodUid]:
+        """The members of a gang that have a place."""
+
+    def is_preempting(self, gang: GangKey) -> bool:
+        """Whether cells are reserved for a gang until its victims have ended."""
 
 
 class Nodes(Protocol):
@@ -61,10 +84,10 @@ class Step:
 
 
 class GangPlanner:
-    """Plans the gangs whose pods our gate holds. Changes the engine, and nothing else."""
+    """Plans the gangs whose pods our gate holds. Changes cells, and nothing else."""
 
-    def __init__(self, engine: Engine, nodes: Nodes, *, order: Order = by_priority_and_age) -> None:
-        self._engine = engine
+    def __init__(self, cells: Cells, nodes: Nodes, *, order: Order = by_priority_and_age) -> None:
+        self._cells = cells
         self._nodes = nodes
         self._order = order
         self._gangs: dict[GangKey, QueuedGang] = {}
@@ -103,9 +126,15 @@ class GangPlanner:
         """Leaf cells of a type came free, joined or changed; None: of any."""
         self._waiting.wake(leaf_type)
 
+    def expire(self, gangs: Iterable[GangKey]) -> None:
+        """The leases of these gangs ended."""
+        for key in gangs:
+            self._changed[key] = None
+            self._waiting.wake()
+
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
-        if self._engine.placement(uid) is not None:
+        if self._cells.placement(uid) is not None:
             self._refused_since.setdefault(uid, now)
 
     def _settle_member(self, uid: PodUid) -> None:
@@ -124,7 +153,7 @@ class GangPlanner:
         """Whether an action that was not begun yet still makes sense."""
         if isinstance(action, End):
             return action.victim in self._victims_of(action.preemptor)
-        placement = self._engine.placement(action.uid)
+        placement = self._cells.placement(action.uid)
         if isinstance(action, Release):
             return placement == action.placement
         return placement is not None and placement.node == action.node
@@ -154,10 +183,7 @@ class GangPlanner:
         return step
 
     def _keep_time(self, now: float) -> None:
-        """Do what is due: leases end, refusals stand, preemptions are renewed, failures retried."""
-        for key in self._engine.expire(now=now):
-            self._changed[key] = None
-            self._waiting.wake()
+        """Do what is due: refusals stand, leases are renewed, failures tried again."""
         for uid, since in list(self._refused_since.items()):
             if now - since >= _REFUSAL_STANDS_SECONDS:
                 self._give_up_place(uid, now=now)
@@ -174,12 +200,12 @@ class GangPlanner:
         """Keep what gangs need until they are whole: a half gang works for nobody, and victims
         that take their time must not have ended in vain."""
         for key in self._unfinished:
-            self._engine.renew(key, now=now)
+            self._cells.renew(key, now=now)
 
     def _give_up_place(self, uid: PodUid, *, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
         del self._refused_since[uid]
-        placement, key = self._engine.placement(uid), self._gang_of.get(uid)
+        placement, key = self._cells.placement(uid), self._gang_of.get(uid)
         if placement is None or key is None:
             return
         gang = self._gangs[key]
@@ -191,8 +217,8 @@ class GangPlanner:
     def _withdraw(self, pods: Iterable[QueuedPod]) -> None:
         """Give the places of some pods back, and what is reserved for them."""
         for pod in pods:
-            had_place = self._engine.placement(pod.uid) is not None
-            self._engine.forget_member(pod.uid)
+            had_place = self._cells.placement(pod.uid) is not None
+            self._cells.forget_member(pod.uid)
             self._refused_since.pop(pod.uid, None)
             if had_place:
                 self._waiting.wake()
@@ -250,7 +276,7 @@ class GangPlanner:
         return [
             pod
             for pod in gang.members()
-            if pod.node is None and self._engine.placement(pod.uid) is None
+            if pod.node is None and self._cells.placement(pod.uid) is None
         ]
 
     def _shape(self, gang: QueuedGang) -> Shape:
@@ -300,8 +326,7 @@ class GangPlanner:
         """Place one member after the other; the first finds room for all."""
         decisions: list[Decision] = []
         for request in requests:
-            decision = self._engine.plan(request, candidate_nodes=candidates, now=now)
-            self._engine.apply(decision, now=now)
+            decision = self._cells.decide(request, candidate_nodes=candidates, now=now)
             decisions.append(decision)
             if not isinstance(decision, Place):
                 break
@@ -332,7 +357,7 @@ class GangPlanner:
 
     def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
         for pod in gang.members():
-            placement = self._engine.placement(pod.uid) if pod.node is None else None
+            placement = self._cells.placement(pod.uid) if pod.node is None else None
             if placement is None:
                 continue
             if pod.is_gated or pod.placement != placement:
@@ -342,8 +367,7 @@ class GangPlanner:
 
     def _for_victims(self, gang: QueuedGang) -> Iterable[Action]:
         for victim in gang.victims:
-            view = self._engine.gang(victim)
-            for uid in sorted(view.members) if view else ():
+            for uid in sorted(self._cells.members_of(victim)):
                 yield End(
                     uid=uid,
                     victim=victim,
@@ -352,10 +376,8 @@ class GangPlanner:
                 )
 
     def _victims_of(self, preemptor: GangKey) -> tuple[GangKey, ...]:
-        gang, view = self._gangs.get(preemptor), self._engine.gang(preemptor)
-        if gang is None or view is None or view.state is not GangState.PREEMPTING:
-            return ()
-        return gang.victims
+        gang = self._gangs.get(preemptor)
+        return gang.victims if gang and self._cells.is_preempting(preemptor) else ()
 
 
 def _mismatch(gang: QueuedGang, stranger: QueuedPod) -> Reject:

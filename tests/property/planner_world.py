@@ -8,7 +8,8 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest
+from extender.cells.model import Decision, GangState, MemberRequest
+from extender.cells.observing import Bound
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release
 from extender.queue.planner import GangPlanner
 from policy.submission import GangKey, NodeName, PodUid
@@ -29,6 +30,31 @@ class FakePod:
     @property
     def uid(self) -> PodUid:
         return self.seen_as.uid
+
+
+class EngineCells:
+    """An engine as the planner uses it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.forget_member = engine.forget_member
+        self.renew = engine.renew
+        self.placement = engine.placement
+
+    def decide(
+        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+    ) -> Decision:
+        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
+        self._engine.apply(decision, now=now)
+        return decision
+
+    def members_of(self, gang: GangKey) -> Collection[PodUid]:
+        view = self._engine.gang(gang)
+        return view.members if view else ()
+
+    def is_preempting(self, gang: GangKey) -> bool:
+        view = self._engine.gang(gang)
+        return view is not None and view.state is GangState.PREEMPTING
 
 
 class PlannerWorld:
@@ -53,23 +79,22 @@ class PlannerWorld:
     def lead(self) -> None:
         """A new leader starts from what the API server has."""
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
-        self.planner = GangPlanner(self.engine, self)
+        self.planner = GangPlanner(EngineCells(self.engine), self)
         self.actions.clear()
         for node, is_healthy in self.nodes.items():
             self.engine.observe_node(a_node(node, is_healthy=is_healthy))
         self.undelivered.clear()
-        for pod in sorted(self.pods.values(), key=lambda pod: (pod.seen_as.node is None, pod.uid)):
-            self._recover(pod)
-
-    def _recover(self, pod: FakePod) -> None:
-        seen = pod.seen_as
-        pod.is_known = True
-        if seen.node is None and seen.is_released and seen.placement is not None:
-            self.engine.observe_released(seen.request, placement=seen.placement, now=self.now)
-        self._pass_on(seen)
+        seen = [pod.seen_as for pod in self.pods.values()]
+        running = [_bound(one) for one in seen if one.node is not None]
+        released = [_bound(one) for one in seen if one.node is None and one.placement is not None]
+        self.engine.recover(running, released=released, now=self.now)
+        for pod in self.pods.values():
+            pod.is_known = True
+            self.planner.see(pod.seen_as)
 
     def step(self) -> None:
         """Let the planner think."""
+        self.planner.expire(self.engine.expire(now=self.now))
         self.actions += self.planner.step(now=self.now).actions
 
     # -- watching
@@ -96,13 +121,12 @@ class PlannerWorld:
         self.planner.see(seen)
 
     def _observe_bound(self, seen: QueuedPod) -> None:
-        assert seen.placement is not None
-        assert seen.node is not None
+        bound = _bound(seen)
         self.engine.observe_bound(
-            seen.request,
-            node=seen.node,
-            leaf_cells=seen.placement.leaf_cells,
-            placement=seen.placement,
+            bound.request,
+            node=bound.placement.node,
+            leaf_cells=bound.placement.leaf_cells,
+            placement=bound.placement,
         )
 
     def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
@@ -197,3 +221,8 @@ class PlannerWorld:
                 self.schedule(uid)
             self.now += 1.5
             self.check()
+
+
+def _bound(seen: QueuedPod) -> Bound:
+    assert seen.placement is not None
+    return Bound(request=seen.request, placement=seen.placement)
