@@ -102,7 +102,9 @@ def _sources(state: State, namespace: str) -> dict[str, _Source]:
             query={"labelSelector": marks.POLICY_LABEL},
         ),
         "namespaces": _Source(path="/api/v1/namespaces", sink=state.namespaces),
-        "nodes": _Source(path="/api/v1/nodes", sink=NodeSink(state.cluster), trim=trim_node),
+        "nodes": _Source(
+            path="/api/v1/nodes", sink=NodeSink(state.cluster, state.node_choice), trim=trim_node
+        ),
         "pods": _Source(path="/api/v1/pods", sink=state.pods, trim=trim_pod),
     }
 
@@ -187,8 +189,10 @@ async def _recover_and_keep(
         cluster=state.cluster,
         pods=state.pods,
         health=health,
+        now=state.clock.monotonic(),
     )
     async with asyncio.TaskGroup() as group:
+        group.create_task(verbs.planner.run())
         group.create_task(state.census.run())
         group.create_task(expire_leases(state.cluster, clock=state.clock, metrics=state.metrics))
         group.create_task(preempt_alone(state.waiting, verbs.preemption, clock=state.clock))

@@ -5,7 +5,7 @@ from. It is deterministic: a replay feeds a second one with the rows that the fi
 gets the same answers. Single writer, nothing is awaited.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -70,6 +70,10 @@ class Cluster:
         """Grows with every change that a plan could see."""
         self.is_stale = False
         """Whether nodes have changed since the cells were built from them."""
+        self.on_room: list[Callable[[], None]] = []
+        """Who wants to know when leaf cells may have come free or joined."""
+        self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
+        """Who wants to know whose leases ended."""
 
     # -- nodes and documents
 
@@ -89,6 +93,7 @@ class Cluster:
         if before is None or _shape(before) != _shape(node):
             self._touch_cells()
         self.version += 1
+        self._tell_of_room()
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
@@ -123,6 +128,7 @@ class Cluster:
             effects = self.engine.change_topology(built.topology)
         for node in self._nodes.values():
             self._pass_on(node)
+        self._tell_of_room()
         return effects
 
     def _touch_cells(self) -> None:
@@ -150,15 +156,22 @@ class Cluster:
 
     # -- pods
 
-    def recover(self, running: Iterable[Bound]) -> None:
-        """Take in all that runs, after a start."""
-        found = list(running)
-        for bound in found:
-            self._journal.prepare(bound)
-        self._journal.recover(len(found))
-        self.engine.recover(found)
-        for bound in found:
-            self._join(bound.request, bound.placement, is_bound=True)
+    def recover(
+        self, running: Iterable[Bound], *, released: Iterable[Bound] = (), now: float = 0.0
+    ) -> None:
+        """Take in all that runs or was released to run, after a start."""
+        bound, leased = list(running), list(released)
+        for one in bound:
+            self._journal.prepare(one)
+        for one in leased:
+            self._journal.prepare_released(one)
+        self._journal.recover(len(bound) + len(leased), now=now)
+        lost = dict.fromkeys(self.engine.recover(bound, released=leased, now=now))
+        for one in bound:
+            self._join(one.request, one.placement, is_bound=True)
+        for one in leased:
+            if one.request.member not in lost:
+                self._join(one.request, one.placement, is_bound=False)
         self.version += 1
 
     def observe_bound(self, running: Bound) -> None:
@@ -183,6 +196,16 @@ class Cluster:
         self.engine.forget_member(member)
         self._leave(member)
         self.version += 1
+        self._tell_of_room()
+
+    def renew(self, gang: GangKey, *, now: float) -> None:
+        """Let a gang's lease begin anew."""
+        self._journal.renew(gang, now=now)
+        self.engine.renew(gang, now=now)
+
+    def _tell_of_room(self) -> None:
+        for tell in self.on_room:
+            tell()
 
     @property
     def members(self) -> Members:
@@ -245,6 +268,8 @@ class Cluster:
             self._journal.expire(expired, now=now)
             self._drop_unplaced(expired)
             self.version += 1
+            for tell in self.on_expiry:
+                tell(expired)
         return expired
 
     def _drop_unplaced(self, gangs: Iterable[GangKey]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from extender.cells.model import Place, Preempt
+from extender.cells.model import Place
 from extender.waiting import Waiting
 from kube.events import Event, EventWriter, ObjectRef
 from kube.pods import ManagedPod
@@ -24,6 +24,10 @@ class Announcer:
             kind="Pod", namespace=waiting.namespace, name=waiting.name, uid=waiting.uid
         )
         self._writer.post(Event(about=about, reason="Waiting", message=waiting.reason))
+
+    def refused(self, pod: ManagedPod, reason: str) -> None:
+        """A pod's gang is not planned, for another reason than before."""
+        self._writer.post(Event(about=_ref(pod), reason="Waiting", message=reason))
 
     def placed(self, pod: ManagedPod, decision: Place) -> None:
         """A pod that waited has its place; others may have been moved out of its way."""
@@ -55,15 +59,6 @@ class Announcer:
         self._writer.post(
             Event(about=about, reason="InvalidPolicy", message=message, is_warning=True)
         )
-
-
-def preemption_words(decision: Preempt, victim: GangKey) -> str:
-    """Say to a victim for whom it ends, and by which right."""
-    request = decision.request
-    return (
-        f"gang {victim} is ended for gang {request.gang} at priority {request.priority} in VC "
-        f"{request.vc}, which has a better claim to these leaf cells"
-    )
 
 
 def _ref(pod: ManagedPod) -> ObjectRef:

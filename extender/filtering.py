@@ -12,6 +12,7 @@ from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cluster import Cluster
 from extender.events import Announcer
 from extender.metrics import ExtenderMetrics
+from extender.planner import Planner
 from extender.pods import PodSink
 from extender.questions import Questions, read_uid
 from extender.waiting import Waiting, WaitingPods
@@ -26,6 +27,7 @@ class Filter:
     def __init__(
         self,
         *,
+        planner: Planner,
         questions: Questions,
         cluster: Cluster,
         pods: PodSink,
@@ -34,6 +36,7 @@ class Filter:
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
+        self._planner = planner
         self._questions = questions
         self._cluster = cluster
         self._pods = pods
@@ -53,6 +56,8 @@ class Filter:
         pod = self._questions.read(arguments.pod)
         if pod is None:
             return orjson.dumps(wire.pass_answer(arguments))
+        if self._planner.plans_for(pod.uid):
+            return orjson.dumps(self._answer_planned(pod, arguments))
         decision = self._questions.decide(pod, arguments.candidate_nodes, kind=Kind.PLACEMENT)
         match decision:
             case Place(placement=placement):
@@ -66,6 +71,19 @@ class Filter:
                 answer = orjson.dumps(wire.error_answer(reason))
                 self._note_waiting(pod, decision, arguments.node_names or (), answer)
                 return answer
+
+    def _answer_planned(
+        self, pod: ManagedPod, arguments: wire.FilterArguments
+    ) -> Mapping[str, object]:
+        """Answer from the lease: where a planned pod goes was decided before it came here."""
+        placement = self._cluster.engine.placement(pod.uid)
+        if placement is None:
+            return wire.wait_answer(f"gang {pod.gang.key} waits to be planned again", arguments)
+        if placement.node in arguments.candidate_nodes:
+            return wire.chosen_answer(placement.node, arguments)
+        self._planner.refuse_node(pod.uid)
+        reason = f"pod was planned on node {placement.node}, which kube-scheduler does not offer"
+        return wire.wait_answer(reason, arguments)
 
     def prioritize(self, arguments: wire.FilterArguments) -> list[Mapping[str, str | int]]:
         """Prefer the node that filter chose; asked only where other nodes are left beside it."""

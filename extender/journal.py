@@ -50,7 +50,10 @@ class Journal(Protocol):
     def prepare(self, running: Bound) -> None:
         """A member was found running at start-up; `recover` takes all of them in."""
 
-    def recover(self, count: int) -> None:
+    def prepare_released(self, released: Bound) -> None:
+        """A member was found on its way to its place; `recover` leases it again."""
+
+    def recover(self, count: int, *, now: float) -> None:
         """The members that were prepared were taken in."""
 
     def observe_bound(self, running: Bound) -> None:
@@ -61,6 +64,9 @@ class Journal(Protocol):
 
     def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
         """Leases ended."""
+
+    def renew(self, gang: GangKey, *, now: float) -> None:
+        """A lease began anew."""
 
     def decide(self, question: Question) -> None:
         """The engine was asked, and what it answered was applied."""
@@ -117,10 +123,16 @@ class LogJournal:
         """A member was found running at start-up."""
         self._append_bound("found", running)
 
-    def recover(self, count: int) -> None:
+    def prepare_released(self, released: Bound) -> None:
+        """A member was found on its way to its place."""
+        self._append_bound("released", released)
+
+    def recover(self, count: int, *, now: float) -> None:
         """The members that were prepared were taken in."""
         reason = f"took in {count} pods"
-        self._rows.append(self._record(Kind.POD, "cluster", "recovered", reason))
+        self._rows.append(
+            self._record(Kind.POD, "cluster", "recovered", reason, inputs={"now": now})
+        )
 
     def observe_bound(self, running: Bound) -> None:
         """A member runs."""
@@ -136,6 +148,10 @@ class LogJournal:
         self._rows.append(
             self._record(Kind.EXPIRY, "leases", "expired", reason, inputs={"now": now})
         )
+
+    def renew(self, gang: GangKey, *, now: float) -> None:
+        """A lease began anew."""
+        self._rows.append(self._record(Kind.EXPIRY, str(gang), "renewed", inputs={"now": now}))
 
     def decide(self, question: Question) -> None:
         """The engine was asked, and what it answered was applied."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from extender.acting import Hands
 from extender.binding import Binding
 from extender.census import Census
 from extender.cluster import Cluster
@@ -13,6 +14,7 @@ from extender.events import Announcer
 from extender.filtering import Filter
 from extender.journal import LogJournal
 from extender.metrics import ExtenderMetrics
+from extender.planner import Planner
 from extender.pods import PodSink
 from extender.policies import ClusterFile, Policies
 from extender.preempting import Preemption
@@ -27,6 +29,7 @@ from kube.client import KubeClient
 from kube.ending import PodEnder
 from kube.events import EventWriter
 from kube.namespaces import NamespaceSink
+from kube.node_wishes import NodeChoice
 from kube.podgroups import PodGroups
 from service.clock import Clock
 from state.log import DecisionLog
@@ -58,6 +61,7 @@ class State:
         self.waiting = WaitingPods()
         self.groups = PodGroups(client)
         self.namespaces = NamespaceSink()
+        self.node_choice = NodeChoice()
         self.policies = Policies(
             reads_cluster_file=cluster_file is not None, on_problems=self.announcer.bad_document
         )
@@ -98,7 +102,18 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
+        self.planner = Planner(
+            cluster=state.cluster,
+            pods=state.pods,
+            nodes=state.node_choice,
+            to_request=to_request,
+            hands=Hands(client, announcer=state.announcer, metrics=state.metrics),
+            announcer=state.announcer,
+            metrics=state.metrics,
+            clock=state.clock,
+        )
         self.filter = Filter(
+            planner=self.planner,
             questions=self.questions,
             cluster=state.cluster,
             pods=state.pods,

@@ -14,6 +14,7 @@ from extender.cluster import Cluster
 from kube import marks
 from kube.client import Object
 from kube.namespaces import NamespaceSink
+from kube.node_wishes import NodeChoice, read_traits
 from kube.nodes import read_node
 from kube.pods import ManagedPod, read_device_use, read_pod
 from policy.errors import RequestError
@@ -28,26 +29,32 @@ _MOST_ENDED = 10_000
 
 
 class NodeSink:
-    """Nodes → cells."""
+    """Nodes → cells, and which pods may use them."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, choice: NodeChoice) -> None:
         self._cluster = cluster
+        self._choice = choice
 
     def replace(self, objects: Sequence[Object]) -> None:
         """Take a whole list: what is not in it is gone."""
         there = {obj["metadata"]["name"] for obj in objects}
         for name in [name for name in self._cluster.nodes if name not in there]:
-            self._cluster.forget_node(name)
+            self._forget(name)
         for obj in objects:
             self.upsert(obj)
 
     def upsert(self, obj: Object) -> None:
         """Take note of a node that joined or changed."""
+        self._choice.upsert(read_traits(obj))
         self._cluster.observe_node(read_node(obj))
 
     def remove(self, obj: Object) -> None:
         """Take note of a node that left."""
-        self._cluster.forget_node(NodeName(obj["metadata"]["name"]))
+        self._forget(NodeName(obj["metadata"]["name"]))
+
+    def _forget(self, name: NodeName) -> None:
+        self._choice.remove(name)
+        self._cluster.forget_node(name)
 
 
 class PodSink:
@@ -72,6 +79,8 @@ class PodSink:
         self._is_live = False
         self.on_end: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that are gone."""
+        self.on_change: list[Callable[[ManagedPod, Object], None]] = []
+        """Who wants to know of pods that appeared or changed."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -92,13 +101,17 @@ class PodSink:
         return uid in self._ended
 
     def running(self) -> list[Bound]:
-        """All that runs, or was released to run, as the engine takes it in."""
-        placed = [self._to_bound(pod) for pod in self._pods.values() if _is_placed(pod)]
-        return [*placed, *self._foreign.values()]
+        """All that runs, as the engine takes it in."""
+        bound = [self._to_bound(pod) for pod in self._pods.values() if pod.node is not None]
+        return [*bound, *self._foreign.values()]
 
-    def recover(self) -> None:
-        """Let the engine take in all that runs, and from now on every change."""
-        self._cluster.recover(self.running())
+    def released(self) -> list[Bound]:
+        """All that was released to a place and is not bound yet."""
+        return [self._to_bound(pod) for pod in self._pods.values() if _is_on_its_way(pod)]
+
+    def recover(self, *, now: float) -> None:
+        """Let the engine take in all that runs or will, and from now on every change."""
+        self._cluster.recover(self.running(), released=self.released(), now=now)
         self._is_live = True
 
     def replace(self, objects: Sequence[Object]) -> None:
@@ -123,6 +136,8 @@ class PodSink:
             self._forget(pod.uid)
         else:
             self._observe(pod)
+            for tell in self.on_change:
+                tell(pod, obj)
 
     def remove(self, obj: Object) -> None:
         """Take note of a pod that is gone."""
@@ -143,9 +158,7 @@ class PodSink:
         before = self._pods.get(pod.uid)
         self._pods[pod.uid] = pod
         self._of_gang.setdefault(pod.gang.key, {})[pod.uid] = None
-        if not self._is_live or not _is_placed(pod):
-            return
-        if before is None or before.node != pod.node or not _is_placed(before):
+        if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
             self._cluster.observe_bound(self._to_bound(pod))
 
     def _observe_misfit(self, obj: Object, error: RequestError) -> None:
@@ -188,6 +201,6 @@ class PodSink:
             self._ended.popitem(last=False)
 
 
-def _is_placed(pod: ManagedPod) -> bool:
-    """Bound, or released with a placement of ours: it has its leaf cells in either case."""
-    return pod.node is not None or (pod.placement is not None and pod.is_released)
+def _is_on_its_way(pod: ManagedPod) -> bool:
+    """Released with a placement of ours that makes sense, and not there yet."""
+    return pod.node is None and pod.placement is not None and pod.is_released

@@ -28,12 +28,13 @@ async def recover(
     cluster: Cluster,
     pods: PodSink,
     health: Health,
+    now: float,
 ) -> None:
     """Build the state that everything which was listed means together."""
     await policies.usable.wait()
     health.meet(USABLE_CLUSTER)
     keeper.start()
-    pods.recover()
+    pods.recover(now=now)
     cluster.engine.check()
     # What was built stays: the collector need not look at it again.
     gc.collect()

@@ -12,8 +12,9 @@ from typing import Final, NoReturn, Protocol
 
 from extender.cells.model import Preempt
 from extender.cluster import Cluster
-from extender.events import Announcer, preemption_words
+from extender.events import Announcer
 from extender.pods import PodSink
+from extender.queue.wording import preemption_words
 from kube.binding import PodRef
 from kube.pods import ManagedPod
 from policy.errors import BackendError
@@ -66,7 +67,7 @@ class Victims:
                 self._cluster.forget_member(pod.uid)
             elif not pod.is_deleting and pod.uid not in self._ending:
                 self._ending.add(pod.uid)
-                self._queue.put_nowait((pod, preemption_words(decision, pod.gang.key)))
+                self._queue.put_nowait((pod, preemption_words(decision.request, pod.gang.key)))
 
     async def run(self) -> NoReturn:
         """End what is to be ended, until cancelled; nobody is forgotten while the API is away."""

@@ -10,12 +10,15 @@ from typing import Any, Final
 from kube import marks
 
 _METADATA: Final = (
-    "name", "namespace", "uid", "generateName", "resourceVersion", "deletionTimestamp", "labels",
+    "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
+    "deletionTimestamp", "labels",
 )  # fmt: skip
 _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
     "priority", "preemptionPolicy", "overhead",
 )  # fmt: skip
+# What `kube.unbound` reads; once a pod is bound nobody asks for it any more.
+_UNBOUND_SPEC: Final = ("nodeSelector", "affinity", "tolerations")
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _ANNOTATION_DOMAINS: Final = ("cellgate.io/", "hivedscheduler.microsoft.com/")
@@ -30,21 +33,23 @@ _ANNOTATIONS: Final = frozenset(
 
 
 def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what `kube.nodes` reads: a node of a real cluster lists hundreds of images."""
+    """Keep what `kube.nodes` and `kube.node_wishes` read: a real node lists hundreds of images."""
     return {
         "metadata": _some(node["metadata"], _METADATA),
-        "spec": _some(node.get("spec"), ("unschedulable",)),
+        "spec": _some(node.get("spec"), ("unschedulable", "taints")),
         "status": _some(node.get("status"), ("capacity", "allocatable", "conditions")),
     }
 
 
 def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what `kube.pods` reads."""
+    """Keep what `kube.pods` and `kube.unbound` read."""
     metadata, spec = pod["metadata"], pod.get("spec")
+    is_bound = isinstance(spec, Mapping) and spec.get("nodeName")
     return {
         "metadata": _some(metadata, _METADATA) | _annotations(metadata),
-        "spec": _some(spec, _POD_SPEC) | _containers(spec),
-        "status": _some(pod.get("status"), ("phase",)),
+        "spec": _some(spec, _POD_SPEC if is_bound else _POD_SPEC + _UNBOUND_SPEC)
+        | _containers(spec),
+        "status": _some(pod.get("status"), ("phase", "nominatedNodeName")),
     }
 
 

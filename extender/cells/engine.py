@@ -191,10 +191,10 @@ class Engine:
         """All gangs that have leaf cells or have reserved them, by key."""
         return [views.view_gang(gang) for _, gang in sorted(self._table.gangs.items())]
 
-    def gang(self, key: GangKey) -> GangView | None:
-        """One gang, if it has or has reserved leaf cells."""
+    def is_preempting(self, key: GangKey) -> bool:
+        """Whether cells are reserved for a gang until its victims have ended."""
         gang = self._table.gangs.get(key)
-        return views.view_gang(gang) if gang is not None else None
+        return gang is not None and gang.is_preempting
 
     def cells(self) -> list[views.CellView]:
         """All physical cells, as trees."""

@@ -30,6 +30,7 @@ from extender.queue.gangs import QueuedGang, disagreement
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.waiting import Shape, Waiting, shape_of
+from extender.queue.wording import preemption_words
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 # kube-scheduler's view may be a moment behind ours: one refusal means little, a lasting one much.
@@ -101,6 +102,10 @@ class GangPlanner:
         self._renew_at = 0.0
 
     # -- what is seen
+
+    def knows(self, uid: PodUid) -> bool:
+        """Whether a pod is one of ours to plan."""
+        return uid in self._gang_of
 
     def see(self, pod: QueuedPod) -> None:
         """A pod that our gate holds or held appeared or changed."""
@@ -305,7 +310,8 @@ class GangPlanner:
             case Place():
                 gang.told = ""
             case Preempt(victims=victims) as last:
-                gang.victims = victims
+                # One that may not preempt only hears whom it waits for.
+                gang.victims = victims if self._cells.is_preempting(gang.key) else ()
                 self._refuse(gang, last, step)
             case Wait() | Reject() as last:
                 self._refuse(gang, last, step)
@@ -323,13 +329,16 @@ class GangPlanner:
     def _decide(
         self, requests: Sequence[MemberRequest], candidates: Collection[NodeName], *, now: float
     ) -> list[Decision]:
-        """Place one member after the other; the first finds room for all."""
+        """Place one member after the other; the first finds room for all, the others take it."""
         decisions: list[Decision] = []
         for request in requests:
             decision = self._cells.decide(request, candidate_nodes=candidates, now=now)
             decisions.append(decision)
             if not isinstance(decision, Place):
                 break
+            if decision.others:
+                places = (decision.placement, *decision.others)
+                candidates = dict.fromkeys(place.node for place in places)
         return decisions
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt, step: Step) -> None:
@@ -372,7 +381,7 @@ class GangPlanner:
                     uid=uid,
                     victim=victim,
                     preemptor=gang.key,
-                    reason=f"preempted by gang {gang.key}",
+                    reason=preemption_words(gang.first.request, victim),
                 )
 
     def _victims_of(self, preemptor: GangKey) -> tuple[GangKey, ...]:

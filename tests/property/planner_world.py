@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, GangState, MemberRequest
+from extender.cells.model import Decision, MemberRequest
 from extender.cells.observing import Bound
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release
 from extender.queue.planner import GangPlanner
@@ -40,6 +40,7 @@ class EngineCells:
         self.forget_member = engine.forget_member
         self.renew = engine.renew
         self.placement = engine.placement
+        self.is_preempting = engine.is_preempting
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -49,12 +50,7 @@ class EngineCells:
         return decision
 
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
-        view = self._engine.gang(gang)
-        return view.members if view else ()
-
-    def is_preempting(self, gang: GangKey) -> bool:
-        view = self._engine.gang(gang)
-        return view is not None and view.state is GangState.PREEMPTING
+        return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
 
 
 class PlannerWorld:

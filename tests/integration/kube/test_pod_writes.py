@@ -1,7 +1,6 @@
 """What the planner does to pods, on the simulated API server."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,12 @@ import pytest
 
 from kube.binding import PodRef
 from kube.client import KubeClient, KubeError, connect
+from kube.ending import PodEnder
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
 from kube.pod_writes import PodWriter
 from simulation.cluster import SimulatedCluster
 
 PODS = "/api/v1/namespaces/default/pods"
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ async def test_a_namesake_is_left_alone(client: KubeClient) -> None:
     writer = PodWriter(client)
     with pytest.raises(KubeError):
         await writer.release(other, node="n7", annotations={})
-    await writer.end(other, message="preempted", now=NOW)
+    assert not await PodEnder(client).end(other, why="preempted")
     now = await _read(client)
     assert now["metadata"]["uid"] == pod.uid
     assert now["spec"]["schedulingGates"] == [{"name": QUEUED_GATE}]
@@ -82,7 +81,7 @@ async def test_a_victim_is_told_why_before_it_is_deleted(client: KubeClient) -> 
     await client.request(
         "POST", f"{PODS}/bert-0/binding", body={**body, "metadata": {"name": "bert-0"}}
     )
-    await PodWriter(client).end(pod, message="preempted by gang lab/gpt", now=NOW)
+    assert await PodEnder(client).end(pod, why="preempted by gang lab/gpt")
     now = await _read(client)
     conditions = {one["type"]: one for one in now["status"]["conditions"]}
     assert conditions["DisruptionTarget"]["message"] == "preempted by gang lab/gpt"
@@ -92,4 +91,4 @@ async def test_a_victim_is_told_why_before_it_is_deleted(client: KubeClient) -> 
 
 async def test_a_pod_that_is_gone_is_ended(client: KubeClient) -> None:
     gone = PodRef(namespace="default", name="nobody", uid="any", resource_version=None)
-    await PodWriter(client).end(gone, message="preempted", now=NOW)
+    assert not await PodEnder(client).end(gone, why="preempted")

@@ -1,0 +1,43 @@
+"""What the planner asks for, done through the API server."""
+
+from typing import assert_never
+
+from extender import wire
+from extender.events import Announcer
+from extender.metrics import ExtenderMetrics
+from extender.queue.model import Action, End, Nominate, Release
+from kube.binding import PodRef
+from kube.client import KubeClient
+from kube.ending import PodEnder
+from kube.pod_writes import PodWriter
+from kube.pods import ManagedPod
+
+
+class Hands:
+    """Releases, nominates and ends pods."""
+
+    def __init__(
+        self, client: KubeClient, *, announcer: Announcer, metrics: ExtenderMetrics
+    ) -> None:
+        self._writer = PodWriter(client)
+        self._ender = PodEnder(client)
+        self._announcer = announcer
+        self._metrics = metrics
+
+    async def do(self, action: Action, pod: ManagedPod) -> None:
+        """Do it; BackendError if it was not done, or nobody knows."""
+        reference = PodRef(
+            namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
+        )
+        match action:
+            case Release(placement=placement):
+                annotations = wire.to_annotations(placement)
+                await self._writer.release(reference, node=placement.node, annotations=annotations)
+            case Nominate(node=node):
+                await self._writer.nominate(reference, node=node)
+            case End(reason=reason):
+                if await self._ender.end(reference, why=reason):
+                    self._announcer.preempted(pod, why=reason)
+                    self._metrics.victims.inc()
+            case _:
+                assert_never(action)

@@ -1,0 +1,199 @@
+"""The planner's hands and ears: pods and nodes go in, patches and deletions come out.
+
+What is decided is decided by `extender.queue`; here it is told what is seen, its steps are run when
+there is something new, and what it asks for is done, many things at once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from extender.acting import Hands
+from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cluster import Asked, Cluster
+from extender.events import Announcer
+from extender.metrics import ExtenderMetrics
+from extender.pods import PodSink
+from extender.questions import ToRequest
+from extender.queue.model import Action, QueuedPod, Tell
+from extender.queue.planner import GangPlanner, Step
+from extender.requests import to_placement
+from kube.client import Object
+from kube.node_wishes import NodeChoice
+from kube.pods import ManagedPod
+from kube.unbound import read_unbound
+from policy.errors import BackendError, RequestError
+from policy.submission import GangKey, NodeName, PodUid
+from service.clock import Clock
+from state.records import Kind
+
+logger = logging.getLogger(__name__)
+
+_LOOK_EVERY_SECONDS: Final = 0.5
+_AT_ONCE: Final = 64
+"""Writes under way at the same time: enough to keep an API server busy, not to drown it."""
+
+
+class ClusterCells:
+    """The engine as the planner uses it, through the one door that writes everything down."""
+
+    def __init__(self, cluster: Cluster, pods: PodSink) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self.forget_member = cluster.forget_member
+        self.renew = cluster.renew
+
+    def decide(
+        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+    ) -> Decision:
+        """Plan, and make true what was planned."""
+        pod = self._pods.get(request.member)
+        asked = Asked(
+            kind=Kind.PLACEMENT,
+            now=now,
+            applies_preemption=pod is None or pod.may_preempt,
+            pod=pod.display_name if pod else "",
+        )
+        return self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+
+    def placement(self, member: PodUid) -> Placement | None:
+        """Where a member was placed."""
+        return self._cluster.engine.placement(member)
+
+    def members_of(self, gang: GangKey) -> Collection[PodUid]:
+        """The members of a gang that have a place."""
+        return self._cluster.members.of_gang(gang)
+
+    def is_preempting(self, gang: GangKey) -> bool:
+        """Whether cells are reserved for a gang until its victims have ended."""
+        return self._cluster.engine.is_preempting(gang)
+
+
+class Planner:
+    """Runs the planning of gated gangs."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        pods: PodSink,
+        nodes: NodeChoice,
+        to_request: ToRequest,
+        hands: Hands,
+        announcer: Announcer,
+        metrics: ExtenderMetrics,
+        clock: Clock,
+    ) -> None:
+        self._pods = pods
+        self._to_request = to_request
+        self._hands = hands
+        self._announcer = announcer
+        self._metrics = metrics
+        self._clock = clock
+        self._gangs = GangPlanner(ClusterCells(cluster, pods), nodes)
+        self._news = asyncio.Event()
+        self._writes = asyncio.Semaphore(_AT_ONCE)
+        pods.on_change.append(self._see)
+        pods.on_end.append(self._lose)
+        cluster.on_room.append(self.wake)
+        cluster.on_expiry.append(self._expire)
+
+    # -- what is seen
+
+    def wake(self) -> None:
+        """Leaf cells came free, joined or changed."""
+        self._gangs.wake()
+        self._news.set()
+
+    def plans_for(self, uid: PodUid) -> bool:
+        """Whether a pod is one of those that the planner places."""
+        return self._gangs.knows(uid)
+
+    def refuse_node(self, uid: PodUid) -> None:
+        """kube-scheduler does not offer a pod the node that is leased for it."""
+        self._gangs.refuse_node(uid, now=self._clock.monotonic())
+
+    def _see(self, pod: ManagedPod, obj: Object) -> None:
+        """Take note of a pod that our gate holds or held."""
+        if not (pod.is_gated or pod.is_released):
+            return
+        try:
+            self._gangs.see(_to_queued(pod, obj, self._to_request))
+        except RequestError as exc:
+            # The webhook lets no such pod in; one that came while it was away waits, and is told.
+            self._announcer.refused(pod, str(exc))
+        self._news.set()
+
+    def _lose(self, pod: ManagedPod) -> None:
+        self._gangs.lose(pod.uid)
+        self._news.set()
+
+    def _expire(self, gangs: Collection[GangKey]) -> None:
+        self._gangs.expire(gangs)
+        self._news.set()
+
+    # -- what is done
+
+    async def run(self) -> NoReturn:
+        """Plan whenever there is something new, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._wait_for_news()
+                step = self._gangs.step(now=self._clock.monotonic())
+                self._tell(step)
+                for action in step.actions:
+                    group.create_task(self._perform(action))
+                if step.has_more:
+                    self._news.set()
+                await asyncio.sleep(0)  # others, kube-scheduler above all, get a turn
+
+    async def _wait_for_news(self) -> None:
+        # Time itself is news: pauses and leases end.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), _LOOK_EVERY_SECONDS)
+        self._news.clear()
+
+    def _tell(self, step: Step) -> None:
+        for decision in step.decisions:
+            self._metrics.count_decision(decision)
+        for tell in step.tells:
+            self._announce(tell)
+
+    def _announce(self, tell: Tell) -> None:
+        pod = self._pods.get(tell.uid)
+        if pod is not None:
+            self._announcer.refused(pod, tell.reason)
+
+    async def _perform(self, action: Action) -> None:
+        async with self._writes:
+            pod = self._pods.get(action.uid)
+            try:
+                if pod is None or not self._gangs.is_wanted(action):
+                    raise BackendError("not wanted any more")
+                await self._hands.do(action, pod)
+                self._gangs.succeed(action, now=self._clock.monotonic())
+            except BackendError as exc:
+                logger.info(
+                    "planned action not done", extra={"pod_uid": action.uid, "why": str(exc)}
+                )
+                self._gangs.fail(action, now=self._clock.monotonic())
+        self._news.set()
+
+
+def _to_queued(
+    pod: ManagedPod, obj: Mapping[str, Any], to_request: Callable[[ManagedPod], MemberRequest]
+) -> QueuedPod:
+    request, unbound = to_request(pod), read_unbound(obj)
+    return QueuedPod(
+        request=request,
+        gang_size=len(request.gang_leaf_counts),
+        created=unbound.created,
+        is_gated=pod.is_gated,
+        is_ending=pod.is_deleting,
+        node=pod.node,
+        nominated=unbound.nominated,
+        placement=to_placement(pod),
+        node_wish=unbound.node_wish,
+    )
