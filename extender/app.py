@@ -142,7 +142,12 @@ def _build_app(
     app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES)
     VerbRoutes(verbs, health, state.metrics).add_to(app)
     InspectionRoutes(
-        cluster=state.cluster, snapshots=state.snapshots, log=state.log, health=health
+        cluster=state.cluster,
+        snapshots=state.snapshots,
+        waiting=state.waiting,
+        explainer=verbs.explainer,
+        log=state.log,
+        health=health,
     ).add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
     return app

@@ -10,6 +10,7 @@ from extender.binding import Binding
 from extender.census import Census
 from extender.cluster import Cluster
 from extender.events import Announcer
+from extender.explaining import Explainer
 from extender.filtering import Filter
 from extender.journal import LogJournal
 from extender.metrics import ExtenderMetrics
@@ -80,7 +81,7 @@ class State:
 
 
 class Verbs:
-    """What kube-scheduler is answered with."""
+    """What kube-scheduler and people are answered with."""
 
     def __init__(self, state: State, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
@@ -113,6 +114,14 @@ class Verbs:
             waiting=state.waiting,
             victims=self.victims,
             metrics=state.metrics,
+        )
+        self.explainer = Explainer(
+            cluster=state.cluster,
+            pods=state.pods,
+            waiting=state.waiting,
+            policies=state.policies,
+            to_request=to_request,
+            log=state.log,
         )
         self.binding = Binding(
             cluster=state.cluster,

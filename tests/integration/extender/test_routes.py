@@ -17,6 +17,7 @@ from state.log import DecisionLog
 from state.memory import MemoryDecisions
 
 NODES = ["node-00", "node-01"]
+DECISIONS = "/v1/decisions?limit=1&subject=lab/bert"
 PODS = "/api/v1/namespaces/lab/pods"
 
 
@@ -190,7 +191,7 @@ async def test_what_is_held_and_decided_can_be_looked_at(
     pod = await create(client, "bert-0", **labels)
     await caller.filter(pod)
 
-    (gang,) = await caller.get("/v1/gangs")
+    (gang,) = (await caller.get("/v1/gangs"))["items"]
     leaves = list(range(8))
     assert gang == {
         "gang": "lab/bert",
@@ -209,10 +210,10 @@ async def test_what_is_held_and_decided_can_be_looked_at(
         ],
         "held": [{"node": "node-01", "leafCells": leaves}],
     }
-    nodes = await caller.get("/v1/nodes")
+    nodes = (await caller.get("/v1/nodes"))["items"]
     assert [len(node["holders"]) for node in nodes] == [8, 8]
     async with asyncio.timeout(10):
-        while not (rows := await caller.get("/v1/decisions?limit=1&subject=lab/bert")):
+        while not (rows := (await caller.get(DECISIONS))["items"]):
             await asyncio.sleep(0.01)
     assert (rows[0]["outcome"], rows[0]["reason"]) == ("placed", "placed on node-00")
     metrics = await caller.text("/metrics")
