@@ -12,6 +12,7 @@ from service.process import Exit, Stop
 from service.running import RunningService
 from state.database import Database, open_database
 from state.decisions import PostgresDecisions
+from state.ledger_postgres import PostgresLedger
 from state.log import DecisionLog
 from state.maintenance import LogMaintenance
 from state.migrate import Stage, migrate
@@ -32,7 +33,8 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         open_state(options.database_url, service="extender", until=Stage.PRE) as database,
         open_log(database, spool=options.spool_dir) as log,
         connect(options.kubeconfig) as client,
-        run_extender(settings, client=client, log=log) as extender,
+        open_ledger(database) as ledger,
+        run_extender(settings, client=client, log=log, ledger=ledger) as extender,
     ):
         supervise_state(extender, database, log)
         await stop.wait()
@@ -78,6 +80,16 @@ async def open_log(database: Database, *, spool: Path | str | None) -> AsyncIter
         yield DecisionLog(store, spool=disk)
     finally:
         disk.close()
+
+
+@asynccontextmanager
+async def open_ledger(database: Database) -> AsyncIterator[PostgresLedger]:
+    """Have the ledger of a database."""
+    ledger = PostgresLedger(database.pool)
+    try:
+        yield ledger
+    finally:
+        await ledger.aclose()
 
 
 def supervise_state(service: RunningService, database: Database, log: DecisionLog) -> None:

@@ -28,6 +28,7 @@ from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.settings import Address
 from service.tasks import Supervisor
+from state.ledger import Ledger
 from state.log import DecisionLog
 from state.log_metrics import LogMetrics
 
@@ -60,14 +61,22 @@ class ExtenderSettings:
 
 @asynccontextmanager
 async def run_extender(
-    settings: ExtenderSettings, *, client: KubeClient, log: DecisionLog
+    settings: ExtenderSettings,
+    *,
+    client: KubeClient,
+    log: DecisionLog,
+    ledger: Ledger | None = None,
 ) -> AsyncIterator[RunningService]:
-    """Run an extender while the body runs; its health says when it is ready."""
+    """Run an extender while the body runs; its health says when it is ready.
+
+    Without a ledger nobody confirms what the webhook charges: only for tests.
+    """
     settings.check()
     measured = ServiceMetrics()
     state = State(
         client=client,
         log=log,
+        ledger=ledger,
         registry=measured.registry,
         cluster_file=settings.cluster_file,
         lease_seconds=settings.lease_seconds,
@@ -144,7 +153,12 @@ def _build_app(
     app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES)
     VerbRoutes(verbs, health, state.metrics).add_to(app)
     InspectionRoutes(
-        cluster=state.cluster, snapshots=state.snapshots, log=state.log, health=health
+        cluster=state.cluster,
+        snapshots=state.snapshots,
+        waiting=state.waiting,
+        explainer=verbs.explainer,
+        log=state.log,
+        health=health,
     ).add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
     return app
@@ -188,6 +202,7 @@ async def _recover_and_keep(
         keeper=state.keeper,
         cluster=state.cluster,
         pods=state.pods,
+        halves=verbs.halves,
         health=health,
         now=state.clock.monotonic(),
     )
@@ -195,4 +210,8 @@ async def _recover_and_keep(
         group.create_task(verbs.planner.run())
         group.create_task(state.census.run())
         group.create_task(expire_leases(state.cluster, clock=state.clock, metrics=state.metrics))
+        group.create_task(state.reconciler.run())
+        group.create_task(verbs.halves.run())
+        if state.bookkeeper is not None:
+            group.create_task(state.bookkeeper.run())
         group.create_task(preempt_alone(state.waiting, verbs.preemption, clock=state.clock))

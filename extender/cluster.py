@@ -58,6 +58,7 @@ class Cluster:
     def __init__(self, *, lease_seconds: float, journal: Journal) -> None:
         self._lease_seconds = lease_seconds
         self._journal = journal
+        journal.begin(lease_seconds=lease_seconds)
         self._nodes: dict[NodeName, KubeNode] = {}
         self._document: ClusterText | None = None
         self._last_words: dict[PodUid, str] = {}
@@ -231,7 +232,9 @@ class Cluster:
         if is_applied:
             self.engine.apply(decision, now=asked.now)
         if isinstance(decision, Place):
-            self._join(request, decision.placement, is_bound=False)
+            # Only now is it known which cell of its VC it counts against.
+            placement = self.engine.placement(request.member) or decision.placement
+            self._join(request, placement, is_bound=False)
         if not self._is_news(decision):
             return decision
         self.version += is_applied and not isinstance(decision, Reject)

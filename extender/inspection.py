@@ -1,40 +1,64 @@
-"""`/v1/…`: what people ask about nodes, gangs and decisions."""
+"""`/v1/…`: what people ask about nodes, gangs, VCs, cells and decisions."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
-from extender.cells.model import GangView, Placement
+from extender import showing
 from extender.cluster import Cluster
+from extender.explaining import Explainer, SimulateArguments
+from extender.openapi import build_openapi
 from extender.snapshots import Snapshots
+from extender.waiting import WaitingPods
+from service.bodies import parse_body
 from service.health import Health
 from service.http import json_answer
-from state.log import DecisionLog, DecisionRecord
+from service.pages import page_of, read_limit
+from state.log import DecisionLog
 
-_MOST_DECISIONS = 1000
-_LIMIT = re.compile("[0-9]{1,4}")
+Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class InspectionRoutes:
-    """`/v1/…`: what people ask."""
+    """Nothing here changes anything."""
 
     def __init__(
-        self, *, cluster: Cluster, snapshots: Snapshots, log: DecisionLog, health: Health
+        self,
+        *,
+        cluster: Cluster,
+        snapshots: Snapshots,
+        waiting: WaitingPods,
+        explainer: Explainer,
+        log: DecisionLog,
+        health: Health,
     ) -> None:
         self._cluster = cluster
         self._snapshots = snapshots
+        self._waiting = waiting
+        self._explainer = explainer
         self._log = log
         self._health = health
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
-        app.router.add_get("/", self._index)
-        app.router.add_get("/leader", self._leader)
-        app.router.add_get("/v1/nodes", self._nodes)
-        app.router.add_get("/v1/gangs", self._gangs)
-        app.router.add_get("/v1/decisions", self._decisions)
+        for path, handler in (
+            ("/", self._index),
+            ("/leader", self._leader),
+            ("/openapi.json", self._openapi),
+            ("/v1/nodes", self._nodes),
+            ("/v1/gangs", self._gangs),
+            ("/v1/gangs/{namespace}/{name:.+}", self._gang),
+            ("/v1/leases", self._leases),
+            ("/v1/waiting", self._waiting_pods),
+            ("/v1/vcs", self._vcs),
+            ("/v1/vcs/{vc}", self._vc),
+            ("/v1/cells", self._cells),
+            ("/v1/decisions", self._decisions),
+            ("/v1/explain/{namespace}/{pod}", self._explain),
+        ):
+            app.router.add_get(path, handler)
+        app.router.add_post("/v1/simulate", self._simulate)
 
     async def _index(self, request: web.Request) -> web.Response:
         paths = sorted(
@@ -48,66 +72,65 @@ class InspectionRoutes:
             return web.Response(text="ok\n")
         return web.Response(text="\n".join(self._health.reasons()) + "\n", status=503)
 
-    async def _nodes(self, _: web.Request) -> web.Response:
-        return json_answer(
-            [
-                {
-                    "name": cell.name,
-                    "leafType": cell.leaf_type,
-                    "leafCount": cell.leaf_count,
-                    "healthy": cell.is_healthy,
-                    "holders": {str(leaf): member for leaf, member in holders.items()},
-                }
-                for cell, holders in self._cluster.engine.nodes()
-            ]
-        )
+    async def _openapi(self, _: web.Request) -> web.Response:
+        return json_answer(build_openapi())
 
-    async def _gangs(self, _: web.Request) -> web.Response:
-        return json_answer([_show_gang(gang) for gang in self._snapshots.gangs().values()])
+    async def _nodes(self, request: web.Request) -> web.Response:
+        nodes = {str(node.name): (node, held) for node, held in self._cluster.engine.nodes()}
+        return _page(nodes, request, lambda pair: showing.show_node(*pair))
+
+    async def _gangs(self, request: web.Request) -> web.Response:
+        gangs = {str(key): gang for key, gang in self._snapshots.gangs().items()}
+        return _page(gangs, request, showing.show_gang)
+
+    async def _gang(self, request: web.Request) -> web.Response:
+        wanted = f"{request.match_info['namespace']}/{request.match_info['name']}"
+        for key, gang in self._snapshots.gangs().items():
+            if str(key) == wanted:
+                return json_answer(showing.show_gang(gang))
+        raise web.HTTPNotFound(text=f"gang {wanted} has no leaf cells")
+
+    async def _leases(self, request: web.Request) -> web.Response:
+        gangs = self._snapshots.gangs().items()
+        leased = {str(key): gang for key, gang in gangs if showing.is_leased(gang)}
+        return _page(leased, request, showing.show_lease)
+
+    async def _waiting_pods(self, request: web.Request) -> web.Response:
+        pods = {f"{pod.namespace}/{pod.name}": pod for pod in self._waiting}
+        return _page(pods, request, showing.show_waiting)
+
+    async def _vcs(self, request: web.Request) -> web.Response:
+        vcs = {str(name): vc for name, vc in self._snapshots.vcs().items()}
+        return _page(vcs, request, showing.show_vc)
+
+    async def _vc(self, request: web.Request) -> web.Response:
+        for name, vc in self._snapshots.vcs().items():
+            if name == request.match_info["vc"]:
+                return json_answer(showing.show_vc(vc))
+        raise web.HTTPNotFound(text=f"VC {request.match_info['vc']} does not exist")
+
+    async def _cells(self, request: web.Request) -> web.Response:
+        cells = {str(cell.address): cell for cell in self._snapshots.cells()}
+        return _page(cells, request, showing.show_cell)
 
     async def _decisions(self, request: web.Request) -> web.Response:
-        limit = _read_limit(request.query)
+        limit = read_limit(request.query)
         records = await self._log.recent(limit, subject=request.query.get("subject"))
-        return json_answer([_show_record(record) for record in records])
+        return json_answer({"items": [showing.show_record(record) for record in records]})
+
+    async def _explain(self, request: web.Request) -> web.Response:
+        namespace, pod = request.match_info["namespace"], request.match_info["pod"]
+        found = await self._explainer.explain(namespace, pod)
+        if found is None:
+            raise web.HTTPNotFound(text=f"there is no pod {namespace}/{pod} that asks for cells")
+        return json_answer(found)
+
+    async def _simulate(self, request: web.Request) -> web.Response:
+        if not self._health.can_answer:
+            raise web.HTTPServiceUnavailable(text="; ".join(self._health.reasons()))
+        arguments = parse_body(SimulateArguments, await request.read())
+        return json_answer(self._explainer.simulate(arguments))
 
 
-def _read_limit(query: Mapping[str, str]) -> int:
-    text = query.get("limit", "100")
-    if not (_LIMIT.fullmatch(text) and 1 <= int(text) <= _MOST_DECISIONS):
-        raise web.HTTPBadRequest(text=f"limit: must be a whole number from 1 to {_MOST_DECISIONS}")
-    return int(text)
-
-
-def _show_record(record: DecisionRecord) -> dict[str, Any]:
-    return {
-        "at": record.at.isoformat(timespec="milliseconds"),
-        "service": record.service,
-        "kind": record.kind,
-        "subject": record.subject,
-        "podUid": record.pod_uid,
-        "outcome": record.outcome,
-        "reason": record.reason,
-        "policyVersion": record.policy_version,
-        "latencySeconds": record.latency_seconds,
-        "details": record.details,
-    }
-
-
-def _show_gang(gang: GangView) -> dict[str, Any]:
-    return {
-        "gang": str(gang.gang),
-        "size": gang.size,
-        "vc": gang.vc,
-        "priority": gang.priority,
-        "state": gang.state,
-        "guaranteed": gang.is_guaranteed,
-        "members": [
-            {"uid": uid, "bound": uid in gang.bound, **_show_placement(placement)}
-            for uid, placement in gang.members.items()
-        ],
-        "held": [_show_placement(placement) for placement in gang.held],
-    }
-
-
-def _show_placement(placement: Placement) -> dict[str, Any]:
-    return {"node": placement.node, "leafCells": list(placement.leaf_cells)}
+def _page(items: dict[str, Any], request: web.Request, show: Callable[[Any], Any]) -> web.Response:
+    return json_answer(page_of(items, request.query, show=show))

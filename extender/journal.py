@@ -35,6 +35,9 @@ class Question:
 class Journal(Protocol):
     """Who is told of every step of the engine; a replay tells nobody."""
 
+    def begin(self, *, lease_seconds: float) -> None:
+        """An engine begins to live."""
+
     def observe_node(self, node: KubeNode) -> None:
         """A node joined or changed."""
 
@@ -95,6 +98,11 @@ class LogJournal:
     def sequence(self) -> int:
         """The number of the last row."""
         return self._rows.sequence
+
+    def begin(self, *, lease_seconds: float) -> None:
+        """An engine begins to live."""
+        inputs = {"leaseSeconds": lease_seconds}
+        self._rows.append(self._record(Kind.DOCUMENT, "settings", "begun", inputs=inputs))
 
     def observe_node(self, node: KubeNode) -> None:
         """A node joined or changed."""

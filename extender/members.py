@@ -40,6 +40,10 @@ class Members:
         """The member, if it has a place."""
         return self._by_uid.get(uid)
 
+    def items(self) -> list[tuple[PodUid, Member]]:
+        """All of them."""
+        return list(self._by_uid.items())
+
     def of_gang(self, gang: GangKey) -> list[PodUid]:
         """The members of a gang, by the engine's name of it."""
         return list(self._by_gang.get(gang, ()))

@@ -8,10 +8,13 @@ from prometheus_client import CollectorRegistry
 
 from extender.acting import Hands
 from extender.binding import Binding
+from extender.bookkeeping import Bookkeeper
 from extender.census import Census
 from extender.cluster import Cluster
 from extender.events import Announcer
+from extender.explaining import Explainer
 from extender.filtering import Filter
+from extender.halves import HalfBoundGangs
 from extender.journal import LogJournal
 from extender.metrics import ExtenderMetrics
 from extender.planner import Planner
@@ -19,6 +22,7 @@ from extender.pods import PodSink
 from extender.policies import ClusterFile, Policies
 from extender.preempting import Preemption
 from extender.questions import Questions
+from extender.reconcile import Reconciler
 from extender.requests import to_bound, to_foreign_use, to_member_request
 from extender.snapshots import Snapshots
 from extender.topology import TopologyKeeper
@@ -32,6 +36,7 @@ from kube.namespaces import NamespaceSink
 from kube.node_wishes import NodeChoice
 from kube.podgroups import PodGroups
 from service.clock import Clock
+from state.ledger import Ledger
 from state.log import DecisionLog
 
 
@@ -43,6 +48,7 @@ class State:
         *,
         client: KubeClient,
         log: DecisionLog,
+        ledger: Ledger | None,
         registry: CollectorRegistry,
         cluster_file: Path | None,
         lease_seconds: float,
@@ -67,11 +73,25 @@ class State:
         )
         self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
         self.keeper = TopologyKeeper(self.cluster, self.policies)
+        to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
             self.cluster,
             namespaces=self.namespaces,
-            to_bound=self.translating(to_bound),
+            to_bound=to_bound_now,
             to_foreign_use=to_foreign_use,
+        )
+        self.reconciler = Reconciler(
+            cluster=self.cluster, pods=self.pods, to_bound=to_bound_now, metrics=self.metrics
+        )
+        self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
+
+    def _keep_books(self, ledger: Ledger) -> Bookkeeper:
+        return Bookkeeper(
+            ledger=ledger,
+            pods=self.pods,
+            classes=lambda: self.policies.classes,
+            epoch=self.journal.epoch,
+            metrics=self.metrics,
         )
 
     def translating(self, translate: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -84,7 +104,7 @@ class State:
 
 
 class Verbs:
-    """What kube-scheduler is answered with."""
+    """What kube-scheduler and people are answered with."""
 
     def __init__(self, state: State, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
@@ -128,6 +148,21 @@ class Verbs:
             waiting=state.waiting,
             victims=self.victims,
             metrics=state.metrics,
+        )
+        self.halves = HalfBoundGangs(
+            cluster=state.cluster,
+            pods=state.pods,
+            to_request=to_request,
+            release=self.victims.release,
+            clock=state.clock,
+        )
+        self.explainer = Explainer(
+            cluster=state.cluster,
+            pods=state.pods,
+            waiting=state.waiting,
+            policies=state.policies,
+            to_request=to_request,
+            log=state.log,
         )
         self.binding = Binding(
             cluster=state.cluster,

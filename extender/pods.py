@@ -7,7 +7,6 @@ devices that it holds; it never stops a feed.
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from extender.cells.observing import Bound
 from extender.cluster import Cluster
@@ -77,6 +76,8 @@ class PodSink:
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
         self._ended: OrderedDict[PodUid, None] = OrderedDict()
         self._is_live = False
+        self.on_appear: list[Callable[[ManagedPod], None]] = []
+        """Who wants to know of pods that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that are gone."""
         self.on_change: list[Callable[[ManagedPod, Object], None]] = []
@@ -91,6 +92,10 @@ class PodSink:
     def get(self, uid: PodUid) -> ManagedPod | None:
         """The pod as it was last seen, if it is managed and alive."""
         return self._pods.get(uid)
+
+    def knows(self, uid: PodUid) -> bool:
+        """Whether a pod exists and holds, or may hold, devices."""
+        return uid in self._pods or uid in self._foreign
 
     def of_gang(self, gang: GangKey) -> list[ManagedPod]:
         """The members of a gang that exist, by the gang's name as pods tell it."""
@@ -148,16 +153,12 @@ class PodSink:
         namespace = (obj.get("metadata") or {}).get("namespace") or marks.DEFAULT_NAMESPACE
         return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
 
-    def note_version(self, uid: PodUid, version: str) -> None:
-        """A pod was seen at a newer version than the feed has told of so far."""
-        pod = self._pods.get(uid)
-        if pod is not None:
-            self._pods[uid] = replace(pod, resource_version=version)
-
     def _observe(self, pod: ManagedPod) -> None:
         before = self._pods.get(pod.uid)
         self._pods[pod.uid] = pod
         self._of_gang.setdefault(pod.gang.key, {})[pod.uid] = None
+        for tell in self.on_appear:
+            tell(pod)
         if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
             self._cluster.observe_bound(self._to_bound(pod))
 

@@ -18,6 +18,7 @@ from policy.classes import Classes
 from policy.cluster.document import ClusterDocument
 from policy.documents import DATA_KEY, LABEL, Kind, parse_document, parse_label
 from policy.errors import Problem, SettingsError, SpecError
+from policy.rules import RuleTable
 from policy.store import PolicyStore, PolicyText
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,11 @@ class Policies:
     def classes(self) -> Classes:
         """The priority classes in force."""
         return self._store.policy.classes
+
+    @property
+    def rules(self) -> RuleTable:
+        """The priority rules in force."""
+        return self._store.policy.rules
 
     @property
     def problems(self) -> tuple[Problem, ...]:

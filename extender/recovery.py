@@ -10,6 +10,7 @@ import logging
 from typing import Final
 
 from extender.cluster import Cluster
+from extender.halves import HalfBoundGangs
 from extender.pods import PodSink
 from extender.policies import Policies
 from extender.topology import TopologyKeeper
@@ -27,6 +28,7 @@ async def recover(
     keeper: TopologyKeeper,
     cluster: Cluster,
     pods: PodSink,
+    halves: HalfBoundGangs,
     health: Health,
     now: float,
 ) -> None:
@@ -35,6 +37,7 @@ async def recover(
     health.meet(USABLE_CLUSTER)
     keeper.start()
     pods.recover(now=now)
+    halves.complete()
     cluster.engine.check()
     # What was built stays: the collector need not look at it again.
     gc.collect()

@@ -21,7 +21,7 @@ from extender.cells.model import (
     ReleaseMode,
 )
 from kube.nodes import KubeNode
-from policy.submission import GangKey
+from policy.submission import GangKey, NodeName
 
 Row = dict[str, Any]
 
@@ -95,10 +95,10 @@ def encode_node(node: KubeNode) -> Row:
     }
 
 
-def decode_node(name: str, row: Mapping[str, Any]) -> KubeNode:
+def decode_node(name: NodeName, row: Mapping[str, Any]) -> KubeNode:
     """Read what `encode_node` wrote."""
     return KubeNode(
-        name=name,  # type: ignore[arg-type]  # the row's subject is plain text
+        name=name,
         is_healthy=row["healthy"],
         labels=row["labels"],
         leaf_counts=row["leafCounts"],

@@ -65,9 +65,15 @@ class Victims:
         for pod in pods:
             if pod.node is None:
                 self._cluster.forget_member(pod.uid)
-            elif not pod.is_deleting and pod.uid not in self._ending:
+            else:
+                self.release([pod], preemption_words(decision.request, pod.gang.key))
+
+    def release(self, pods: Sequence[ManagedPod], why: str) -> None:
+        """End bound pods soon, gracefully."""
+        for pod in pods:
+            if not pod.is_deleting and pod.uid not in self._ending:
                 self._ending.add(pod.uid)
-                self._queue.put_nowait((pod, preemption_words(decision.request, pod.gang.key)))
+                self._queue.put_nowait((pod, why))
 
     async def run(self) -> NoReturn:
         """End what is to be ended, until cancelled; nobody is forgotten while the API is away."""

@@ -88,13 +88,13 @@ class Installation:
         """What was decided about a gang or a pod, the newest first."""
         query = {"subject": subject}
         async with self._http.get(f"{self.extender_url}/v1/decisions", params=query) as answer:
-            found: list[dict[str, Any]] = await answer.json()
+            found: list[dict[str, Any]] = (await answer.json())["items"]
             return found
 
     async def nodes(self) -> list[dict[str, Any]]:
         """The nodes as the extender sees them, with who has their leaf cells."""
         async with self._http.get(f"{self.extender_url}/v1/nodes") as answer:
-            found: list[dict[str, Any]] = await answer.json()
+            found: list[dict[str, Any]] = (await answer.json())["items"]
             return found
 
     async def wait_ready(self, url: str) -> None:

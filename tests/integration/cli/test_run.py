@@ -93,7 +93,7 @@ async def get(url: str) -> tuple[int, str]:
 
 async def decisions(run: Running) -> list[dict[str, str]]:
     _, text = await get(f"{run.url('extender')}/v1/decisions?limit=1000")
-    rows: list[dict[str, str]] = json.loads(text)
+    rows: list[dict[str, str]] = json.loads(text)["items"]
     return rows
 
 

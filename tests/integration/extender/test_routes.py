@@ -1,102 +1,19 @@
 """The extender over HTTP, beside a simulated cluster: kube-scheduler's part is played by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
 from extender.app import ExtenderSettings, run_extender
-from kube.client import KubeClient, connect
-from service.running import RunningService
+from kube.client import KubeClient
 from service.settings import Address
-from simulation.cluster import SimulatedCluster
 from state.log import DecisionLog
 from state.memory import MemoryDecisions
+from tests.integration.extender.conftest import NODES, PODS, Caller, create
 
-NODES = ["node-00", "node-01"]
-PODS = "/api/v1/namespaces/lab/pods"
-
-
-@pytest.fixture
-async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
-    """A client of a simulated cluster of two nodes with eight leaf cells."""
-    cluster = SimulatedCluster(nodes=2, racks=1)
-    await cluster.serve()
-    cluster.save_kubeconfig(tmp_path / "kubeconfig")
-    async with connect(str(tmp_path / "kubeconfig")) as client:
-        yield client
-    await cluster.close()
-
-
-@pytest.fixture
-async def extender(client: KubeClient) -> AsyncIterator[RunningService]:
-    settings = ExtenderSettings(address=Address(host="127.0.0.1", port=0))
-    log = DecisionLog(MemoryDecisions())
-    async with run_extender(settings, client=client, log=log) as extender:
-        extender.supervisor.start("decision log", log.run())
-        async with asyncio.timeout(10):
-            while not extender.health.is_ready:
-                await asyncio.sleep(0.01)
-        yield extender
-
-
-class Caller:
-    """Plays kube-scheduler."""
-
-    def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
-        self._http = http
-        self._url = url
-
-    async def ask(self, verb: str, body: object) -> Any:
-        data = body if isinstance(body, bytes) else None
-        json = None if isinstance(body, bytes) else body
-        url = f"{self._url}/v1/extender/{verb}"
-        async with self._http.post(url, data=data, json=json) as answer:
-            return await answer.json() if answer.status == 200 else answer.status
-
-    async def get(self, path: str) -> Any:
-        async with self._http.get(self._url + path) as answer:
-            return await answer.json() if answer.status == 200 else answer.status
-
-    async def text(self, path: str) -> str:
-        async with self._http.get(self._url + path) as answer:
-            return await answer.text()
-
-    async def filter(self, pod: dict[str, Any], nodes: list[str] = NODES) -> Any:
-        return await self.ask("filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes})
-
-    async def bind(self, pod: dict[str, Any], node: str) -> str:
-        metadata = pod["metadata"]
-        body = {
-            "PodName": metadata["name"],
-            "PodNamespace": metadata["namespace"],
-            "PodUID": metadata["uid"],
-            "Node": node,
-        }
-        answer = await self.ask("bind", body)
-        error: str = answer["Error"]
-        return error
-
-
-@pytest.fixture
-async def caller(extender: RunningService) -> AsyncIterator[Caller]:
-    async with aiohttp.ClientSession() as http:
-        yield Caller(http, extender.url)
-
-
-async def create(client: KubeClient, name: str, **labels: str) -> dict[str, Any]:
-    resources = {"limits": {"nvidia.com/gpu": "8"}}
-    return await client.request(
-        "POST",
-        PODS,
-        body={
-            "metadata": {"name": name, "labels": labels},
-            "spec": {"containers": [{"name": "main", "image": "any", "resources": resources}]},
-        },
-    )
+DECISIONS = "/v1/decisions?limit=1&subject=lab/bert"
 
 
 async def test_a_pod_is_filtered_and_bound_with_its_placement(
@@ -190,7 +107,7 @@ async def test_what_is_held_and_decided_can_be_looked_at(
     pod = await create(client, "bert-0", **labels)
     await caller.filter(pod)
 
-    (gang,) = await caller.get("/v1/gangs")
+    (gang,) = (await caller.get("/v1/gangs"))["items"]
     leaves = list(range(8))
     assert gang == {
         "gang": "lab/bert",
@@ -209,10 +126,10 @@ async def test_what_is_held_and_decided_can_be_looked_at(
         ],
         "held": [{"node": "node-01", "leafCells": leaves}],
     }
-    nodes = await caller.get("/v1/nodes")
+    nodes = (await caller.get("/v1/nodes"))["items"]
     assert [len(node["holders"]) for node in nodes] == [8, 8]
     async with asyncio.timeout(10):
-        while not (rows := await caller.get("/v1/decisions?limit=1&subject=lab/bert")):
+        while not (rows := (await caller.get(DECISIONS))["items"]):
             await asyncio.sleep(0.01)
     assert (rows[0]["outcome"], rows[0]["reason"]) == ("placed", "placed on node-00")
     metrics = await caller.text("/metrics")

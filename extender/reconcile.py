@@ -1,0 +1,87 @@
+"""Drift between the engine and the pods that exist: found, mended, counted.
+
+There should be none: every change comes over the feeds. What is found here is a lost or reordered
+event, a bug, or somebody who wrote where nobody else should.
+"""
+
+import asyncio
+import logging
+from enum import StrEnum
+from typing import Final, NoReturn
+
+from extender.cluster import Cluster
+from extender.metrics import ExtenderMetrics
+from extender.pods import PodSink, ToBound
+from kube.pods import ManagedPod
+from policy.submission import PodUid
+
+logger = logging.getLogger(__name__)
+
+_EVERY_SECONDS: Final = 30.0
+
+
+class Drift(StrEnum):
+    """In which way engine and pods differ."""
+
+    MISSING = "missing"
+    """A pod runs, and the engine does not know, or thinks it elsewhere."""
+    GHOST = "ghost"
+    """The engine counts a bound member whose pod does not exist."""
+    CONTRADICTION = "contradiction"
+    """A pod says that it has leaf cells which are another's: it is counted on other ones."""
+
+
+class Reconciler:
+    """Compares the engine with the pods."""
+
+    def __init__(
+        self, *, cluster: Cluster, pods: PodSink, to_bound: ToBound, metrics: ExtenderMetrics
+    ) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self._to_bound = to_bound
+        self._metrics = metrics
+        self._contradicting: set[PodUid] = set()
+
+    async def run(self) -> NoReturn:
+        """Compare now and then, until cancelled."""
+        while True:
+            self.reconcile()
+            await asyncio.sleep(_EVERY_SECONDS)
+
+    def reconcile(self) -> int:
+        """Mend every difference; returns how many there were."""
+        found = 0
+        for pod in list(self._pods):
+            if pod.node is not None:
+                found += self._mend(pod)
+        for uid in self._ghosts():
+            self._count(Drift.GHOST, uid)
+            self._cluster.forget_member(uid)
+            found += 1
+        return found
+
+    def _mend(self, pod: ManagedPod) -> bool:
+        placement = self._cluster.engine.placement(pod.uid)
+        if placement is None or placement.node != pod.node:
+            self._count(Drift.MISSING, pod.uid)
+            self._cluster.observe_bound(self._to_bound(pod))
+            return True
+        told = pod.placement
+        is_other = told is not None and sorted(told.leaf_cells) != sorted(placement.leaf_cells)
+        if is_other and pod.uid not in self._contradicting:
+            self._contradicting.add(pod.uid)
+            self._count(Drift.CONTRADICTION, pod.uid)
+            return True
+        return False
+
+    def _ghosts(self) -> list[PodUid]:
+        return [
+            uid
+            for uid, member in self._cluster.members.items()
+            if member.is_bound and not self._pods.knows(uid)
+        ]
+
+    def _count(self, drift: Drift, uid: PodUid) -> None:
+        self._metrics.drift.labels(drift).inc()
+        logger.warning("drift", extra={"kind": drift, "pod_uid": uid})

@@ -1,0 +1,131 @@
+"""An extender beside a simulated cluster; kube-scheduler's part is played by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from extender.app import ExtenderSettings, run_extender
+from kube.client import KubeClient, connect
+from service.settings import Address
+from simulation.cluster import SimulatedCluster
+from state.log import DecisionLog
+from state.memory import MemoryDecisions
+
+NODES = ["node-00", "node-01"]
+PODS = "/api/v1/namespaces/lab/pods"
+
+
+@asynccontextmanager
+async def simulated(
+    directory: Path, *, nodes: int = 2, racks: int = 1, policies: Mapping[str, str] | None = None
+) -> AsyncIterator[KubeClient]:
+    """A client of a simulated cluster of nodes with eight leaf cells."""
+    cluster = SimulatedCluster(nodes=nodes, racks=racks, policies=policies)
+    await cluster.serve()
+    cluster.save_kubeconfig(directory / "kubeconfig")
+    async with connect(str(directory / "kubeconfig")) as client:
+        yield client
+    await cluster.close()
+
+
+@asynccontextmanager
+async def extending(
+    client: KubeClient, *, store: MemoryDecisions | None = None, **settings: Any
+) -> AsyncIterator["Caller"]:
+    """Whom a running, ready extender answers."""
+    log = DecisionLog(store or MemoryDecisions())
+    chosen = ExtenderSettings(address=Address(host="127.0.0.1", port=0), **settings)
+    async with (
+        run_extender(chosen, client=client, log=log) as extender,
+        aiohttp.ClientSession() as http,
+    ):
+        extender.supervisor.start("decision log", log.run())
+        async with asyncio.timeout(30):
+            while not extender.health.is_ready:
+                await asyncio.sleep(0.01)
+        yield Caller(http, extender.url)
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
+    """A client of a simulated cluster of two nodes."""
+    async with simulated(tmp_path) as client:
+        yield client
+
+
+@pytest.fixture
+async def caller(client: KubeClient) -> AsyncIterator["Caller"]:
+    """Whom the extender beside that cluster answers."""
+    async with extending(client) as caller:
+        yield caller
+
+
+class Caller:
+    """Plays kube-scheduler."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
+        self._http = http
+        self._url = url
+
+    async def ask(self, verb: str, body: object) -> Any:
+        data = body if isinstance(body, bytes) else None
+        json = None if isinstance(body, bytes) else body
+        url = f"{self._url}/v1/extender/{verb}"
+        async with self._http.post(url, data=data, json=json) as answer:
+            return await answer.json() if answer.status == 200 else answer.status
+
+    async def get(self, path: str) -> Any:
+        async with self._http.get(self._url + path) as answer:
+            return await answer.json() if answer.status == 200 else answer.status
+
+    async def text(self, path: str) -> str:
+        async with self._http.get(self._url + path) as answer:
+            return await answer.text()
+
+    async def filter(self, pod: dict[str, Any], nodes: list[str] = NODES) -> Any:
+        return await self.ask("filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes})
+
+    async def bind(self, pod: dict[str, Any], node: str) -> str:
+        metadata = pod["metadata"]
+        body = {
+            "PodName": metadata["name"],
+            "PodNamespace": metadata["namespace"],
+            "PodUID": metadata["uid"],
+            "Node": node,
+        }
+        answer = await self.ask("bind", body)
+        error: str = answer["Error"]
+        return error
+
+    async def preempt(self, pod: dict[str, Any], candidates: dict[str, list[str]]) -> Any:
+        victims = {
+            node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": 0}
+            for node, uids in candidates.items()
+        }
+        body = {"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": victims}
+        return (await self.ask("preempt", body))["NodeNameToMetaVictims"]
+
+    async def place(self, pod: dict[str, Any], nodes: list[str] = NODES) -> str:
+        """Filter and bind; the node."""
+        answer = await self.filter(pod, nodes)
+        (node,) = answer["NodeNames"]
+        assert await self.bind(pod, node) == ""
+        return str(node)
+
+
+async def create(client: KubeClient, name: str, **labels: str) -> dict[str, Any]:
+    """A pod that asks for eight leaf cells."""
+    resources = {"limits": {"nvidia.com/gpu": "8"}}
+    return await client.request(
+        "POST",
+        PODS,
+        body={
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"containers": [{"name": "main", "image": "any", "resources": resources}]},
+        },
+    )
