@@ -55,6 +55,7 @@ def _run(options: Options, environment: Mapping[str, str]) -> None:
 def _extender(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9096")
     options.add("--cluster", about="file of the cluster document, instead of a ConfigMap")
+    options.add("--pod-name", about="our own pod, labelled while it leads")
     options.add_switch("--insecure-http", about="serve plain HTTP beyond loopback")
 
 

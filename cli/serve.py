@@ -1,13 +1,18 @@
 """`cellgate extender` and `cellgate webhook`: one production service each."""
 
 import asyncio
+import secrets
+import socket
 from argparse import Namespace
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from extender.app import ExtenderSettings, run_extender
+from extender.bookkeeping import LEADERSHIP
 from kube.client import connect
+from kube.leadership import LeadershipSettings
+from service.health import Health
 from service.process import Exit, Stop
 from service.running import RunningService
 from state.database import Database, open_database
@@ -19,6 +24,8 @@ from state.migrate import Stage, migrate
 from state.spool import Spool
 from webhook.app import WebhookSettings, run_webhook
 
+_LOOK_SECONDS = 0.2
+
 
 async def serve_extender(options: Namespace, stop: Stop) -> Exit:
     """Run the extender until asked to stop."""
@@ -27,6 +34,10 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         namespace=options.namespace,
         cluster_file=Path(options.cluster) if options.cluster else None,
         allows_insecure_http=options.insecure_http,
+        leadership=LeadershipSettings(
+            name=LEADERSHIP, namespace=options.namespace, identity=_identity(options.pod_name)
+        ),
+        pod_name=options.pod_name,
     )
     settings.check()
     async with (
@@ -37,8 +48,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         run_extender(settings, client=client, log=log, ledger=ledger) as extender,
     ):
         supervise_state(extender, database, log)
-        await stop.wait()
-    return Exit.OK
+        return await until_ended(stop, extender.health)
 
 
 async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
@@ -53,8 +63,21 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         run_webhook(settings, client=client, log=log) as webhook,
     ):
         supervise_state(webhook, database, log)
-        await stop.wait()
-    return Exit.OK
+        return await until_ended(stop, webhook.health)
+
+
+async def until_ended(stop: Stop, health: Health) -> Exit:
+    """Wait until we are asked to end, or a part is broken: whoever runs us starts us again."""
+    while health.is_alive:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
+            return Exit.OK
+    return Exit.DIED
+
+
+def _identity(pod_name: str | None) -> str:
+    """Unique to this process: one that is started again must not take its old self for itself."""
+    return f"{pod_name or socket.gethostname()}_{secrets.token_hex(4)}"
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from typing import assert_never
 
 from extender import wire
 from extender.events import Announcer
+from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
 from extender.queue.model import Action, End, Nominate, Release
 from kube.binding import PodRef
@@ -17,8 +18,14 @@ class Hands:
     """Releases, nominates and ends pods."""
 
     def __init__(
-        self, client: KubeClient, *, announcer: Announcer, metrics: ExtenderMetrics
+        self,
+        client: KubeClient,
+        *,
+        leading: Leading,
+        announcer: Announcer,
+        metrics: ExtenderMetrics,
     ) -> None:
+        self._leading = leading
         self._writer = PodWriter(client)
         self._ender = PodEnder(client)
         self._announcer = announcer
@@ -26,6 +33,7 @@ class Hands:
 
     async def do(self, action: Action, pod: ManagedPod) -> None:
         """Do it; BackendError if it was not done, or nobody knows."""
+        self._leading.check()
         reference = PodRef(
             namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
         )

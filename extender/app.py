@@ -11,17 +11,21 @@ from aiohttp import web
 
 from extender.hived_routes import HivedRoutes
 from extender.inspection import InspectionRoutes
+from extender.leading import Leading, NoRivals
 from extender.leases import expire_leases, preempt_alone
 from extender.metrics import StateMetrics
 from extender.parts import State, Verbs
 from extender.pods import NodeSink
-from extender.recovery import RECOVERED, USABLE_CLUSTER, recover
+from extender.recovery import recover
 from extender.routes import VerbRoutes
 from kube import marks
 from kube.client import KubeClient, Object
 from kube.feed import Feed, Sink
+from kube.leader_label import LeaderLabel
+from kube.leadership import Leadership, LeadershipSettings
 from kube.trimming import trim_node, trim_pod
 from policy.errors import SettingsError
+from service.clock import Clock
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
@@ -34,6 +38,10 @@ from state.log_metrics import LogMetrics
 
 # 5,000 whole nodes of some kilobytes each, with room to spare.
 _MAX_BODY_BYTES = 64 * 2**20
+
+_USABLE_CLUSTER = "a cluster document that can be used"
+_ABLE_TO_LEAD = "state recovered from running pods, or another replica leads"
+_CONDITIONS = (_USABLE_CLUSTER, _ABLE_TO_LEAD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,11 @@ class ExtenderSettings:
     """How long unbound places stay held; too short, and a slow gang never gets together."""
     allows_insecure_http: bool = False
     """Serve plain HTTP beyond loopback: whoever reaches the address can then bind pods."""
+
+    leadership: LeadershipSettings | None = None
+    """How replicas agree on who leads; None for one that has no rivals."""
+    pod_name: str | None = None
+    """Our pod, to be labelled when it leads; None where there is none."""
 
     def check(self) -> None:
         """Raise SettingsError for settings that are not safe."""
@@ -75,6 +88,7 @@ async def run_extender(
     measured = ServiceMetrics()
     state = State(
         client=client,
+        leading=_build_leading(settings, client),
         log=log,
         ledger=ledger,
         registry=measured.registry,
@@ -84,7 +98,7 @@ async def run_extender(
     if state.file is not None:
         await state.file.load()
     sources = _sources(state, settings.namespace)
-    health = Health([*map(_synced, sources), USABLE_CLUSTER, RECOVERED])
+    health = Health([*map(_synced, sources), *_CONDITIONS])
     feeds = {name: _feed(client, name, source, health) for name, source in sources.items()}
     verbs = Verbs(state, client)
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured)
@@ -151,7 +165,7 @@ def _build_app(
         count_problems=state.count_problems,
     )
     app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES)
-    VerbRoutes(verbs, health, state.metrics).add_to(app)
+    VerbRoutes(verbs, state.leading, health, state.metrics).add_to(app)
     InspectionRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
@@ -160,6 +174,7 @@ def _build_app(
         log=state.log,
         health=health,
     ).add_to(app)
+    state.leading.add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
     return app
 
@@ -178,10 +193,9 @@ def _start(
         work = feed.run() if name != "pods" else _run_after(feeds["namespaces"], feed)
         supervisor.start(f"{name} feed", work)
     supervisor.start("PodGroups", state.groups.run())
-    supervisor.start("recovery and upkeep", _recover_and_keep(state, verbs, feeds, health))
+    supervisor.start("leadership", _lead(state, verbs, feeds, health))
     supervisor.start("topology", state.keeper.run())
     supervisor.start("events", state.events.run())
-    supervisor.start("victims", verbs.victims.run())
     if state.file is not None:
         supervisor.start("cluster file", state.file.run())
 
@@ -191,23 +205,28 @@ async def _run_after(first: Feed, second: Feed) -> None:
     await second.run()
 
 
-async def _recover_and_keep(
-    state: State, verbs: Verbs, feeds: Mapping[str, Feed], health: Health
-) -> None:
+async def _lead(state: State, verbs: Verbs, feeds: Mapping[str, Feed], health: Health) -> None:
+    """Get to know everything, lead when it is our turn, and go on until we do not lead any more."""
     await state.groups.looked.wait()
     for feed in feeds.values():
         await feed.synced.wait()
-    await recover(
-        policies=state.policies,
+    await state.policies.usable.wait()
+    health.meet(_USABLE_CLUSTER)
+    await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
+    state.begin_term()
+    recover(
         keeper=state.keeper,
         cluster=state.cluster,
         pods=state.pods,
         halves=verbs.halves,
-        health=health,
         now=state.clock.monotonic(),
     )
+    state.leading.note_recovered()
+    health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:
+        group.create_task(state.leading.keep())
         group.create_task(verbs.planner.run())
+        group.create_task(verbs.victims.run())
         group.create_task(state.census.run())
         group.create_task(expire_leases(state.cluster, clock=state.clock, metrics=state.metrics))
         group.create_task(state.reconciler.run())
@@ -215,3 +234,14 @@ async def _recover_and_keep(
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
         group.create_task(preempt_alone(state.waiting, verbs.preemption, clock=state.clock))
+
+
+def _build_leading(settings: ExtenderSettings, client: KubeClient) -> Leading:
+    clock = Clock()
+    if settings.leadership is None:
+        return Leading(NoRivals(clock))
+    term = Leadership(client, settings.leadership, monotonic=clock.monotonic, utc_now=clock.now)
+    if settings.pod_name is None:
+        return Leading(term)
+    label = LeaderLabel(client, namespace=settings.leadership.namespace, pod=settings.pod_name)
+    return Leading(term, label=label)

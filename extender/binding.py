@@ -11,7 +11,7 @@ from extender import wire
 from extender.cells.model import Placement
 from extender.cells.observing import Bound
 from extender.cluster import Cluster
-from extender.journal import LogJournal
+from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
 from extender.questions import ToRequest
@@ -38,19 +38,19 @@ class Binding:
     def __init__(
         self,
         *,
+        leading: Leading,
         cluster: Cluster,
         pods: PodSink,
         to_request: ToRequest,
         binder: BindPods,
-        journal: LogJournal,
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
+        self._leading = leading
         self._cluster = cluster
         self._pods = pods
         self._to_request = to_request
         self._binder = binder
-        self._journal = journal
         self._metrics = metrics
         self._clock = clock
 
@@ -65,6 +65,7 @@ class Binding:
             uid=arguments.uid,
             resource_version=pod.resource_version if pod else None,
         )
+        self._leading.check()
         try:
             await self._binder.bind(
                 reference, node=arguments.node, annotations=wire.to_annotations(placement)
@@ -90,7 +91,7 @@ class Binding:
         self._metrics.binds.labels("bound").inc()
         # The feed will say so, too, but may be late, and a lease does not wait for it.
         self._keep(pod, placement)
-        self._journal.note(
+        self._cluster.journal.note(
             Kind.BIND,
             f"{arguments.namespace}/{arguments.name}",
             "bound",

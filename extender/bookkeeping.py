@@ -36,19 +36,22 @@ class Bookkeeper:
         ledger: Ledger,
         pods: PodSink,
         classes: Callable[[], Classes],
-        epoch: int,
+        epoch: Callable[[], int],
         metrics: ExtenderMetrics,
     ) -> None:
         self._ledger = ledger
         self._pods = pods
         self._classes = classes
-        self._term = Term(leadership=LEADERSHIP, epoch=epoch)
+        self._epoch = epoch
         self._metrics = metrics
         self._appeared: dict[GangKey, None] = {}
         self._ended: dict[GangKey, None] = {}
         self._confirmed: set[GangKey] = set()
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
+
+    def _term(self) -> Term:
+        return Term(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = pod.gang.key
@@ -81,14 +84,14 @@ class Bookkeeper:
         """Confirm and release what has changed, and expire what never came."""
         appeared, ended = list(self._appeared), list(self._ended)
         if appeared:
-            await self._ledger.confirm(appeared, term=self._term)
+            await self._ledger.confirm(appeared, term=self._term())
         if ended:
-            await self._ledger.release(ended, term=self._term)
+            await self._ledger.release(ended, term=self._term())
         for gang in appeared:
             self._appeared.pop(gang, None)
         for gang in ended:
             self._ended.pop(gang, None)
-        await self._ledger.expire(term=self._term)
+        await self._ledger.expire(term=self._term())
 
     async def compare(self) -> None:
         """Make the ledger equal to the gangs that have pods."""
@@ -99,7 +102,7 @@ class Bookkeeper:
             for gang, pod in gangs.items()
             if (charge := charged.get(gang) or self._charge(pod)) is not None
         ]
-        drift = await self._ledger.reconcile(existing, term=self._term)
+        drift = await self._ledger.reconcile(existing, term=self._term())
         for kind in ("released", "created", "corrected"):
             found = getattr(drift, kind)
             if found:

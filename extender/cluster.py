@@ -58,7 +58,7 @@ class Cluster:
     def __init__(self, *, lease_seconds: float, journal: Journal) -> None:
         self._lease_seconds = lease_seconds
         self._journal = journal
-        journal.begin(lease_seconds=lease_seconds)
+        self._journal.begin(lease_seconds=lease_seconds)
         self._nodes: dict[NodeName, KubeNode] = {}
         self._document: ClusterText | None = None
         self._last_words: dict[PodUid, str] = {}
@@ -75,6 +75,18 @@ class Cluster:
         """Who wants to know when leaf cells may have come free or joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
         """Who wants to know whose leases ended."""
+
+    def write_to(self, journal: Journal) -> None:
+        """Write everything down from now on, beginning with what is known: a term begins."""
+        self._journal = journal
+        journal.begin(lease_seconds=self._lease_seconds)
+        for node in self._nodes.values():
+            journal.observe_node(node)
+
+    @property
+    def journal(self) -> Journal:
+        """Where everything is written down."""
+        return self._journal
 
     # -- nodes and documents
 

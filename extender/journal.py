@@ -74,6 +74,9 @@ class Journal(Protocol):
     def decide(self, question: Question) -> None:
         """The engine was asked, and what it answered was applied."""
 
+    def note(self, kind: Kind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
+        """Something else was done; a replay passes over it."""
+
 
 class NoJournal:
     """Tells nobody."""

@@ -15,7 +15,8 @@ from extender.events import Announcer
 from extender.explaining import Explainer
 from extender.filtering import Filter
 from extender.halves import HalfBoundGangs
-from extender.journal import LogJournal
+from extender.journal import LogJournal, NoJournal
+from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
 from extender.planner import Planner
 from extender.pods import PodSink
@@ -47,6 +48,7 @@ class State:
         self,
         *,
         client: KubeClient,
+        leading: Leading,
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
@@ -58,10 +60,9 @@ class State:
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, component="cellgate-extender")
         self.announcer = Announcer(self.events)
-        # Seconds since 1970 grow over restarts, and need no database to be known.
-        epoch = int(self.clock.now().timestamp())
-        self.journal = LogJournal(log, epoch=epoch, clock=self.clock)
-        self.cluster = Cluster(lease_seconds=lease_seconds, journal=self.journal)
+        self.leading = leading
+        # Who does not lead decides nothing, and writes nothing down.
+        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
@@ -90,9 +91,13 @@ class State:
             ledger=ledger,
             pods=self.pods,
             classes=lambda: self.policies.classes,
-            epoch=self.journal.epoch,
+            epoch=lambda: self.leading.epoch,
             metrics=self.metrics,
         )
+
+    def begin_term(self) -> None:
+        """We lead: what is decided from now on is written down, under our epoch."""
+        self.cluster.write_to(LogJournal(self.log, epoch=self.leading.epoch, clock=self.clock))
 
     def translating(self, translate: Callable[..., Any]) -> Callable[[Any], Any]:
         """Translate pods by the classes and PodGroups that are known at that moment."""
@@ -112,6 +117,7 @@ class Verbs:
             cluster=state.cluster,
             pods=state.pods,
             ender=PodEnder(client),
+            leading=state.leading,
             announcer=state.announcer,
             on_end=state.metrics.victims.inc,
         )
@@ -127,7 +133,9 @@ class Verbs:
             pods=state.pods,
             nodes=state.node_choice,
             to_request=to_request,
-            hands=Hands(client, announcer=state.announcer, metrics=state.metrics),
+            hands=Hands(
+                client, leading=state.leading, announcer=state.announcer, metrics=state.metrics
+            ),
             announcer=state.announcer,
             metrics=state.metrics,
             clock=state.clock,
@@ -165,11 +173,11 @@ class Verbs:
             log=state.log,
         )
         self.binding = Binding(
+            leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
             binder=Binder(client),
-            journal=state.journal,
             metrics=state.metrics,
             clock=state.clock,
         )

@@ -7,34 +7,24 @@ that is done every verb is refused: an answer from half-known state would hand o
 
 import gc
 import logging
-from typing import Final
 
 from extender.cluster import Cluster
 from extender.halves import HalfBoundGangs
 from extender.pods import PodSink
-from extender.policies import Policies
 from extender.topology import TopologyKeeper
-from service.health import Health
 
 logger = logging.getLogger(__name__)
 
-RECOVERED: Final = "state recovered from running pods"
-USABLE_CLUSTER: Final = "a cluster document that can be used"
 
-
-async def recover(
+def recover(
     *,
-    policies: Policies,
     keeper: TopologyKeeper,
     cluster: Cluster,
     pods: PodSink,
     halves: HalfBoundGangs,
-    health: Health,
     now: float,
 ) -> None:
     """Build the state that everything which was listed means together."""
-    await policies.usable.wait()
-    health.meet(USABLE_CLUSTER)
     keeper.start()
     pods.recover(now=now)
     halves.complete()
@@ -43,4 +33,3 @@ async def recover(
     gc.collect()
     gc.freeze()
     logger.info("recovered", extra={"nodes": len(cluster.nodes), "pods": len(pods)})
-    health.meet(RECOVERED)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from extender import wire
+from extender.leading import Leading, NotLeadingError
 from extender.metrics import ExtenderMetrics
 from extender.parts import Verbs
 from policy.errors import RequestError
@@ -23,8 +24,11 @@ Verb = Callable[[bytes], Awaitable[bytes]]
 class VerbRoutes:
     """`/v1/extender/…`: what kube-scheduler calls."""
 
-    def __init__(self, verbs: Verbs, health: Health, metrics: ExtenderMetrics) -> None:
+    def __init__(
+        self, verbs: Verbs, leading: Leading, health: Health, metrics: ExtenderMetrics
+    ) -> None:
         self._verbs = verbs
+        self._leading = leading
         self._health = health
         self._metrics = metrics
 
@@ -51,18 +55,24 @@ class VerbRoutes:
             began = time.perf_counter()
             outcome = "answered"
             try:
-                if not self._health.can_answer:
+                if not self._leading.is_leading:
                     outcome = "not-ready"
-                    reasons = "; ".join(self._health.reasons())
-                    return _failure(f"extender is not ready: {reasons}", 503, has_error=has_error)
+                    return self._not_leading(has_error=has_error)
                 return raw_json_answer(await verb(await request.read()))
-            except RequestError as exc:
+            except (RequestError, NotLeadingError) as exc:
                 outcome = "refused"
                 return _failure(str(exc), 400, has_error=has_error)
             finally:
                 seconds[outcome].observe(time.perf_counter() - began)
 
         return handle
+
+    def _not_leading(self, *, has_error: bool) -> web.Response:
+        """Refuse, and close the connection: the next one may reach the leader."""
+        reasons = "; ".join(self._health.reasons()) or "this replica does not lead"
+        answer = _failure(f"extender is not ready: {reasons}", 503, has_error=has_error)
+        answer.force_close()
+        return answer
 
     async def _filter(self, body: bytes) -> bytes:
         return self._verbs.filter.filter(parse_body(wire.FilterArguments, body))

@@ -13,6 +13,7 @@ from typing import Final, NoReturn, Protocol
 from extender.cells.model import Preempt
 from extender.cluster import Cluster
 from extender.events import Announcer
+from extender.leading import Leading
 from extender.pods import PodSink
 from extender.queue.wording import preemption_words
 from kube.binding import PodRef
@@ -41,12 +42,14 @@ class Victims:
         cluster: Cluster,
         pods: PodSink,
         ender: EndPods,
+        leading: Leading,
         announcer: Announcer,
         on_end: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._pods = pods
         self._ender = ender
+        self._leading = leading
         self._announcer = announcer
         self._on_end = on_end
         self._queue: asyncio.Queue[tuple[ManagedPod, str]] = asyncio.Queue()
@@ -85,6 +88,7 @@ class Victims:
                 namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
             )
             try:
+                self._leading.check()
                 if await self._ender.end(reference, why=why):
                     self._announcer.preempted(pod, why=why)
                     self._on_end()

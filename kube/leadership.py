@@ -117,9 +117,10 @@ class Leadership:
         """Whether we lead at this very moment; ask it before every act."""
         return self._monotonic() < self._leads_until
 
-    async def acquire(self) -> None:
-        """Wait until we lead."""
-        while not await self.attempt():  # noqa: ASYNC110 - it is others that decide
+    async def acquire(self, *, on_wait: Callable[[], None] = lambda: None) -> None:
+        """Wait until we lead; `on_wait` is called when somebody else does."""
+        while not await self.attempt():
+            on_wait()
             await asyncio.sleep(self._settings.retry_seconds)
         logger.info("leading", extra={"leadership": self._settings.name, "epoch": self.epoch})
 

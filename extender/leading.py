@@ -1,0 +1,121 @@
+"""Whether this replica leads: only then are verbs answered and pods touched.
+
+A standby follows the cluster like a leader does, and decides nothing. When it takes over it builds
+the engine from what it knows and answers from then on. A leader that loses its leadership ends: the
+process that is started in its place is a standby that knows nothing wrong.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NoReturn, Protocol
+
+from aiohttp import web
+
+from kube.client import KubeError
+from kube.leader_label import LeaderLabel
+from policy.errors import BackendError
+from service.clock import Clock
+from service.http import json_answer
+
+logger = logging.getLogger(__name__)
+
+
+class NotLeadingError(BackendError):
+    """Somebody else leads, or we cannot tell."""
+
+
+class Term(Protocol):
+    """A term of leadership: `kube.leadership`, or that of a process that has no rival."""
+
+    epoch: int
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether we lead at this very moment."""
+
+    async def acquire(self, *, on_wait: Callable[[], None]) -> None:
+        """Wait until we lead; `on_wait` is called when somebody else does."""
+
+    async def keep(self) -> None:
+        """Return when we do not lead any more."""
+
+    async def resign(self) -> None:
+        """Give leadership back."""
+
+
+class NoRivals:
+    """The term of a process that is alone, as in `cellgate run`."""
+
+    is_leading = True
+
+    def __init__(self, clock: Clock) -> None:
+        self.epoch = int(clock.now().timestamp() * 1000)
+
+    async def acquire(self, *, on_wait: Callable[[], None]) -> None:
+        """There is nobody to wait for."""
+
+    async def keep(self) -> NoReturn:
+        """It lasts as long as the process."""
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async def resign(self) -> None:
+        """There is nobody to take over."""
+
+
+class Leading:
+    """Our place among the replicas."""
+
+    def __init__(self, term: Term, *, label: LeaderLabel | None = None) -> None:
+        self._term = term
+        self._label = label
+        self._has_recovered = False
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether we lead at this very moment and know everything; ask it before every act."""
+        return self._has_recovered and self._term.is_leading
+
+    @property
+    def epoch(self) -> int:
+        """The number of our term."""
+        return self._term.epoch
+
+    def check(self) -> None:
+        """Raise NotLeadingError unless we lead at this very moment."""
+        if not self.is_leading:
+            raise NotLeadingError("this replica does not lead; ask the leader")
+
+    async def acquire(self, *, on_wait: Callable[[], None]) -> None:
+        """Wait until we lead; `on_wait` is called when somebody else does."""
+        await self._term.acquire(on_wait=on_wait)
+
+    def note_recovered(self) -> None:
+        """We know everything: verbs may be answered."""
+        self._has_recovered = True
+
+    async def keep(self) -> NoReturn:
+        """Stay the leader, then raise NotLeadingError."""
+        try:
+            await self._show()
+            await self._term.keep()
+        finally:
+            await self._term.resign()
+        raise NotLeadingError("leadership lost")
+
+    async def _show(self) -> None:
+        """Let the Service find us; it is no reason to stop if that fails."""
+        try:
+            if self._label is not None:
+                await self._label.move_here()
+        except KubeError as exc:
+            logger.warning("leader label not set", extra={"error": str(exc)})
+
+    def add_to(self, app: web.Application) -> None:
+        """Register `/leader`."""
+        app.router.add_get("/leader", self._answer)
+
+    async def _answer(self, _: web.Request) -> web.Response:
+        answer = {"leader": self.is_leading, "epoch": self.epoch if self.is_leading else None}
+        return json_answer(answer, status=200 if self.is_leading else 503)
