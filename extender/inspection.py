@@ -44,7 +44,6 @@ class InspectionRoutes:
         """Register the routes."""
         for path, handler in (
             ("/", self._index),
-            ("/leader", self._leader),
             ("/openapi.json", self._openapi),
             ("/v1/nodes", self._nodes),
             ("/v1/gangs", self._gangs),
@@ -65,12 +64,6 @@ class InspectionRoutes:
             resource.canonical for resource in request.app.router.resources() if resource.canonical
         )
         return json_answer({"service": "cellgate extender", "paths": paths})
-
-    async def _leader(self, _: web.Request) -> web.Response:
-        """There is one replica until leadership comes: it leads as soon as it is ready."""
-        if self._health.is_ready:
-            return web.Response(text="ok\n")
-        return web.Response(text="\n".join(self._health.reasons()) + "\n", status=503)
 
     async def _openapi(self, _: web.Request) -> web.Response:
         return json_answer(build_openapi())

@@ -30,24 +30,39 @@ class Installation:
     """One Cellgate on one control plane."""
 
     webhook: ChildProcess
-    extender: ChildProcess
     scheduler: ChildProcess
 
     def __init__(
-        self, control_plane: ControlPlane, http: aiohttp.ClientSession, *, database_url: str
+        self,
+        control_plane: ControlPlane,
+        http: aiohttp.ClientSession,
+        *,
+        database_url: str,
+        extenders: int = 1,
     ) -> None:
         self._plane = control_plane
         self._http = http
         self._database_url = database_url
         self._certificates = control_plane.directory / "certs"
-        webhook_port, extender_port = free_ports(2)
+        webhook_port, *self.extender_ports = free_ports(1 + extenders)
         self._webhook_address = f"127.0.0.1:{webhook_port}"
-        self._extender_address = f"127.0.0.1:{extender_port}"
+        self.extenders: dict[int, ChildProcess] = {}
+        self.scheduler_asks = self.extender_url
+        """Where kube-scheduler asks: the extender, or what stands for the leader's Service."""
+
+    @property
+    def extender(self) -> ChildProcess:
+        """The first extender."""
+        return self.extenders[0]
 
     @property
     def extender_url(self) -> str:
-        """Where the extender answers."""
-        return f"http://{self._extender_address}"
+        """Where the first extender answers."""
+        return self.url_of(0)
+
+    def url_of(self, replica: int) -> str:
+        """Where an extender answers."""
+        return f"http://127.0.0.1:{self.extender_ports[replica]}"
 
     async def install(self) -> None:
         """Apply the manifests, start everything, and wait until it is ready."""
@@ -56,7 +71,8 @@ class Installation:
         await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
         await self._plane.kubectl("apply", "-k", str(MANIFESTS / "examples"))
         await self.start_webhook()
-        await self.start_extender()
+        for replica in range(len(self.extender_ports)):
+            await self.start_extender(replica)
         self.scheduler = self._plane.start_scheduler(
             await self._scheduler_configuration(),
             name="cellgate-scheduler",
@@ -72,10 +88,24 @@ class Installation:
         )
         await self.wait_ready(f"https://{self._webhook_address}")
 
-    async def start_extender(self) -> None:
-        """Start the extender as its service account, and wait until it is ready."""
-        self.extender = await self._start("extender", "--listen", self._extender_address)
-        await self.wait_ready(self.extender_url)
+    async def start_extender(self, replica: int = 0) -> None:
+        """Start an extender as its service account, and wait until it is ready."""
+        address = f"127.0.0.1:{self.extender_ports[replica]}"
+        self.extenders[replica] = await self._start("extender", "--listen", address)
+        await self.wait_ready(self.url_of(replica))
+
+    async def leader(self) -> int | None:
+        """Which extender leads, if one does."""
+        for replica in self.extenders:
+            try:
+                patience = aiohttp.ClientTimeout(total=0.5)  # one that is paused never answers
+                url = f"{self.url_of(replica)}/leader"
+                async with self._http.get(url, timeout=patience) as answer:
+                    if answer.status == 200:
+                        return replica
+            except (aiohttp.ClientError, TimeoutError):
+                continue
+        return None
 
     async def webhook_requests(self) -> float:
         """How often the API server asked about a pod."""
@@ -144,5 +174,5 @@ class Installation:
         stored = await self._plane.api.get(path)
         configuration: dict[str, Any] = yaml.safe_load(stored["data"]["scheduler.yaml"])
         (extender,) = configuration["extenders"]
-        extender["urlPrefix"] = f"{self.extender_url}/v1/extender"
+        extender["urlPrefix"] = f"{self.scheduler_asks}/v1/extender"
         return configuration

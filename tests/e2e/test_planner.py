@@ -1,6 +1,5 @@
 """Gated gangs, planned ahead of a real kube-scheduler."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator
 
@@ -17,6 +16,7 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
+from tests.e2e.gangs import a_gang, a_member, create, end, running, until_empty
 from tests.e2e.installation import Installation
 
 NODES = 4
@@ -50,54 +50,14 @@ async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str
     path = f"/api/v1/namespaces/{name}/pods"
     yield path
     await plane.api.delete(path, gracePeriodSeconds="0")
-    await _until_no_pods(plane, path)
-
-
-async def _until_no_pods(plane: ControlPlane, path: str) -> None:
-    async def is_empty() -> bool:
-        return not (await plane.api.get(path))["items"]
-
-    await poll_until(is_empty, deadline_seconds=20, explain=lambda: "pods are left")
-
-
-def a_member(gang: str, index: int, *, size: int, gpus: int, **spec: object) -> JsonObject:
-    """A pod with our gate, as the webhook makes it."""
-    limits = {"nvidia.com/gpu": str(gpus)}
-    return {
-        "metadata": {
-            "name": f"{gang}-{index}",
-            "labels": {marks.GANG_LABEL: gang, marks.GANG_SIZE_LABEL: str(size)},
-        },
-        "spec": {
-            "containers": [{"name": "main", "image": "any", "resources": {"limits": limits}}],
-            "schedulingGates": [{"name": marks.QUEUED_GATE}],
-            "terminationGracePeriodSeconds": 0,
-            "priorityClassName": "test",
-            **spec,
-        },
-    }
-
-
-async def _create(plane: ControlPlane, path: str, *members: JsonObject) -> None:
-    bob = plane.api_as("bob")
-    await asyncio.gather(*(bob.create(path, member) for member in members))
-
-
-async def _running(plane: ControlPlane, path: str, gang: str, *, size: int) -> list[JsonObject]:
-    """The members of a gang, once all of them run."""
-    return [
-        await plane.api.wait_until(
-            f"{path}/{gang}-{index}", lambda pod: pod["status"].get("phase") == "Running"
-        )
-        for index in range(size)
-    ]
+    await until_empty(plane, path)
 
 
 async def test_a_gang_is_planned_whole_and_each_member_goes_where_it_was_told(
     plane: ControlPlane, pods: str
 ) -> None:
-    await _create(plane, pods, *(a_member("bert", index, size=3, gpus=8) for index in range(3)))
-    members = await _running(plane, pods, "bert", size=3)
+    await create(plane, pods, a_gang("bert", size=3, gpus=8))
+    members = await running(plane, pods, "bert", size=3)
     nodes = [pod["spec"]["nodeName"] for pod in members]
     told = [
         orjson.loads(pod["metadata"]["annotations"][marks.PLACEMENT_ANNOTATION])["node"]
@@ -110,24 +70,23 @@ async def test_a_gang_is_planned_whole_and_each_member_goes_where_it_was_told(
 async def test_a_gang_of_mixed_sizes_starts_whole(plane: ControlPlane, pods: str) -> None:
     sizes = (8, 4, 2, 2)
     members = [a_member("mix", index, size=4, gpus=gpus) for index, gpus in enumerate(sizes)]
-    await _create(plane, pods, *members)
-    running = await _running(plane, pods, "mix", size=4)
-    assert len({pod["spec"]["nodeName"] for pod in running}) == 2
+    await create(plane, pods, members)
+    members = await running(plane, pods, "mix", size=4)
+    assert len({pod["spec"]["nodeName"] for pod in members}) == 2
 
 
 async def test_a_gang_waits_behind_its_gate_until_the_one_before_has_ended(
     plane: ControlPlane, pods: str
 ) -> None:
     """A gang that does not fit costs kube-scheduler nothing: it does not even see it."""
-    await _create(plane, pods, *(a_member("first", index, size=3, gpus=8) for index in range(3)))
-    await _running(plane, pods, "first", size=3)
-    await _create(plane, pods, *(a_member("next", index, size=2, gpus=8) for index in range(2)))
+    await create(plane, pods, a_gang("first", size=3, gpus=8))
+    await running(plane, pods, "first", size=3)
+    await create(plane, pods, a_gang("next", size=2, gpus=8))
     assert "room for 1 of 2 members now" in await _told(plane, pods, "next")
     waiting = await plane.api.get(f"{pods}/next-0")
     assert waiting["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
-    for index in range(3):
-        await plane.api.delete(f"{pods}/first-{index}")
-    await _running(plane, pods, "next", size=2)
+    await end(plane, pods, "first", size=3)
+    await running(plane, pods, "next", size=2)
 
 
 async def _told(plane: ControlPlane, path: str, gang: str) -> str:
@@ -151,19 +110,18 @@ async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
     nodes = (await plane.api.get("/api/v1/nodes"))["items"]
     name = nodes[-1]["metadata"]["name"]
     wish = {"nodeSelector": {"kubernetes.io/hostname": name}}
-    await _create(plane, pods, a_member("picky", 0, size=1, gpus=1, **wish))
-    (pod,) = await _running(plane, pods, "picky", size=1)
+    await create(plane, pods, [a_member("picky", 0, size=1, gpus=1, **wish)])
+    (pod,) = await running(plane, pods, "picky", size=1)
     assert pod["spec"]["nodeName"] == name
 
 
 async def test_a_restarted_extender_goes_on_with_gangs_behind_their_gates(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
-    await _create(plane, pods, *(a_member("first", index, size=4, gpus=8) for index in range(4)))
-    await _running(plane, pods, "first", size=4)
-    await _create(plane, pods, *(a_member("next", index, size=4, gpus=8) for index in range(4)))
+    await create(plane, pods, a_gang("first", size=4, gpus=8))
+    await running(plane, pods, "first", size=4)
+    await create(plane, pods, a_gang("next", size=4, gpus=8))
     await cellgate.extender.stop()
     await cellgate.start_extender()
-    for index in range(4):
-        await plane.api.delete(f"{pods}/first-{index}")
-    await _running(plane, pods, "next", size=4)
+    await end(plane, pods, "first", size=4)
+    await running(plane, pods, "next", size=4)

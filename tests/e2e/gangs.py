@@ -1,0 +1,75 @@
+"""Gated gangs for the end-to-end tests: made, watched, checked."""
+
+import asyncio
+from collections import Counter
+
+import orjson
+
+from kube import marks
+from tests.controlplane.api import JsonObject
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.waiting import poll_until
+
+
+def a_member(gang: str, index: int, *, size: int, gpus: int, **spec: object) -> JsonObject:
+    """A pod with our gate, as the webhook makes it."""
+    limits = {"nvidia.com/gpu": str(gpus)}
+    return {
+        "metadata": {
+            "name": f"{gang}-{index}",
+            "labels": {marks.GANG_LABEL: gang, marks.GANG_SIZE_LABEL: str(size)},
+        },
+        "spec": {
+            "containers": [{"name": "main", "image": "any", "resources": {"limits": limits}}],
+            "schedulingGates": [{"name": marks.QUEUED_GATE}],
+            "terminationGracePeriodSeconds": 0,
+            "priorityClassName": "test",
+            **spec,
+        },
+    }
+
+
+def a_gang(name: str, *, size: int, gpus: int) -> list[JsonObject]:
+    """A gang of equal members."""
+    return [a_member(name, index, size=size, gpus=gpus) for index in range(size)]
+
+
+async def create(plane: ControlPlane, path: str, members: list[JsonObject]) -> None:
+    """Create pods as a user would."""
+    bob = plane.api_as("bob")
+    await asyncio.gather(*(bob.create(path, member) for member in members))
+
+
+async def running(plane: ControlPlane, path: str, gang: str, *, size: int) -> list[JsonObject]:
+    """The members of a gang, once all of them run."""
+    return [
+        await plane.api.wait_until(
+            f"{path}/{gang}-{index}", lambda pod: pod["status"].get("phase") == "Running"
+        )
+        for index in range(size)
+    ]
+
+
+async def end(plane: ControlPlane, path: str, gang: str, *, size: int) -> None:
+    """End a gang, as if its work were done."""
+    for index in range(size):
+        await plane.api.delete(f"{path}/{gang}-{index}")
+
+
+async def until_empty(plane: ControlPlane, path: str) -> None:
+    """Wait until no pod is left."""
+
+    async def is_empty() -> bool:
+        return not (await plane.api.get(path))["items"]
+
+    await poll_until(is_empty, deadline_seconds=20, explain=lambda: "pods are left")
+
+
+def check_no_leaf_cell_twice(pods: list[JsonObject]) -> None:
+    """No two bound pods say that they have the same leaf cell."""
+    users: Counter[tuple[str, int]] = Counter()
+    for pod in pods:
+        if pod["spec"].get("nodeName"):
+            placement = orjson.loads(pod["metadata"]["annotations"][marks.PLACEMENT_ANNOTATION])
+            users.update((placement["node"], leaf) for leaf in placement["leafCells"])
+    assert [use for use, count in users.items() if count > 1] == []
