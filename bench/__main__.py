@@ -7,11 +7,12 @@ from pathlib import Path
 
 import orjson
 
-from bench import budgets, engine, ledger, log, pods, rules
+from bench import budgets, engine, extender, ledger, log, pods, rules
 from bench.report import Benchmark, build_report, format_table
 
 _BENCHMARKS: dict[str, Benchmark] = {
     "engine": engine.measure,
+    "extender": extender.measure,
     "ledger": ledger.measure,
     "log": log.measure,
     "pods": pods.measure,

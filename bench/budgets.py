@@ -1,4 +1,7 @@
-"""Compares results with `budgets.yaml`. Budgets are ratios within one run."""
+"""Compares results with `budgets.yaml`.
+
+Budgets are ratios within one run, or, without `to`, plain limits; a short run looks at ratios only.
+"""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -20,13 +23,15 @@ def check(name: str, results: Sequence[Result], *, is_quick: bool) -> list[str]:
         budgets = [
             {**budget, "most": budget["most"] * _QUICK_SLACK}
             for budget in budgets
-            if "p99" not in budget["metric"]
+            if "to" in budget and "p99" not in budget["metric"]
         ]
     return [line for budget in budgets if (line := _check(name, budget, results))]
 
 
 def _check(name: str, budget: dict[str, Any], results: Sequence[Result]) -> str | None:
     top = _value(budget["metric"], budget["of"], results)
+    if "to" not in budget:
+        return _check_plain(name, budget, top)
     bottom = _value(budget["metric"], budget["to"], results)
     if top is None or bottom is None:
         return f"{name} {budget['metric']}: {budget['of']} or {budget['to']} was not measured"
@@ -37,6 +42,14 @@ def _check(name: str, budget: dict[str, Any], results: Sequence[Result]) -> str 
         f"{name} {budget['metric']} of {budget['of']} is {ratio:.2f} times that of "
         f"{budget['to']}, more than {budget['most']}"
     )
+
+
+def _check_plain(name: str, budget: dict[str, Any], value: float | None) -> str | None:
+    if value is None:
+        return f"{name} {budget['metric']}: {budget['of']} was not measured"
+    if value <= budget["most"]:
+        return None
+    return f"{name} {budget['metric']} of {budget['of']} is {value:.2f}, more than {budget['most']}"
 
 
 def _value(metric: str, case: dict[str, Any], results: Sequence[Result]) -> float | None:

@@ -3,7 +3,7 @@
 Filter is idempotent: a pod that holds a place gets the same answer for as long as it holds it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 
 import orjson
 
@@ -15,8 +15,10 @@ from extender.metrics import ExtenderMetrics
 from extender.planner import Planner
 from extender.pods import PodSink
 from extender.questions import Questions, read_uid
-from extender.waiting import Waiting, WaitingPods
+from extender.waiting import Refusals, Waiting, WaitingPods
 from kube.pods import ManagedPod
+from policy.submission import NodeName
+from service.bodies import parse_body
 from service.clock import Clock
 from state.records import Kind
 
@@ -44,33 +46,29 @@ class Filter:
         self._announcer = announcer
         self._metrics = metrics
         self._clock = clock
+        self._refusals = Refusals()
         pods.on_end.append(lambda pod: waiting.remove(pod.uid))
 
-    def filter(self, arguments: wire.FilterArguments) -> bytes:
+    def filter(self, body: bytes) -> bytes:
         """Say which of the nodes offered the pod may use: the one that was chosen for it."""
-        uid = read_uid(arguments.pod)
-        again = self._waiting.repeat(uid, arguments.node_names, version=self._cluster.version)
+        again = self._refusals.repeat(body, version=self._cluster.version)
         if again is not None:
             self._metrics.repeats.inc()
             return again
+        arguments = parse_body(wire.FilterArguments, body)
         pod = self._questions.read(arguments.pod)
         if pod is None:
             return orjson.dumps(wire.pass_answer(arguments))
         if self._planner.plans_for(pod.uid):
             return orjson.dumps(self._answer_planned(pod, arguments))
         decision = self._questions.decide(pod, arguments.candidate_nodes, kind=Kind.PLACEMENT)
-        match decision:
-            case Place(placement=placement):
-                self._note_placed(pod, decision)
-                return orjson.dumps(wire.chosen_answer(placement.node, arguments))
-            case Wait() | Preempt():
-                answer = orjson.dumps(wire.wait_answer(decision.reason, arguments))
-                self._note_waiting(pod, decision, arguments.node_names or (), answer)
-                return answer
-            case Reject(reason=reason):
-                answer = orjson.dumps(wire.error_answer(reason))
-                self._note_waiting(pod, decision, arguments.node_names or (), answer)
-                return answer
+        if isinstance(decision, Place):
+            self._note_placed(pod, decision)
+            return orjson.dumps(wire.chosen_answer(decision.placement.node, arguments))
+        self._note_waiting(pod, decision, list(arguments.candidate_nodes))
+        refusal = _refusal(decision, arguments)
+        self._refusals.put(body, refusal, version=self._cluster.version)
+        return refusal
 
     def _answer_planned(
         self, pod: ManagedPod, arguments: wire.FilterArguments
@@ -106,8 +104,7 @@ class Filter:
         self,
         pod: ManagedPod,
         decision: Wait | Reject | Preempt,
-        offered: Collection[str],
-        answer: bytes,
+        offered: Sequence[NodeName],
     ) -> None:
         waiting = Waiting(
             uid=pod.uid,
@@ -119,10 +116,15 @@ class Filter:
             reason=decision.reason,
             change=decision.change,
             since=self._clock.now(),
-            offered=list(offered),
-            version=self._cluster.version,
-            answer=answer,
+            offered=offered,
             asks_to_preempt=isinstance(decision, Preempt) and pod.may_preempt,
         )
         if self._waiting.put(waiting):
             self._announcer.waits(waiting)
+
+
+def _refusal(decision: Wait | Reject | Preempt, arguments: wire.FilterArguments) -> bytes:
+    """What its owner must change is an error, which kube-scheduler repeats less often."""
+    if isinstance(decision, Reject):
+        return orjson.dumps(wire.error_answer(decision.reason))
+    return orjson.dumps(wire.wait_answer(decision.reason, arguments))

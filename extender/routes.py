@@ -75,7 +75,7 @@ class VerbRoutes:
         return answer
 
     async def _filter(self, body: bytes) -> bytes:
-        return self._verbs.filter.filter(parse_body(wire.FilterArguments, body))
+        return self._verbs.filter.filter(body)
 
     async def _prioritize(self, body: bytes) -> bytes:
         return encode_json(self._verbs.filter.prioritize(parse_body(wire.FilterArguments, body)))

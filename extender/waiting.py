@@ -1,8 +1,4 @@
-"""Pods that were refused: why, since when, and the answer they got.
-
-kube-scheduler asks about a refused pod again and again, hundreds of times a second. While neither
-the cluster nor the nodes offered have changed, the answer is the same, and is given again as it is.
-"""
+"""Pods that were refused: why and since when; and refusals that are given again as they are."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,9 +26,6 @@ class Waiting:
     """What would have to change."""
     since: datetime
     offered: Sequence[str]
-    version: int
-    """Of the cluster, when it was refused."""
-    answer: bytes
     asks_to_preempt: bool = False
     """Others would have to end for it, and kube-scheduler has not asked who, so far."""
 
@@ -53,13 +46,6 @@ class WaitingPods:
         """The pod, if it waits."""
         return self._pods.get(uid)
 
-    def repeat(self, uid: PodUid, offered: Sequence[str] | None, *, version: int) -> bytes | None:
-        """The last answer, if nothing has changed since."""
-        known = self._pods.get(uid)
-        if known is None or known.version != version or known.offered != offered:
-            return None
-        return known.answer
-
     def put(self, waiting: Waiting) -> bool:
         """Note that a pod waits; True if it is for another reason than before."""
         before = self._pods.pop(waiting.uid, None)
@@ -75,3 +61,26 @@ class WaitingPods:
     def remove(self, uid: PodUid) -> None:
         """A pod does not wait any more."""
         self._pods.pop(uid, None)
+
+
+class Refusals:
+    """Questions that were answered with a refusal, word for word.
+
+    kube-scheduler asks about a refused pod again and again, hundreds of times a second. While the
+    cluster has not changed, the same question has the same answer, and is not even read.
+    """
+
+    def __init__(self) -> None:
+        self._version = 0
+        self._answers: dict[int, bytes] = {}
+
+    def repeat(self, question: bytes, *, version: int) -> bytes | None:
+        """The answer, if the same was asked since the cluster changed last."""
+        # Python's own hash, keyed anew in every process: nobody can aim at a collision.
+        return self._answers.get(hash(question)) if version == self._version else None
+
+    def put(self, question: bytes, answer: bytes, *, version: int) -> None:
+        """Remember an answer for as long as the cluster does not change."""
+        if version != self._version or len(self._answers) >= _MOST:
+            self._version, self._answers = version, {}
+        self._answers[hash(question)] = answer

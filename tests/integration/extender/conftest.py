@@ -72,6 +72,10 @@ class Caller:
         self._http = http
         self._url = url
 
+    async def post(self, path: str, body: object) -> Any:
+        async with self._http.post(self._url + path, json=body) as answer:
+            return await answer.json() if answer.status == 200 else answer.status
+
     async def ask(self, verb: str, body: object) -> Any:
         data = body if isinstance(body, bytes) else None
         json = None if isinstance(body, bytes) else body
@@ -118,14 +122,34 @@ class Caller:
         return str(node)
 
 
-async def create(client: KubeClient, name: str, **labels: str) -> dict[str, Any]:
-    """A pod that asks for eight leaf cells."""
-    resources = {"limits": {"nvidia.com/gpu": "8"}}
-    return await client.request(
-        "POST",
-        PODS,
-        body={
-            "metadata": {"name": name, "labels": labels},
-            "spec": {"containers": [{"name": "main", "image": "any", "resources": resources}]},
-        },
-    )
+async def create(
+    client: KubeClient,
+    name: str,
+    *,
+    leaves: int = 8,
+    class_name: str = "",
+    annotations: Mapping[str, str] | None = None,
+    **labels: str,
+) -> dict[str, Any]:
+    """A pod that asks for leaf cells; labels are those of `cellgate.io/`."""
+    resources = {"limits": {"nvidia.com/gpu": str(leaves)}}
+    metadata = {
+        "name": name,
+        "labels": {f"cellgate.io/{key.replace('_', '-')}": text for key, text in labels.items()},
+        "annotations": dict(annotations or {}),
+    }
+    spec: dict[str, Any] = {
+        "containers": [{"name": "main", "image": "any", "resources": resources}],
+        **({"priorityClassName": class_name} if class_name else {}),
+    }
+    return await client.request("POST", PODS, body={"metadata": metadata, "spec": spec})
+
+
+async def events(client: KubeClient, *, about: str) -> list[tuple[str, str]]:
+    """Reason and message of what was said about an object, in order of writing."""
+    found = await client.request("GET", "/api/v1/events")
+    return [
+        (event["reason"], event["message"])
+        for event in found["items"]
+        if event["involvedObject"]["name"] == about
+    ]

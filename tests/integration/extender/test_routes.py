@@ -103,8 +103,7 @@ async def test_a_pod_without_leaf_cells_may_go_anywhere(caller: Caller) -> None:
 async def test_what_is_held_and_decided_can_be_looked_at(
     client: KubeClient, caller: Caller
 ) -> None:
-    labels = {"cellgate.io/gang": "bert", "cellgate.io/gang-size": "2"}
-    pod = await create(client, "bert-0", **labels)
+    pod = await create(client, "bert-0", gang="bert", gang_size="2")
     await caller.filter(pod)
 
     (gang,) = (await caller.get("/v1/gangs"))["items"]

@@ -1,0 +1,46 @@
+"""`python -m bench.lone_extender KUBECONFIG CLUSTER_FILE PORT`: an extender without a database."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import uvloop
+
+from extender.app import ExtenderSettings, run_extender
+from kube.client import connect
+from service.logs import configure_logs
+from service.settings import Address
+from state.log import DecisionLog, DecisionRecord
+from state.memory import MemoryDecisions
+
+
+class _Forgetting(MemoryDecisions):
+    """Takes every row and keeps none: the memory of rows is not the extender's."""
+
+    async def insert(self, records: object) -> None:
+        """Forget them."""
+
+    async def recent(self, *_: object, **__: object) -> list[DecisionRecord]:
+        """There is nothing."""
+        return []
+
+
+async def _main(kubeconfig: str, cluster_file: str, port: str) -> None:
+    configure_logs(level="warning")
+    settings = ExtenderSettings(
+        address=Address(host="127.0.0.1", port=int(port)),
+        cluster_file=Path(cluster_file),
+        lease_seconds=3600,
+    )
+    log = DecisionLog(_Forgetting())
+    async with (
+        connect(kubeconfig) as client,
+        run_extender(settings, client=client, log=log) as extender,
+    ):
+        extender.supervisor.start("decision log", log.run())
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_main(*sys.argv[1:]))

@@ -1,0 +1,174 @@
+"""Cells as the cluster document says: from a ConfigMap or a file, changed while gangs run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kube.client import MERGE_PATCH, KubeClient
+from policy.errors import SettingsError
+from tests.cluster_texts import derived_text, hived_text
+from tests.integration.extender.conftest import Caller, create, events, extending, simulated
+
+CLUSTER = "/api/v1/namespaces/cellgate-system/configmaps/cellgate-cluster"
+FOUR = [f"node-{index:02}" for index in range(4)]
+CLASSES = """
+apiVersion: cellgate.io/v1
+kind: Classes
+classes:
+- {name: prod, cellPriority: 100, high: true}
+- {name: oppo, cellPriority: -1}
+default: oppo
+"""
+
+
+async def until(condition: Callable[[], Awaitable[object]]) -> Any:
+    async with asyncio.timeout(15):
+        while not (found := await condition()):
+            await asyncio.sleep(0.02)
+    return found
+
+
+async def apply(client: KubeClient, text: str) -> None:
+    body = {"data": {"policy.yaml": text}}
+    await client.request("PATCH", CLUSTER, body=body, content_type=MERGE_PATCH)
+
+
+async def vcs(caller: Caller) -> dict[str, int]:
+    """How many cells each VC was promised."""
+    return {vc["vc"]: len(vc["cells"]) for vc in (await caller.get("/v1/vcs"))["items"]}
+
+
+@pytest.mark.parametrize("text", [hived_text(lab=1), derived_text(lab=1)], ids=["hived", "derived"])
+async def test_a_vc_gets_its_share_and_not_more(tmp_path: Path, text: str) -> None:
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": text}) as client,
+        extending(client) as caller,
+    ):
+        first, second = await create(client, "first"), await create(client, "second")
+        await caller.place(first, FOUR)
+
+        answer = await caller.filter(second, FOUR)
+        assert answer["NodeNames"] == []
+        (reason,) = answer["FailedAndUnresolvableNodes"].values()
+        assert reason == (
+            "gang lab/second needs 1 x 8 leaf cells, each member's in one cell of VC lab; of 8 leaf"
+            " cells that the VC was promised 0 are unused; it starts when gangs of this VC end, or "
+            "at a higher priority than theirs"
+        )
+        assert await caller.filter(second, FOUR) == answer
+        assert "cellgate_extender_repeats_total 1.0" in await caller.text("/metrics")
+
+
+async def test_a_changed_document_is_in_force_at_once_and_nothing_that_runs_ends(
+    tmp_path: Path,
+) -> None:
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": hived_text(lab=1)}) as client,
+        extending(client) as caller,
+    ):
+        first, second = await create(client, "first"), await create(client, "second")
+        node = await caller.place(first, FOUR)
+        await apply(client, hived_text(lab=2, other=1))
+        await until(lambda: _is(vcs(caller), {"lab": 2, "other": 1}))
+
+        assert await caller.place(second, FOUR) != node
+        gangs = (await caller.get("/v1/gangs"))["items"]
+        assert [gang["guaranteed"] for gang in gangs] == [True, True]
+
+
+async def test_a_bad_document_does_not_get_in_and_everybody_is_told(tmp_path: Path) -> None:
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": hived_text(lab=1)}) as client,
+        extending(client) as caller,
+    ):
+        await apply(client, hived_text(lab=99))
+        (event,) = await until(lambda: events(client, about="cellgate-cluster"))
+        assert event[0] == "InvalidPolicy"
+        assert "the last good version stays in force: virtualClusters: chain" in event[1]
+        assert await vcs(caller) == {"lab": 1}
+        assert "cellgate_extender_policy_problems 1.0" in await caller.text("/metrics")
+
+        await apply(client, hived_text(lab=2))
+        await until(lambda: _is(vcs(caller), {"lab": 2}))
+        assert "cellgate_extender_policy_problems 0.0" in await caller.text("/metrics")
+
+
+async def test_a_document_that_goes_while_gangs_run_stays_in_force(tmp_path: Path) -> None:
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": hived_text(lab=1)}) as client,
+        extending(client) as caller,
+    ):
+        await caller.place(await create(client, "first"), FOUR)
+        await client.request("DELETE", CLUSTER)
+        await until(lambda: _has(caller, "cellgate_extender_policy_problems 1.0"))
+        assert await vcs(caller) == {"lab": 1}
+
+
+async def test_derived_cells_follow_the_nodes(tmp_path: Path) -> None:
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": derived_text(lab=2)}) as client,
+        extending(client) as caller,
+    ):
+        assert len((await caller.get("/v1/cells"))["items"]) == 2
+        for name in FOUR[2:]:
+            await client.request("DELETE", f"/api/v1/nodes/{name}")
+        await until(lambda: _has_racks(caller, 1))
+        assert await vcs(caller) == {"lab": 2}
+
+
+async def test_a_cluster_file_is_followed_and_the_config_map_ignored(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(hived_text(lab=1))
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": hived_text(lab=3)}) as client,
+        extending(client, cluster_file=file) as caller,
+    ):
+        assert await vcs(caller) == {"lab": 1}
+        file.write_text("physicalCluster: [")
+        await until(lambda: _has(caller, "cellgate_extender_policy_problems 2.0"))
+        assert await vcs(caller) == {"lab": 1}
+        file.write_text(hived_text(lab=2))
+        await until(lambda: _is(vcs(caller), {"lab": 2}))
+
+
+@pytest.mark.parametrize("text", ["", hived_text(lab=99)], ids=["missing", "bad"])
+async def test_a_file_that_cannot_be_used_at_the_start_is_a_usage_error(
+    tmp_path: Path, client: KubeClient, text: str
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    if text:
+        file.write_text(text)
+    with pytest.raises(SettingsError, match=r"--cluster"):
+        async with extending(client, cluster_file=file):
+            pass
+
+
+async def test_the_class_is_the_engines_priority(tmp_path: Path) -> None:
+    policies = {"cluster": hived_text(lab=1), "classes": CLASSES}
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies=policies) as client,
+        extending(client) as caller,
+    ):
+        await caller.place(await create(client, "good", class_name="prod"), FOUR)
+        await caller.place(await create(client, "free"), FOUR)
+        gangs = (await caller.get("/v1/gangs"))["items"]
+        told = {gang["gang"]: (gang["priority"], gang["guaranteed"]) for gang in gangs}
+        assert told == {"lab/free": (-1, False), "lab/good": (100, True)}
+
+        refused = await caller.filter(await create(client, "bad", class_name="test"), FOUR)
+        assert 'class "test" is not listed' in refused["Error"]
+
+
+async def _is(found: Awaitable[object], wanted: object) -> bool:
+    return await found == wanted
+
+
+async def _has(caller: Caller, line: str) -> bool:
+    return line in await caller.text("/metrics")
+
+
+async def _has_racks(caller: Caller, count: int) -> bool:
+    return len((await caller.get("/v1/cells"))["items"]) == count

@@ -1,0 +1,144 @@
+"""What people ask, in HiveD's shapes and in ours."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kube.client import KubeClient
+from tests.cluster_texts import hived_text
+from tests.integration.extender.conftest import Caller, create, simulated
+from tests.integration.extender.test_documents import CLASSES
+
+FOUR = [f"node-{index:02}" for index in range(4)]
+POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=2, other=1), "classes": CLASSES}
+POD = {
+    "spec": {
+        "priorityClassName": "prod",
+        "containers": [{"name": "m", "resources": {"limits": {"nvidia.com/gpu": "8"}}}],
+    }
+}
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
+    async with simulated(tmp_path, nodes=4, racks=2, policies=POLICIES) as client:
+        yield client
+
+
+async def test_hived_shows_physical_and_virtual_cells(client: KubeClient, caller: Caller) -> None:
+    good = await create(client, "good", class_name="prod")
+    borrower = await create(client, "borrower", leaves=1, class_name="oppo")
+    node = await caller.place(good, FOUR)
+    other = await caller.place(borrower, FOUR)
+
+    status = await caller.get("/v1/inspect/clusterstatus")
+    tops = status["physicalCluster"]
+    assert [(top["cellAddress"], top["leafCellType"], top["cellType"]) for top in tops] == [
+        ("0", "A100", "rack"),
+        ("1", "A100", "rack"),
+    ]
+    nodes = {
+        cell["cellAddress"].rsplit("/", 1)[-1]: cell for top in tops for cell in top["cellChildren"]
+    }
+    used = nodes[node]
+    assert (used["isNodeLevel"], used["cellState"], used["cellPriority"]) == (True, "Used", 100)
+    assert (used["vc"], used["virtualCell"]["cellAddress"]) == ("lab", "lab/0")
+    assert [leaf["cellPriority"] for leaf in nodes[other]["cellChildren"]].count(-1) == 1
+
+    mine, free, borrowed = status["virtualClusters"]["lab"]
+    assert (mine["cellAddress"], mine["cellPriority"]) == ("lab/0", 100)
+    assert mine["physicalCell"]["cellAddress"] == used["cellAddress"]
+    assert [child["cellAddress"] for child in mine["cellChildren"]] == [
+        f"lab/0/{index}" for index in range(8)
+    ]
+    assert (free["cellState"], free["cellPriority"]) == ("Free", -2)
+    assert len(free["cellChildren"]) == 8
+    assert borrowed["cellAddress"].endswith("-opp")
+    assert borrowed["cellPriority"] == -1
+    assert (
+        await caller.get("/v1/inspect/clusterstatus/virtualclusters/other")
+        == (status["virtualClusters"]["other"])
+    )
+    assert await caller.get("/v1/inspect/clusterstatus/virtualclusters/nobody") == 400
+
+
+async def test_hived_shows_affinity_groups(client: KubeClient, caller: Caller) -> None:
+    good = await create(client, "good", class_name="prod")
+    node = await caller.place(good, FOUR)
+
+    group = await caller.get("/v1/inspect/affinitygroups/lab/good")
+    assert group == {
+        "metadata": {"name": "lab/good"},
+        "status": {
+            "vc": "lab",
+            "priority": 100,
+            "state": "Allocated",
+            "physicalPlacement": {node: list(range(8))},
+            "virtualPlacement": {"lab/0": [f"lab/0/{index}" for index in range(8)]},
+            "allocatedPods": [good["metadata"]["uid"]],
+        },
+    }
+    assert await caller.get("/v1/inspect/affinitygroups/") == {"items": [group]}
+    assert await caller.get("/v1/inspect/affinitygroups/nobody") == 400
+
+
+async def test_a_pod_that_waits_is_explained(client: KubeClient, caller: Caller) -> None:
+    for name in ("one", "two"):
+        await caller.place(await create(client, name, class_name="prod"), FOUR)
+    await caller.filter(await create(client, "waits", class_name="prod"), FOUR)
+
+    told = await caller.get("/v1/explain/lab/waits")
+    assert (told["state"], told["waiting"]["code"], told["vc"]) == ("waiting", "vc-full", "lab")
+    assert "it starts when gangs of this VC end" in told["waiting"]["change"]
+    placed = await caller.get("/v1/explain/lab/one")
+    assert (placed["state"], placed["priority"]) == ("bound", 100)
+    assert placed["placement"]["vcCell"] == "lab/0"
+    assert await caller.get("/v1/explain/lab/nobody") == 404
+    metric = 'cellgate_extender_waiting_gangs{reason="vc-full",vc="lab"} 1.0'
+    assert metric in await caller.text("/metrics")
+
+
+async def test_a_pod_is_simulated_and_nothing_changes(client: KubeClient, caller: Caller) -> None:
+    for index in range(4):
+        await caller.place(await create(client, f"b-{index}", class_name="oppo"), FOUR)
+    before = await caller.get("/v1/gangs")
+
+    asked: dict[str, Any] = {"pod": {"metadata": {"namespace": "lab"}, **POD}, "user": "alice"}
+    told = await caller.post("/v1/simulate", asked)
+    assert told["outcome"] == "preempting"
+    assert len(told["victims"]) == len(told["victimPods"]) == 1
+    assert told["rules"]["explanation"][-1] == "No rule applied."
+    assert await caller.get("/v1/gangs") == before
+    offered = await caller.post("/v1/simulate", {**asked, "nodes": []})
+    assert (offered["outcome"], offered["victims"]) == ("no-room", [])
+    assert await caller.post("/v1/simulate", {"pod": {"spec": {}}}) == 400
+    assert await caller.post("/v1/simulate", {}) == 400
+
+
+async def test_long_lists_come_in_pages(client: KubeClient, caller: Caller) -> None:
+    first = await caller.get("/v1/nodes?limit=3")
+    rest = await caller.get(f"/v1/nodes?limit=3&after={first['next']}")
+    assert [node["name"] for node in [*first["items"], *rest["items"]]] == FOUR
+    assert "next" not in rest
+    assert await caller.get("/v1/nodes?limit=0") == 400
+
+
+async def test_a_lease_is_shown_until_it_is_bound(client: KubeClient, caller: Caller) -> None:
+    gang = [
+        await create(client, f"g-{i}", gang="g", gang_size="2", class_name="prod") for i in range(2)
+    ]
+    await caller.place(gang[0], FOUR)
+    (lease,) = (await caller.get("/v1/leases"))["items"]
+    assert (lease["gang"], lease["members"], len(lease["held"])) == ("lab/g", [], 1)
+    await caller.place(gang[1], FOUR)
+    assert (await caller.get("/v1/leases"))["items"] == []
+
+
+async def test_every_route_is_in_the_openapi_document(client: KubeClient, caller: Caller) -> None:
+    document = await caller.get("/openapi.json")
+    served = {path.rstrip("/") for path in (await caller.get("/"))["paths"]} - {""}
+    assert {path.rstrip("/") for path in document["paths"]} == served
+    body = document["paths"]["/v1/simulate"]["post"]["requestBody"]
+    assert "pod" in body["content"]["application/json"]["schema"]["properties"]
