@@ -1,6 +1,7 @@
 """Requests that can never be served, and why."""
 
 from extender.cells.gangs import Gang
+from extender.cells.limits import LARGEST_GANG
 from extender.cells.model import (
     HIGHEST_PRIORITY,
     OPPORTUNISTIC,
@@ -9,7 +10,7 @@ from extender.cells.model import (
     Reject,
 )
 from extender.cells.table import Table
-from extender.cells.wording import reject
+from extender.cells.wording import counted, mismatch, reject
 from policy.topology import ChainName
 
 
@@ -17,43 +18,98 @@ def refusal(table: Table, request: MemberRequest, gang: Gang | None) -> Reject |
     """Say what is wrong with a request, or None."""
     if gang is not None:
         return _mismatch(request, gang)
-    if not OPPORTUNISTIC <= request.priority <= HIGHEST_PRIORITY:
-        return reject(
-            request,
-            ReasonCode.BAD_PRIORITY,
-            f"gang {request.gang} asks for priority {request.priority}",
-            f"use {OPPORTUNISTIC} (opportunistic) to {HIGHEST_PRIORITY}",
-        )
-    if request.leaf_count not in request.gang_leaf_counts:
-        return reject(
-            request,
-            ReasonCode.GANG_MISMATCH,
-            f"gang {request.gang} has no members of {request.leaf_count} leaf cells",
-            "list this member's size among the gang's members",
-        )
+    checks = [_refusal_of_priority, _refusal_of_sizes, _refusal_of_min]
+    for check in checks:
+        refused = check(request)
+        if refused is not None:
+            return refused
     return None if table.is_open else _refusal_of_vc(table, request)
+
+
+def _refusal_of_priority(request: MemberRequest) -> Reject | None:
+    if OPPORTUNISTIC <= request.priority <= HIGHEST_PRIORITY:
+        return None
+    return reject(
+        request,
+        ReasonCode.BAD_PRIORITY,
+        f"gang {request.gang} asks for priority {request.priority}",
+        f"use {OPPORTUNISTIC} (opportunistic) to {HIGHEST_PRIORITY}",
+    )
+
+
+def _refusal_of_sizes(request: MemberRequest) -> Reject | None:
+    counts = request.gang_leaf_counts
+    if len(counts) > LARGEST_GANG:
+        return reject(
+            request,
+            ReasonCode.TOO_LARGE,
+            f"gang {request.gang} has {len(counts)} members, and {LARGEST_GANG} are the most",
+            "split it into several gangs",
+        )
+    if min(counts, default=1) < 1:
+        return reject(
+            request,
+            ReasonCode.BAD_LEAF_COUNT,
+            f"gang {request.gang} has a member of {min(counts)} leaf cells",
+            "every member needs at least 1",
+        )
+    if request.leaf_count in counts:
+        return None
+    return reject(
+        request,
+        ReasonCode.GANG_MISMATCH,
+        f"gang {request.gang} has members of {counted(counts)} leaf cells, and this pod asks for "
+        f"{request.leaf_count}",
+        "list this pod's leaf cells among the gang's members",
+    )
+
+
+def _refusal_of_min(request: MemberRequest) -> Reject | None:
+    size = len(request.gang_leaf_counts)
+    if request.gang_min is None or 1 <= request.gang_min <= size:
+        return None
+    return reject(
+        request,
+        ReasonCode.BAD_GANG_MIN,
+        f"gang {request.gang} has {size} members and says that {request.gang_min} are enough to "
+        "start",
+        f"use 1 to {size}",
+    )
 
 
 def _mismatch(request: MemberRequest, gang: Gang) -> Reject | None:
     """Members must agree: else a stranger could take a place in somebody else's gang."""
     first = gang.request
-    mine = (request.vc, request.priority, request.pinned, request.leaf_type)
-    theirs = (first.vc, first.priority, first.pinned, first.leaf_type)
-    if mine == theirs and sorted(request.gang_leaf_counts) == sorted(first.gang_leaf_counts):
+    mine = (request.vc, request.priority, request.pinned, request.leaf_type, request.gang_min)
+    theirs = (first.vc, first.priority, first.pinned, first.leaf_type, first.gang_min)
+    if mine == theirs and _are_equal(request.gang_leaf_counts, first.gang_leaf_counts):
         return None
-    return reject(
-        request,
-        ReasonCode.GANG_MISMATCH,
-        f"gang {request.gang} runs in VC {first.vc} at priority {first.priority} with "
-        f"{len(first.gang_leaf_counts)} members, and this pod says otherwise",
-        "all members of a gang must agree",
+    said = zip(_common(first), _common(request), strict=True)
+    return mismatch(request, [pair for pair in said if pair[0] != pair[1]])
+
+
+def _are_equal(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return one == other or sorted(one) == sorted(other)
+
+
+def _common(request: MemberRequest) -> tuple[str, ...]:
+    """What all members of a gang must say alike."""
+    counts = counted(request.gang_leaf_counts)
+    is_whole = request.gang_min is None
+    return (
+        f"VC {request.vc}",
+        f"priority {request.priority}",
+        f"pinned cell {request.pinned}" if request.pinned else "no pinned cell",
+        f"leaf type {request.leaf_type}" if request.leaf_type else "any leaf type",
+        f"members of {counts} leaf cells",
+        "all needed to start" if is_whole else f"{request.gang_min} needed to start",
     )
 
 
 def _refusal_of_vc(table: Table, request: MemberRequest) -> Reject | None:
     vc = table.vcs.get(request.vc)
     if vc is None:
-        known = ", ".join(sorted(table.vcs))
+        known = ", ".join(sorted(table.vcs)) or "none: the cluster has no VCs"
         return reject(
             request, ReasonCode.UNKNOWN_VC, f"VC {request.vc} does not exist", f"use one of {known}"
         )

@@ -56,7 +56,7 @@ class Lives:
                 self._clear(decision.cancelled)
                 self._apply_preempt(decision, now)
             case Wait(cancels_own=True):
-                self._clear([decision.request.gang])
+                self._give_up(decision.request)
             case Wait() | Reject():
                 pass
 
@@ -83,7 +83,15 @@ class Lives:
 
     def _clear(self, keys: Sequence[GangKey]) -> None:
         for key in keys:
-            self.end(self._table.gangs[key])
+            self.cancel(self._table.gangs[key])
+
+    def _give_up(self, request: MemberRequest) -> None:
+        """What was reserved for a member is of no use any more."""
+        gang = self._table.gangs[request.gang]
+        if gang.is_preempting:
+            self.end(gang)
+        else:
+            self._withdraw(gang, request.member)
 
     def _apply_place(self, decision: Place, now: float) -> None:
         request = decision.request
@@ -93,29 +101,40 @@ class Lives:
         gang.lease_expires = now + self._lease_seconds
         if gang.is_preempting:
             self._settle(gang)
+        elif decision.seats:
+            self._withdraw(gang, request.member)
         for seat in decision.seats:
             self._seat(gang, seat)
         if gang.slot_of(request.member) is None:
-            slots = gang.open_slots(request.leaf_count)
             new = gang.slots[-len(decision.seats)] if decision.seats else None
-            mine = new or next(slot for slot in slots if slot_placement(slot) == decision.placement)
-            self.assign(gang, mine, request.member)
+            self._take(gang, new or _slot_at(gang, decision), request.member)
+
+    def _take(self, gang: Gang, slot: Slot, member: PodUid) -> None:
+        """A member takes a slot, perhaps one whose victims are gone."""
+        if slot.is_reserved:
+            self._occupy(gang, slot)
+            gang.asking.pop(member, None)
+        self.assign(gang, slot, member)
 
     def _apply_preempt(self, decision: Preempt, now: float) -> None:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
         if gang is None and decision.seats:
-            gang = self.begin(request, is_guaranteed=True, is_preempting=True)
-            for seat in decision.seats:
-                self._seat(gang, seat)
-        if gang is not None:
+            gang = self.begin(request, is_guaranteed=True)
+        elif gang is not None and decision.seats:
+            self._withdraw(gang, request.member)
+        for seat in decision.seats:
+            assert gang is not None
+            self._seat(gang, seat, is_reserved=True)
+        if gang is not None and gang.reserved_slots(request.leaf_count):
             gang.lease_expires = now + self._lease_seconds
-            gang.asking[request.member] = None
+            gang.asking[request.member] = request.leaf_count
+            self._registry.note_reserving(gang)
             self.gang_of[request.member] = gang.key
 
-    def _seat(self, gang: Gang, seat: Seat) -> None:
-        leaves = self._leaves(seat)
-        self._table.seat(gang, Slot(leaves, len(leaves), self._claim(gang, seat)))
+    def _seat(self, gang: Gang, seat: Seat, *, is_reserved: bool = False) -> None:
+        leaves, claim = self._leaves(seat), self._claim(gang, seat)
+        self._table.seat(gang, Slot(leaves, len(leaves), claim, is_reserved=is_reserved))
 
     def _claim(self, gang: Gang, seat: Seat) -> Claim | None:
         """The preassigned cell of a seat, mapped now if it is not yet."""
@@ -127,12 +146,28 @@ class Lives:
     def _settle(self, gang: Gang) -> None:
         """The victims are gone: what was reserved is held."""
         for slot in gang.slots:
-            self._table.hold(slot.leaves, gang)
-            self._table.reserve(slot.leaves, None)
-        gang.is_preempting = False
+            self._occupy(gang, slot)
+        self._stop_asking(gang)
+
+    def _occupy(self, gang: Gang, slot: Slot) -> None:
+        slot.is_reserved = False
+        self._table.hold(slot.leaves, gang)
+        self._table.reserve(slot.leaves, None)
+
+    def _stop_asking(self, gang: Gang) -> None:
         for member in gang.asking:
-            del self.gang_of[member]
+            self.gang_of.pop(member, None)
         gang.asking.clear()
+
+    def _withdraw(self, gang: Gang, member: PodUid) -> None:
+        """A member does not wait any more: what was reserved for it is given up."""
+        size = gang.asking.pop(member, None)
+        if size is None:
+            return
+        self.gang_of.pop(member, None)
+        slots = gang.reserved_slots(size)
+        if slots and not gang.is_preempting:
+            self._table.unseat(gang, slots[0])
 
     def _is_guaranteed(self, request: MemberRequest) -> bool:
         return request.priority != OPPORTUNISTIC and not self._table.is_open
@@ -144,7 +179,6 @@ class Lives:
         request: MemberRequest,
         *,
         is_guaranteed: bool,
-        is_preempting: bool = False,
         is_foreign: bool = False,
     ) -> Gang:
         """A gang becomes known."""
@@ -154,7 +188,6 @@ class Lives:
             request=request,
             born=self._born,
             is_guaranteed=is_guaranteed,
-            is_preempting=is_preempting,
             is_foreign=is_foreign,
         )
         self._table.gangs[gang.key] = gang
@@ -177,11 +210,18 @@ class Lives:
         for slot in gang.slots:
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
-        for member in gang.asking:
-            self.gang_of.pop(member, None)
+        self._stop_asking(gang)
         self._table.release(gang)
         self._registry.remove(gang)
         del self._table.gangs[gang.key]
+
+    def cancel(self, gang: Gang) -> None:
+        """A gang does not preempt any more; what it holds already it keeps."""
+        if gang.is_preempting:
+            self.end(gang)
+        else:
+            self._stop_asking(gang)
+            self._table.withdraw(gang)
 
     def downgrade(self, gang: Gang, *, by: GangKey) -> None:
         """Make a gang opportunistic where it is."""
@@ -202,7 +242,7 @@ class Lives:
         if key is None:
             return
         gang = self._table.gangs[key]
-        gang.asking.pop(member, None)
+        self._withdraw(gang, member)
         slot = gang.slot_of(member)
         if slot is not None and (gang.keeps_slots() and slot.leaves):
             slot.member, slot.is_bound = None, False
@@ -223,12 +263,20 @@ class Lives:
         return [gang.key for gang in expired]
 
     def _end_lease(self, gang: Gang) -> None:
-        for slot in [] if gang.is_preempting else _unused(gang):
+        self.cancel(gang)
+        for slot in _unused(gang):
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
             self._table.unseat(gang, slot)
-        if gang.is_preempting or not gang.has_members():
+        if gang.key in self._table.gangs and not gang.has_members():
             self.end(gang)
+
+
+def _slot_at(gang: Gang, decision: Place) -> Slot:
+    """The slot of a gang where a decision puts a member."""
+    size = decision.request.leaf_count
+    slots = [*gang.open_slots(size), *gang.reserved_slots(size)]
+    return next(slot for slot in slots if slot_placement(slot) == decision.placement)
 
 
 def _unused(gang: Gang) -> list[Slot]:

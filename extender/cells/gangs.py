@@ -1,5 +1,6 @@
 """Gangs that have leaf cells or have reserved them. Private to `extender.cells`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from extender.cells.model import GangState, MemberRequest, Placement, ReleaseMode
@@ -24,6 +25,8 @@ class Slot:
     """Where a bound member says it is, if the topology does not have (all of) that."""
     had_member: bool = False
     """Somebody was here: a replacement may come, and no lease ends that."""
+    is_reserved: bool = False
+    """Its leaves are kept for the gang while others, its victims, still hold them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,13 +37,12 @@ class Gang:
     request: MemberRequest
     """Of the member that asked first; what is the same for all members counts."""
     born: int
-    """Sequence number: the higher, the younger."""
+    """Sequence number: the higher, the younger; counts where pods are equally old."""
     is_guaranteed: bool
-    is_preempting: bool = False
     slots: list[Slot] = field(default_factory=list)
     lease_expires: float = 0.0
-    asking: dict[PodUid, None] = field(default_factory=dict)
-    """Members that wait while the gang preempts."""
+    asking: dict[PodUid, int] = field(default_factory=dict)
+    """Members that wait for a reserved slot, with their leaf cells."""
     downgraded_by: GangKey | None = None
     is_foreign: bool = False
     """Pods that we did not place and that belong to nobody: never moved, never a victim."""
@@ -51,15 +53,33 @@ class Gang:
         return self.request.priority if self.is_guaranteed else -1
 
     @property
+    def is_preempting(self) -> bool:
+        """True if it has nothing yet but what is reserved for it."""
+        return bool(self.slots) and all(slot.is_reserved for slot in self.slots)
+
+    @property
     def leaf_count(self) -> int:
-        return sum(len(slot.leaves) for slot in self.slots)
+        """Leaves that it holds."""
+        return sum(len(slot.leaves) for slot in self.slots if not slot.is_reserved)
 
     def slot_of(self, member: PodUid) -> Slot | None:
         return next((slot for slot in self.slots if slot.member == member), None)
 
     def open_slots(self, leaf_count: int) -> list[Slot]:
-        """Slots of that size that no member has."""
-        return [slot for slot in self.slots if slot.member is None and slot.size == leaf_count]
+        """Slots of that size that no member has, but reserved ones."""
+        return [
+            slot
+            for slot in self.slots
+            if slot.member is None and slot.size == leaf_count and not slot.is_reserved
+        ]
+
+    def reserved_slots(self, leaf_count: int | None = None) -> list[Slot]:
+        """Slots (of that size) that victims still have to leave, or have just left."""
+        return [
+            slot
+            for slot in self.slots
+            if slot.is_reserved and (leaf_count is None or slot.size == leaf_count)
+        ]
 
     def has_members(self) -> bool:
         return any(slot.member is not None for slot in self.slots)
@@ -68,8 +88,11 @@ class Gang:
         return self.request.release is ReleaseMode.WHOLE
 
     def is_being_preempted(self) -> bool:
-        return not self.is_preempting and any(
-            leaf.reserver is not None for slot in self.slots for leaf in slot.leaves
+        return any(
+            leaf.reserver is not None
+            for slot in self.slots
+            if not slot.is_reserved
+            for leaf in slot.leaves
         )
 
     def state(self) -> GangState:
@@ -79,10 +102,15 @@ class Gang:
 
     def victims(self) -> "list[Gang]":
         """Gangs that still hold what this one has reserved, by key."""
-        found = {
-            leaf.holder.key: leaf.holder
-            for slot in self.slots
-            for leaf in slot.leaves
-            if leaf.holder is not None and leaf.holder is not self
-        }
-        return [found[key] for key in sorted(found)]
+        return holders(self.reserved_slots())
+
+
+def holders(slots: Sequence[Slot]) -> list[Gang]:
+    """Gangs that hold leaves of some slots, by key."""
+    found = {
+        leaf.holder.key: leaf.holder
+        for slot in slots
+        for leaf in slot.leaves
+        if leaf.holder is not None
+    }
+    return [found[key] for key in sorted(found)]

@@ -29,8 +29,8 @@ def _leaves(table: Table) -> Iterator[str]:
     for gang in table.gangs.values():
         for slot in gang.slots:
             for leaf in slot.leaves:
-                held[leaf.address] += not gang.is_preempting
-                owner = leaf.reserver if gang.is_preempting else leaf.holder
+                held[leaf.address] += not slot.is_reserved
+                owner = leaf.reserver if slot.is_reserved else leaf.holder
                 if owner is not gang:
                     yield f"leaf {leaf.address} is in {gang.key}, but not the other way round"
     yield from (f"leaf {address} is held twice" for address, n in held.items() if n > 1)

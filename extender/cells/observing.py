@@ -199,7 +199,7 @@ class Observer:
         holders = {leaf.holder for leaf in node.leaves() if leaf.holder is not None}
         reservers = {leaf.reserver for leaf in node.leaves() if leaf.reserver is not None}
         for gang in sorted(reservers, key=lambda gang: gang.key):
-            self._lives.end(gang)
+            self._lives.cancel(gang)
         for gang in sorted(holders, key=lambda gang: gang.key):
             for slot in [s for s in gang.slots if s.leaves and s.leaves[0].node == node.node]:
                 where = slot_placement(slot)

@@ -238,7 +238,7 @@ class Table:
     # -- slots
 
     def seat(self, gang: Gang, slot: Slot) -> None:
-        """Give a gang one more slot: its leaves are held, or reserved while it preempts."""
+        """Give a gang one more slot: its leaves are held, or only reserved."""
         gang.slots.append(slot)
         self.note(lambda: _remove(gang.slots, slot))
         if slot.claim is not None:
@@ -250,7 +250,7 @@ class Table:
         index = gang.slots.index(slot)
         del gang.slots[index]
         self.note(lambda: gang.slots.insert(index, slot))
-        if gang.is_preempting:
+        if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
             self.hold(slot.leaves, None)
@@ -260,7 +260,7 @@ class Table:
                 self.unmap_cell(slot.claim)
 
     def _occupy(self, gang: Gang, slot: Slot) -> None:
-        if gang.is_preempting:
+        if slot.is_reserved:
             self.reserve(slot.leaves, gang)
         else:
             self.hold(slot.leaves, gang)
@@ -269,6 +269,11 @@ class Table:
         """Take all slots of a gang away."""
         for slot in list(gang.slots):
             self.unseat(gang, slot, keeps_claims=keeps_claims)
+
+    def withdraw(self, gang: Gang) -> None:
+        """Take the reserved slots of a gang away: it does not preempt any more."""
+        for slot in gang.reserved_slots():
+            self.unseat(gang, slot)
 
     def downgrade(self, gang: Gang) -> None:
         """Make a gang opportunistic where it is; its preassigned cells are given back."""

@@ -1,6 +1,8 @@
 """Random histories on random clusters: invariants after each step, decisions as by brute force."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from random import Random
 
 from hypothesis import settings
@@ -29,7 +31,19 @@ from tests.property.clusters import clusters
 from tests.property.naive import Question, fits
 from tests.unit.extender.cells.builders import a_node, nodes_of
 
+MOST_ENDABLE = 9
+"""Candidates for victims of which all sets are tried."""
 SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
+
+
+def damage(gangs: Sequence[Gang]) -> tuple[int, int, float, int]:
+    """Fewest gangs, then fewest leaf cells, then the youngest work."""
+    return (
+        len(gangs),
+        sum(gang.leaf_count for gang in gangs),
+        -sum(gang.request.created for gang in gangs),
+        -sum(gang.born for gang in gangs),
+    )
 
 
 class EngineHistory(RuleBasedStateMachine):
@@ -85,6 +99,7 @@ class EngineHistory(RuleBasedStateMachine):
             ignores_candidates=flags[1],
             release=ReleaseMode.WHOLE if flags[2] else ReleaseMode.EACH,
             pinned=PinnedCellId("PIN") if pinned and has_pinned and priority >= 0 else None,
+            created=self.numbers * 7 % 5,
         )
         candidates = [node for i, node in enumerate(self.nodes) if i not in left_out]
         self.ask(request, candidates)
@@ -289,15 +304,20 @@ class EngineHistory(RuleBasedStateMachine):
         for victim in decision.victims:
             rest = chosen - {victim}
             assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r)
-        if decision.cancelled:
-            return
-        # One gang is ended rather than several, and of single ones the smallest.
         gangs = self.engine._table.gangs
-        damage = [gangs[victim].leaf_count for victim in decision.victims]
-        for gang in gangs.values():
-            is_less = len(damage) > 1 or gang.leaf_count < damage[0]
-            if is_less and not gang.is_preempting and self.may_end(request, gang):
-                assert not self.fits(request, candidates, lambda g, k=gang.key: g.key == k)
+        endable = [
+            gang
+            for gang in gangs.values()
+            if not gang.is_preempting and self.may_end(request, gang)
+        ]
+        if decision.cancelled or len(endable) > MOST_ENDABLE:
+            return
+        chosen_damage = damage([gangs[victim] for victim in decision.victims])
+        for count in range(1, len(decision.victims) + 1):
+            for others in combinations(endable, count):
+                keys = {gang.key for gang in others}
+                if damage(others) < chosen_damage:
+                    assert not self.fits(request, candidates, lambda g, k=keys: g.key in k), keys
 
     def may_end(self, request: MemberRequest, gang: Gang) -> bool:
         if gang.is_foreign:
