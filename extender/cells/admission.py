@@ -46,7 +46,14 @@ def _refusal_of_sizes(request: MemberRequest) -> Reject | None:
             f"gang {request.gang} has {len(counts)} members, and {LARGEST_GANG} are the most",
             "split it into several gangs",
         )
-    if min(counts, default=1) < 1:
+    if not counts:
+        return reject(
+            request,
+            ReasonCode.BAD_LEAF_COUNT,
+            f"gang {request.gang} lists no members",
+            "list the leaf cells of every member",
+        )
+    if min(counts) < 1:
         return reject(
             request,
             ReasonCode.BAD_LEAF_COUNT,

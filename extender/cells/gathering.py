@@ -35,10 +35,18 @@ def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | N
 
 
 def _may_hold(ranking: Ranking, sizes: Sequence[int]) -> bool:
-    """Cheap bound: as many members of the smallest size, and as many leaves."""
+    """Cheap bound: as many leaves, and of each size as many bins as members that large."""
     if ranking.total < sum(sizes):
         return False
-    return ranking.capacity(ranking.root, sizes[-1]) >= len(sizes)
+    root = ranking.root
+    return all(ranking.capacity(root, size) >= n for size, n in needs_of(sizes).items())
+
+
+def needs_of(sizes: Sequence[int]) -> dict[int, int]:
+    """How many members are as large as a size, or larger; `sizes` descend, and so do the keys."""
+    if sizes[0] == sizes[-1]:
+        return {sizes[0]: len(sizes)}
+    return {size: number + 1 for number, size in enumerate(sizes)}
 
 
 def _gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:

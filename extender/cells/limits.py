@@ -5,7 +5,7 @@ ever. Steps are counted, never timed, so that the same state always gives the sa
 a bound ends the search, the `Budget` remembers it, and who has to wait is told so.
 """
 
-LARGEST_GANG = 20_000
+LARGEST_GANG = 10_000
 """Members. One decision places them all: more would keep everybody else waiting for seconds."""
 
 STEPS = 10_000
@@ -34,7 +34,9 @@ KNOWN_SIZES = 16
 """Member sizes for which a ranking keeps its index: one more makes every change dearer."""
 
 VICTIM_LOOKS = 256
-"""Candidates for victims of either kind that are looked at first; if those do not do, all are."""
+"""Candidates for victims of either kind that are looked at first: in a large cluster enough."""
+MOST_VICTIM_LOOKS = 4_096
+"""Candidates of either kind that are looked at where those do not do."""
 EXACT_VICTIMS = 16
 """Candidates up to which the victims with the least damage are found by trying all sets."""
 VICTIM_SETS = 4_000

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 
 from extender.cells.demand import Allowed, Demand, Spot
-from extender.cells.gathering import common_level, fill, gather
+from extender.cells.gathering import common_level, fill, gather, needs_of
 from extender.cells.limits import BIN_LOOKS
 from extender.cells.openings import Opening, find_opening
 from extender.cells.ranking import Ranking
@@ -15,23 +15,25 @@ from extender.cells.vcs import Vc
 
 
 def may_fit(table: Table, demand: Demand, vc: Vc) -> bool:
-    """Quick bounds: what is idle, and what the VC has left, hold that many of the smallest."""
-    tree, ranking = table.trees[demand.chain], vc.rankings[demand.chain]
-    size, count, leaves = demand.sizes[-1], 0, ranking.total
-    total = sum(demand.sizes)
-    idle = table.idle[demand.chain]
-    if idle.total < total or idle.capacity(tree.root, size) < len(demand.sizes):
+    """Quick bounds: what is idle, and what the VC has left, hold as many members of each size."""
+    tree, total = table.trees[demand.chain], sum(demand.sizes)
+    if table.idle[demand.chain].total < total:
         return False
-    levels = vc.unused_levels(demand.chain)
-    for level in levels:
-        unused = vc.unused(demand.chain, level)
-        count += unused * pristine(tree, level, size)
-        leaves += unused * tree.levels[level - 1].leaf_count
-    if leaves < total:
+    unused = {level: vc.unused(demand.chain, level) for level in vc.unused_levels(demand.chain)}
+    leaves = sum(count * tree.levels[level - 1].leaf_count for level, count in unused.items())
+    if leaves + vc.rankings[demand.chain].total < total:
         return False
-    if all(level >= tree.node_level for level in levels):
-        count = min(count, table.unclaimed[demand.chain].capacity(tree.root, size))
-    return count + ranking.capacity(tree.root, size) >= len(demand.sizes)
+    needs = needs_of(demand.sizes).items()
+    return all(_most(table, vc, tree, unused, size) >= count for size, count in needs)
+
+
+def _most(table: Table, vc: Vc, tree: ChainTree, unused: dict[int, int], size: int) -> int:
+    """Members of a size that there is room for at most."""
+    idle = table.idle[tree.name].capacity(tree.root, size)
+    new = sum(count * pristine(tree, level, size) for level, count in unused.items())
+    if all(level >= tree.node_level for level in unused):
+        new = min(new, table.unclaimed[tree.name].capacity(tree.root, size))
+    return min(idle, new + vc.rankings[tree.name].capacity(tree.root, size))
 
 
 def pristine(tree: ChainTree, level: int, size: int) -> int:
@@ -73,10 +75,11 @@ def _lowest_height(table: Table, demand: Demand) -> int:
 
 
 def _fit_in_openings(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
-    """All members in unused cells of one level, the lowest that can."""
-    if not demand.is_equal:
-        return None
+    """All members in unused cells of one level, the lowest that can; unequal ones in nodes."""
     tree, size, count = table.trees[demand.chain], demand.sizes[0], len(demand.sizes)
+    if not demand.is_equal:
+        has_nodes = vc.unused(demand.chain, tree.node_level)
+        return _open_nodes(table, vc, demand, allowed) if has_nodes else None
     for level in vc.unused_levels(demand.chain):
         if vc.unused(demand.chain, level) * pristine(tree, level, size) < count:
             continue

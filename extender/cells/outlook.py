@@ -12,6 +12,7 @@ from math import fsum
 
 from extender.cells.demand import Demand
 from extender.cells.gangs import Gang, Slot
+from extender.cells.gathering import needs_of
 from extender.cells.mapping import pristine
 from extender.cells.preemption import Case
 from extender.cells.ranking import Ranking
@@ -67,7 +68,7 @@ class Outlook:
         self.bins: dict[Cell, Bin] = {}
         self._harm: dict[Gang, tuple[int, float, int]] = {}
         self._of: dict[Gang, list[Bin]] = {}
-        self.needs = _needs(case.demands[0].sizes)
+        self.needs = needs_of(case.demands[0].sizes)
         """How many members are as large as a size, or larger; the largest size first."""
         self._base = {size: self._at_present(size) for size in self.needs}
 
@@ -102,7 +103,7 @@ class Outlook:
     def users(self, bin_: Bin) -> list[Gang]:
         """Candidates that use the preassigned cell of a bin; none if others do, too."""
         keys = bin_.claim.users if bin_.claim is not None else {}
-        users = [self._table.gangs[key] for key in keys]
+        users = [self._table.gangs[key] for key in sorted(keys)]
         return users if all(gang in self._of for gang in users) else []
 
     def _take_in(self, gang: Gang) -> None:
@@ -211,13 +212,6 @@ class Outlook:
             elif self.leaves_go:
                 gain += (bin_.cell.idle + more) // size - bin_.cell.idle // size
         return gain
-
-
-def _needs(sizes: Sequence[int]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for number, size in enumerate(sizes):
-        found[size] = number + 1
-    return found
 
 
 def _idle_gain(freed: dict[Bin, int], size: int) -> int:

@@ -15,7 +15,7 @@ from extender.cells.chains import Chains
 from extender.cells.demand import Ask, Candidates
 from extender.cells.fitting import surroundings
 from extender.cells.gangs import Gang, Slot, holders
-from extender.cells.limits import VICTIM_LOOKS, OutOfBudgetError, budget_for
+from extender.cells.limits import MOST_VICTIM_LOOKS, VICTIM_LOOKS, OutOfBudgetError, budget_for
 from extender.cells.model import (
     OPPORTUNISTIC,
     Decision,
@@ -57,7 +57,7 @@ class Planner:
             return refused
         ask = Ask(
             request=request,
-            sizes=tuple(sorted(request.gang_leaf_counts, reverse=True)),
+            sizes=(request.leaf_count,),
             candidates=candidates,
             budget=budget_for(len(request.gang_leaf_counts)),
         )
@@ -92,7 +92,7 @@ class Planner:
         if not gang.is_guaranteed:
             # A gang that was downgraded may have lost its VC or pinned cell with the topology.
             request = replace(request, priority=OPPORTUNISTIC, pinned=None)
-        alone = replace(ask, request=request, sizes=(request.leaf_count,))
+        alone = replace(ask, request=request)
         decision = self._decide(alone, lambda: self._fit_near(alone, gang))
         return replace(decision, request=ask.request)
 
@@ -140,7 +140,12 @@ class Planner:
     # -- whole gangs
 
     def _plan_gang(self, ask: Ask) -> Decision:
-        least_ask = replace(ask, sizes=_least_sizes(ask.request))
+        ask = replace(ask, sizes=tuple(sorted(ask.request.gang_leaf_counts, reverse=True)))
+        least_ask = (
+            replace(ask, sizes=_smallest(ask.request, ask.request.gang_min))
+            if ask.request.gang_min
+            else ask
+        )
         too_large = self._reasons.too_large(least_ask)
         if too_large is not None:
             return too_large
@@ -219,7 +224,7 @@ class Planner:
 
     def _downgrade(self, ask: Ask, case: Case) -> Place | None:
         works = preemption.fit_downgraded(self._table, case)
-        for most in (VICTIM_LOOKS, None):
+        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
             outlook = Outlook(self._table, case, leaves_go=False)
             is_all = outlook.take(preemption.downgradable(self._registry, case), most=most)
             found = least(outlook, works)
@@ -227,6 +232,7 @@ class Planner:
                 return replace(self._place(ask, found.seats), downgraded=_keys(found.gangs))
             if is_all:
                 return None
+        ask.budget.is_cut = True
         return None
 
     def _preempt(self, ask: Ask, case: Case) -> Preempt | None:
@@ -240,7 +246,7 @@ class Planner:
             if found is not None:
                 return wording.preempting(
                     ask.request,
-                    victims=sorted(_keys(found.gangs)),
+                    victims=_keys(found.gangs),
                     seats=found.seats,
                     cancelled=_keys(cancelled),
                 )
@@ -248,13 +254,14 @@ class Planner:
 
     def _victims(self, case: Case) -> Found | None:
         works = preemption.fit_without(self._table, case)
-        for most in (VICTIM_LOOKS, None):
+        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
             outlook = Outlook(self._table, case)
             own = outlook.take(preemption.endable(self._registry, case), most=most)
             others = outlook.take(self._registry.opportunistic(), most=most)
             found = least(outlook, works)
             if found is not None or (own and others):
                 return found
+        case.budget.is_cut = True
         return None
 
     # -- helpers
@@ -283,7 +290,7 @@ class Planner:
 
 
 def _keys(gangs: Sequence[Gang]) -> tuple[GangKey, ...]:
-    return tuple(gang.key for gang in gangs)
+    return tuple(sorted(gang.key for gang in gangs))
 
 
 def _smallest(request: MemberRequest, count: int) -> tuple[int, ...]:
@@ -291,12 +298,6 @@ def _smallest(request: MemberRequest, count: int) -> tuple[int, ...]:
     others = sorted(request.gang_leaf_counts)
     others.remove(request.leaf_count)
     return tuple(sorted([request.leaf_count, *others[: count - 1]], reverse=True))
-
-
-def _least_sizes(request: MemberRequest) -> tuple[int, ...]:
-    """The members that are enough to start."""
-    size = len(request.gang_leaf_counts)
-    return _smallest(request, min(size, request.gang_min or size))
 
 
 def _around(gang: Gang) -> Iterator[Candidates]:
@@ -324,14 +325,16 @@ def _is_spoilt(slot: Slot, ask: Ask) -> bool:
     """True if what is reserved is of no use any more."""
     if any(leaf.is_bad for leaf in slot.leaves):
         return True
+    if not all(preemption.may_end(ask.request, gang) for gang in holders([slot])):
+        return True  # somebody else came in between: a pod that we did not place
     if ask.request.ignores_candidates:
         return False
     return any(leaf.node not in ask.candidates for leaf in slot.leaves)
 
 
 def _offered(slots: Sequence[Slot], ask: Ask) -> Slot:
-    offered = [slot for slot in slots if slot_placement(slot).node in ask.candidates]
-    return (offered or list(slots))[0]
+    offered = (slot for slot in slots if slot_placement(slot).node in ask.candidates)
+    return next(offered, slots[0])
 
 
 def _at(ask: Ask, slot: Slot) -> Decision:

@@ -97,9 +97,11 @@ class Ranking:
         if len(nodes) > len(self._room):
             found._room = {b: room for b, room in self._room.items() if b.node in nodes}
         else:
-            by_node = self._tree.by_node
+            by_node, room = self._tree.by_node, self._room
             cells = [by_node[name] for name in nodes if name in by_node]
-            found._room = {b: self._room[b] for cell in cells for b in self._bins_in(cell)}
+            found._room = {cell: room[cell] for cell in cells if cell in room}
+            for cell in [cell for cell in cells if cell.claims_below]:
+                found._room |= {bin_: room[bin_] for bin_ in self._bins_in(cell)}
         found.total = sum(found._room.values())
         found._ranked = sorted((room, bin_.order) for bin_, room in found._room.items())
         return found
