@@ -23,14 +23,27 @@ class Clearing:
     def run(self) -> Iterator[list[Gang]]:
         """All that was chosen, once it may be enough, then with twice as many bins each time."""
         for size in self._outlook.needs:
-            self._begin(size)
-            gained, due = 0, self._outlook.missing(size)
-            while (bin_ := self._next()) is not None:
-                gained += 1
-                self._clear(bin_)
-                if gained >= due and self._outlook.may_work(list(self.chosen)):
-                    due = 2 * gained
-                    yield list(self.chosen)
+            self._clear_for(size)
+        more = 1
+        while self._outlook.may_work(list(self.chosen)):
+            yield list(self.chosen)
+            before = len(self.chosen)
+            for size in self._outlook.needs:
+                self._begin(size)
+                for _ in range(more):
+                    self._clear_next()
+            if len(self.chosen) == before:
+                return
+            more *= 2
+
+    def _clear_for(self, size: int) -> None:
+        """Clear bins until there may be enough of a size."""
+        self._begin(size)
+        missing = self._outlook.missing(size)
+        while missing > 0 or not self._outlook.may_hold(size, list(self.chosen)):
+            missing -= 1
+            if not self._clear_next():
+                return
 
     def cheapest(self, count: int) -> list[Gang]:
         """Gangs of the bins that are cheapest to clear for a member, about so many."""
@@ -62,13 +75,18 @@ class Clearing:
                 return bin_
         return None
 
-    def _clear(self, bin_: Bin) -> None:
+    def _clear_next(self) -> bool:
+        """Choose the gangs of the cheapest bin; False if there is none."""
+        bin_ = self._next()
+        if bin_ is None:
+            return False
         gangs = self._cheapest(bin_)
         self.chosen.update(dict.fromkeys(gangs))
         touched = {other: None for gang in gangs for other in self._outlook.bins_of(gang)}
         for other in touched:
             if other in self._at:
                 self._put(other)
+        return True
 
     def _cheapest(self, bin_: Bin) -> list[Gang]:
         """A few gangs of a bin without which it holds one more member; empty if there are none."""

@@ -168,12 +168,19 @@ class Outlook:
 
     def may_work(self, gangs: Sequence[Gang]) -> bool:
         """False if the gang cannot fit even without these gangs."""
+        freed, gone = self._freed(gangs), {gang.key for gang in gangs}
+        return all(self._may_hold(size, freed, gone) for size in self.needs)
+
+    def may_hold(self, size: int, gangs: Sequence[Gang]) -> bool:
+        """False if there are too few bins of a size even without these gangs."""
+        return self._may_hold(size, self._freed(gangs), {gang.key for gang in gangs})
+
+    def _freed(self, gangs: Sequence[Gang]) -> dict[Bin, int]:
         freed: dict[Bin, int] = {}
         for gang in gangs:
             for bin_ in self._of.get(gang, ()):
                 freed[bin_] = freed.get(bin_, 0) + bin_.inside[gang]
-        gone = {gang.key for gang in gangs}
-        return all(self._may_hold(size, freed, gone) for size in self.needs)
+        return freed
 
     def missing(self, size: int) -> int:
         """Bins of a size that are missing as things are."""

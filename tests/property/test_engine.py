@@ -100,6 +100,7 @@ class EngineHistory(RuleBasedStateMachine):
             release=ReleaseMode.WHOLE if flags[2] else ReleaseMode.EACH,
             pinned=PinnedCellId("PIN") if pinned and has_pinned and priority >= 0 else None,
             created=self.numbers * 7 % 5,
+            gang_min=1 + self.numbers % len(sizes) if self.numbers % 3 == 0 else None,
         )
         candidates = [node for i, node in enumerate(self.nodes) if i not in left_out]
         self.ask(request, candidates)
@@ -260,14 +261,15 @@ class EngineHistory(RuleBasedStateMachine):
 
     def ask(self, request: MemberRequest, candidates: list[NodeName]) -> None:
         offered = dict.fromkeys(candidates)
-        known = request.gang in self.engine._table.gangs
+        gang = self.engine._table.gangs.get(request.gang)
+        asked = request if gang is None else self.late(request, gang)
         before = self.engine.gangs(), self.engine.cells(), self.engine.vcs()
         decision = self.engine.plan(request, candidate_nodes=offered)
         assert (self.engine.gangs(), self.engine.cells(), self.engine.vcs()) == before
         assert self.engine.plan(request, candidate_nodes=offered) == decision
         self.engine.check()
-        if not known and not isinstance(decision, Reject):
-            self.compare(request, decision, frozenset(candidates))
+        if asked is not None and not isinstance(decision, Reject):
+            self.compare(asked, decision, frozenset(candidates))
         self.engine.apply(decision, now=self.now)
         if isinstance(decision, Place | Preempt):
             self.requests[request.member] = request
@@ -275,10 +277,22 @@ class EngineHistory(RuleBasedStateMachine):
             assert decision.placement.node in candidates
             assert len(decision.placement.leaf_cells) == request.leaf_count
 
+    def late(self, request: MemberRequest, gang: Gang) -> MemberRequest | None:
+        """What a member for which its gang has no slot asks for: a place for itself."""
+        size = request.leaf_count
+        has_slot = gang.slot_of(request.member) or gang.open_slots(size) or gang.reserved_slots()
+        taken = sum(slot.size == size for slot in gang.slots)
+        is_full = taken >= gang.request.gang_leaf_counts.count(size)
+        if has_slot or is_full or gang.is_being_preempted():
+            return None
+        alone = replace(request, gang_leaf_counts=(size,), gang_min=None, ignores_candidates=False)
+        return alone if gang.is_guaranteed else replace(alone, priority=-1, pinned=None)
+
     def compare(
         self, request: MemberRequest, decision: Decision, candidates: frozenset[NodeName]
     ) -> None:
         """The kind of decision is the one that trying everything gives."""
+        request = self.least(request)
         if self.fits(request, candidates, lambda gang: False):
             assert isinstance(decision, Place), decision
             assert not decision.cancelled
@@ -293,6 +307,13 @@ class EngineHistory(RuleBasedStateMachine):
             assert isinstance(decision, Place | Preempt), decision
         if isinstance(decision, Preempt):
             self.compare_victims(request, decision, candidates)
+
+    def least(self, request: MemberRequest) -> MemberRequest:
+        """The members of an incremental gang that are enough: the smallest beside this one."""
+        others = sorted(request.gang_leaf_counts)
+        others.remove(request.leaf_count)
+        count = request.gang_min or len(request.gang_leaf_counts)
+        return replace(request, gang_leaf_counts=(request.leaf_count, *others[: count - 1]))
 
     def compare_victims(
         self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
