@@ -1,5 +1,8 @@
 """Requests that can never be served, and why."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from extender.cells.gangs import Gang
 from extender.cells.limits import LARGEST_GANG
 from extender.cells.model import (
@@ -12,6 +15,11 @@ from extender.cells.model import (
 from extender.cells.table import Table
 from extender.cells.wording import counted, mismatch, reject
 from policy.topology import ChainName
+
+_MIXED = (
+    "; members of different sizes must all list all of them, as HiveD's annotation does "
+    "(affinityGroup.members)"
+)
 
 
 def refusal(table: Table, request: MemberRequest, gang: Gang | None) -> Reject | None:
@@ -89,10 +97,12 @@ def _mismatch(request: MemberRequest, gang: Gang) -> Reject | None:
     first = gang.request
     mine = (request.vc, request.priority, request.pinned, request.leaf_type, request.gang_min)
     theirs = (first.vc, first.priority, first.pinned, first.leaf_type, first.gang_min)
-    if mine == theirs and _are_equal(request.gang_leaf_counts, first.gang_leaf_counts):
+    is_alike = _are_equal(request.gang_leaf_counts, first.gang_leaf_counts)
+    if mine == theirs and is_alike:
         return None
     said = zip(_common(first), _common(request), strict=True)
-    return mismatch(request, [pair for pair in said if pair[0] != pair[1]])
+    hint = "" if is_alike else _MIXED
+    return mismatch(request, [pair for pair in said if pair[0] != pair[1]], hint)
 
 
 def _are_equal(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -116,9 +126,11 @@ def _common(request: MemberRequest) -> tuple[str, ...]:
 def _refusal_of_vc(table: Table, request: MemberRequest) -> Reject | None:
     vc = table.vcs.get(request.vc)
     if vc is None:
-        known = ", ".join(sorted(table.vcs)) or "none: the cluster has no VCs"
         return reject(
-            request, ReasonCode.UNKNOWN_VC, f"VC {request.vc} does not exist", f"use one of {known}"
+            request,
+            ReasonCode.UNKNOWN_VC,
+            f"gang {request.gang} asks for VC {request.vc}, which does not exist",
+            _one_of(table.vcs) or "add VCs to the cluster: there are none",
         )
     if request.pinned is not None and request.priority == OPPORTUNISTIC:
         return reject(
@@ -133,8 +145,9 @@ def _refusal_of_vc(table: Table, request: MemberRequest) -> Reject | None:
         return reject(
             request,
             ReasonCode.UNKNOWN_PINNED_CELL,
-            f"VC {request.vc} has no pinned cell {request.pinned}",
-            f"it has {', '.join(sorted(vc.pinned_rankings)) or 'none'}",
+            f"gang {request.gang} asks for pinned cell {request.pinned}, which VC {request.vc} "
+            "does not have",
+            _one_of(vc.pinned_rankings) or "ask for none: the VC has no pinned cells",
         )
     return _refusal_of_type(table, request)
 
@@ -142,14 +155,22 @@ def _refusal_of_vc(table: Table, request: MemberRequest) -> Reject | None:
 def _refusal_of_type(table: Table, request: MemberRequest) -> Reject | None:
     if request.leaf_type is None or chains_of(table, request):
         return None
-    types = sorted({str(tree.leaf_type) for tree in table.trees.values()})
-    where = "the cluster" if request.leaf_type not in types else f"VC {request.vc}"
+    is_known = request.leaf_type in {tree.leaf_type for tree in table.trees.values()}
+    where = f"VC {request.vc}" if is_known else "the cluster"
+    usable = chains_of(table, replace(request, leaf_type=None))
+    types = {str(table.trees[chain].leaf_type) for chain in usable}
     return reject(
         request,
         ReasonCode.UNKNOWN_LEAF_TYPE,
-        f"{where} has no leaf cells of type {request.leaf_type}",
-        f"ask for one of {', '.join(types)} that the VC was promised",
+        f"gang {request.gang} asks for leaf cells of type {request.leaf_type}, which {where} does "
+        "not have",
+        _one_of(types) or "ask for a pinned cell: the VC has no others",
     )
+
+
+def _one_of(names: Iterable[str]) -> str:
+    found = ", ".join(sorted(names))
+    return f"use one of {found}" if found else ""
 
 
 def chains_of(table: Table, request: MemberRequest) -> list[ChainName]:

@@ -60,7 +60,7 @@ class Reasons:
                 promised = _over_chains(ask, chains, lambda chain: self._promised(ask, chain))
                 return wording.vc_full(request, sizes, left=left, promised=promised)
         if any(self._chains.fits_anywhere(ask, chain) for chain in chains):
-            return wording.no_candidate(request, sizes, offered=len(ask.candidates))
+            return wording.no_candidate(request, sizes)
         if ask.budget.is_cut:
             return wording.search_ended(request, sizes)
         bad = sum(self._table.trees[chain].root.bad for chain in chains)

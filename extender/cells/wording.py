@@ -42,7 +42,7 @@ def reject(request: MemberRequest, code: ReasonCode, fact: str, change: str) -> 
     return Reject(request=request, code=code, reason=f"{fact}; {change}", change=change)
 
 
-def mismatch(request: MemberRequest, differing: Sequence[tuple[str, str]]) -> Reject:
+def mismatch(request: MemberRequest, differing: Sequence[tuple[str, str]], hint: str) -> Reject:
     """A pod that says something else of its gang than the gang's first member did."""
     theirs = ", ".join(gang for gang, _ in differing)
     mine = ", ".join(pod for _, pod in differing)
@@ -50,7 +50,7 @@ def mismatch(request: MemberRequest, differing: Sequence[tuple[str, str]]) -> Re
         request,
         ReasonCode.GANG_MISMATCH,
         f"gang {request.gang} runs with {theirs}, and this pod says {mine}",
-        "all members of a gang must say the same: correct this pod, or give it another gang",
+        f"all members must say the same: correct this pod, or give it another gang{hint}",
     )
 
 
@@ -65,13 +65,16 @@ def not_offered(request: MemberRequest, node: NodeName) -> Wait:
     )
 
 
-def no_candidate(request: MemberRequest, sizes: Sequence[int], *, offered: int) -> Wait:
-    """There is room, but only on nodes that kube-scheduler does not offer."""
+def no_candidate(request: MemberRequest, sizes: Sequence[int]) -> Wait:
+    """There is room, but only on nodes that kube-scheduler does not offer.
+
+    How many it offers is not told: it offers a sample, and the text would vary.
+    """
     return wait(
         request,
         ReasonCode.NODE_NOT_OFFERED,
-        f"gang {request.gang} needs {wanted(request, sizes)}; there is room, but not on the "
-        f"{number(offered, 'node')} that kube-scheduler offers",
+        f"gang {request.gang} needs {wanted(request, sizes)}; there is room, but not on the nodes "
+        "that kube-scheduler offers",
         "check taints, node selectors and what else runs there",
     )
 
@@ -89,13 +92,13 @@ def no_room(request: MemberRequest, sizes: Sequence[int], *, found: int) -> Wait
 
 def vc_full(request: MemberRequest, sizes: Sequence[int], *, left: int, promised: int) -> Wait:
     """The VC's own share is in use."""
-    whose = _where(request)
+    kind = "node" if request.pinned else "cell"
     owner = "the pinned cell has" if request.pinned else "the VC was promised"
     return wait(
         request,
         ReasonCode.VC_FULL,
-        f"gang {request.gang} needs {wanted(request, sizes)}, each member's in one cell of "
-        f"{whose}; of {promised} leaf cells that {owner} {left} are unused",
+        f"gang {request.gang} needs {wanted(request, sizes)}, each member's in one {kind} of "
+        f"{_where(request)}; of {promised} leaf cells that {owner} {left} are unused",
         f"it starts when gangs of VC {request.vc} end, or at a higher priority than theirs",
     )
 

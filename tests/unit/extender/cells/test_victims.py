@@ -29,8 +29,8 @@ def victims(world: World, gang: GangBuilder) -> list[str]:
     return [victim.name for victim in decision.victims]
 
 
-def nodes(text: str, **promised: int) -> World:
-    return World(a_cluster(text).promising("a", **promised))
+def nodes(text: str, *, node: int) -> World:
+    return World(a_cluster(text).promising("a", node=node))
 
 
 def test_three_gangs_on_one_node_rather_than_eight_on_another() -> None:
