@@ -268,9 +268,10 @@ def _slot_at(gang: Gang, decision: Place) -> Slot:
 
 
 def _waits_for_replacement(gang: Gang, slot: Slot) -> bool:
-    if slot.is_foreign or slot.lacking:
+    if not gang.keeps_slots() or not slot.leaves or slot.is_foreign or slot.lacking:
         return False
-    return gang.keeps_slots() and bool(slot.leaves)
+    members = gang.request.gang_leaf_counts.count(slot.size)
+    return sum(other.size == slot.size for other in gang.slots) <= members
 
 
 def _unused(gang: Gang) -> list[Slot]:

@@ -80,14 +80,13 @@ class Observer:
         if gang is None or slot is None or slot.member is not None:
             gang, slot = self._new_slot(bound)
         self._lives.assign(gang, slot, bound.request.member)
-        self._lives.refresh(gang)
         return slot
 
     def _new_slot(self, bound: Bound) -> tuple[Gang, Slot]:
         """Count a member on leaves of its own; its gang begins if there is none."""
         known = self._table.gangs.get(bound.request.gang)
         if known is not None:
-            self._drop_surplus(known, bound.request.leaf_count)
+            self._drop_surplus(known, _size(bound))
         sighting = find_leaves(self._table, bound.request, bound.placement)
         for leaf in sighting.leaves:
             self._evict_lease(leaf)
@@ -112,11 +111,13 @@ class Observer:
     def settle(self, gang: Gang, slot: Slot, placement: Placement) -> None:
         """Give a slot that somebody runs in its preassigned cell, and the gang the slot."""
         if gang.is_guaranteed and not slot.is_foreign:
+            self._evict_claim(gang, slot)
             slot.claim = self._claimer.find(gang.request, slot.leaves, placement)
         is_lost = slot.claim is None and bool(slot.leaves) and not slot.is_foreign
         if gang.is_guaranteed and (is_lost or not self._claimer.has_promise(gang.request)):
             self._lives.downgrade(gang, by=gang.key)
         self._table.seat(gang, slot)
+        self._lives.refresh(gang)
         self._lives.withdraw_blocked(gang, slot.leaves)
 
     def _drop_surplus(self, gang: Gang, size: int) -> None:
@@ -131,6 +132,23 @@ class Observer:
         if leaf.holder is not None:
             slot = next(slot for slot in leaf.holder.slots if leaf in slot.leaves)
             self._lives.give_up(leaf.holder, slot)
+
+    def _evict_claim(self, gang: Gang, slot: Slot) -> None:
+        """Somebody runs in a cell that was mapped for another VC, and nobody runs there for it."""
+        claim = slot.leaves[0].enclosing_claim() if slot.leaves else None
+        if claim is None or claim.vc == gang.request.vc:
+            return
+        users = [self._table.gangs[key] for key in sorted(claim.users)]
+        inside = [(user, s) for user in users for s in user.slots if s.claim is claim]
+        if any(s.is_bound for _, s in inside):
+            return
+        for user, held in inside:
+            if held not in user.slots:
+                continue
+            if user.is_preempting:
+                self._lives.end(user)
+            else:
+                self._lives.give_up(user, held)
 
     # -- leaves that become known or free
 
