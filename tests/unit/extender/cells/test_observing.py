@@ -112,6 +112,7 @@ def test_seeing_a_pod_again_changes_nothing() -> None:
     gang, other = a_gang("g").of(2), a_gang("other").of(2)
     run(world, gang, 0, 1)
     run(world, other, 0, 1)
+    assert (leaves_of(world, "g-0"), leaves_of(world, "other-0")) == ((0, 1), (2, 3))
     before = world.engine.gangs()
 
     run(world, gang, 0, 1)
