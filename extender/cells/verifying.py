@@ -167,13 +167,13 @@ def _of_seat(table: Table, decision: Place | Preempt, seat: Seat) -> Iterator[st
         leaf = table.cell(seat.chain, address)
         if leaf is None or not leaf.is_leaf:
             yield f"there is no leaf {address}"
-            continue
-        if around is not None and leaf.ancestor(around.level) is not around:
+        elif around is not None and leaf.ancestor(around.level) is not around:
             yield f"leaf {address} is not in cell {around.address}"
-        yield from _of_leaf(leaf, decision)
+        elif leaf.is_bad or leaf.holder is not None or leaf.reserver is not None:
+            yield from _of_used_leaf(leaf, decision)
 
 
-def _of_leaf(leaf: Cell, decision: Place | Preempt) -> Iterator[str]:
+def _of_used_leaf(leaf: Cell, decision: Place | Preempt) -> Iterator[str]:
     if leaf.is_bad:
         yield f"leaf {leaf.address} is bad"
     if leaf.reserver is not None and leaf.reserver.key not in decision.cancelled:
