@@ -8,7 +8,7 @@ unknown ──Place──▶ allocated ──last member ended──▶ unknown
         └──its members gone, spoilt, overtaken or expired──▶ unknown
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from extender.cells.gangs import Gang, Slot
 from extender.cells.model import (
@@ -26,7 +26,7 @@ from extender.cells.registry import Registry
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 from extender.cells.vcs import Claim
-from policy.errors import ConflictError
+from extender.cells.verifying import check_current, outdated
 from policy.submission import GangKey, PodUid
 
 
@@ -44,46 +44,46 @@ class Lives:
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision true; ConflictError, and nothing changed, if it is out of date."""
+        check_current(self._table, self.gang_of, decision)
         match decision:
             case Place():
-                self._check_current(decision)
-                self._clear(decision.cancelled)
-                for key in decision.downgraded:
-                    self.downgrade(self._table.gangs[key], by=decision.request.gang)
-                self._apply_place(decision, now)
+                self._apply_place(decision, self._make_room(decision), now)
             case Preempt():
-                self._check_current(decision)
-                self._clear(decision.cancelled)
-                self._apply_preempt(decision, now)
+                self._apply_preempt(decision, self._make_room(decision), now)
             case Wait(cancels_own=True):
                 self._give_up(decision.request)
             case Wait() | Reject():
                 pass
 
-    def _check_current(self, decision: Place | Preempt) -> None:
-        """A decision must have been planned on the present state."""
-        gone = [key for key in decision.cancelled if key not in self._table.gangs]
-        if isinstance(decision, Place):
-            gone += [key for key in decision.downgraded if key not in self._table.gangs]
-        victims = decision.victims if isinstance(decision, Preempt) else ()
-        leaves = [leaf for seat in decision.seats for leaf in self._leaves(seat)]
-        taken = [
-            leaf.address
-            for leaf in leaves
-            if (leaf.holder is not None and leaf.holder.key not in victims)
-            or (leaf.reserver is not None and leaf.reserver.key not in decision.cancelled)
-        ]
-        if gone or taken:
-            names = ", ".join([*map(str, gone), *taken])
-            raise ConflictError(f"decision about {decision.request.gang} is out of date: {names}")
+    def _make_room(self, decision: Place | Preempt) -> list[Slot]:
+        """Cancel, downgrade and map as decided; returns the new slots, which nobody has yet.
 
-    def _leaves(self, seat: Seat) -> tuple[Cell, ...]:
+        All of it or, with a ConflictError, nothing: what is mapped now may break a promise that it
+        did not break when the decision was planned.
+        """
+        gangs = self._table.gangs
+        downgraded = decision.downgraded if isinstance(decision, Place) else ()
+        with self._table.what_if() as trial:
+            for key in decision.cancelled:
+                self._table.withdraw(gangs[key])
+            if decision.seats:
+                self._unreserve(decision.request)
+            for key in downgraded:
+                self._table.downgrade(gangs[key])
+            slots = [self._new_slot(decision.request, seat) for seat in decision.seats]
+            self._check_promises(decision)
+            trial.keep()
+        for key in decision.cancelled:
+            self.cancel(gangs[key])
+        for key in downgraded:
+            self.downgrade(gangs[key], by=decision.request.gang)
+        return slots
+
+    def _new_slot(self, request: MemberRequest, seat: Seat) -> Slot:
         by_address = self._table.trees[seat.chain].by_address
-        return tuple(by_address[address] for address in seat.leaves)
-
-    def _clear(self, keys: Sequence[GangKey]) -> None:
-        for key in keys:
-            self.cancel(self._table.gangs[key])
+        leaves = tuple(by_address[address] for address in seat.leaves)
+        claim = self._claim(request, by_address[seat.claim]) if seat.claim is not None else None
+        return Slot(leaves, len(leaves), claim)
 
     def _give_up(self, request: MemberRequest) -> None:
         """What was reserved for a member is of no use any more."""
@@ -93,55 +93,61 @@ class Lives:
         else:
             self._withdraw(gang, request.member)
 
-    def _apply_place(self, decision: Place, now: float) -> None:
+    def _claim(self, request: MemberRequest, cell: Cell) -> Claim:
+        """The preassigned cell that is mapped to this one, mapped now if it is not yet."""
+        vc = self._table.vcs[request.vc]
+        if cell.claim is not None:
+            if cell.claim.vc == vc.name and cell.claim.virtual.pinned == request.pinned:
+                return cell.claim
+            raise outdated(request, f"cell {cell.address} is of {cell.claim.address}")
+        if not cell.is_unclaimed() or not vc.unused(cell.chain.name, cell.level):
+            raise outdated(request, f"VC {vc.name} cannot have cell {cell.address}")
+        return self._table.map_cell(vc, cell)
+
+    def _check_promises(self, decision: Place | Preempt) -> None:
+        for chain in dict.fromkeys(seat.chain for seat in decision.seats if seat.claim):
+            if not self._table.supplies[chain].is_safe():
+                raise outdated(decision.request, f"it breaks a promise in chain {chain}")
+
+    def _apply_place(self, decision: Place, slots: Sequence[Slot], now: float) -> None:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
         if gang is None:
-            gang = self.begin(request, is_guaranteed=self._is_guaranteed(request))
+            gang = self.begin(request, is_guaranteed=self.is_guaranteed(request))
         gang.lease_expires = now + self._lease_seconds
         if gang.is_preempting:
             self._settle(gang)
-        elif decision.seats:
-            self._withdraw(gang, request.member)
-        for seat in decision.seats:
-            self._seat(gang, seat)
+        for slot in slots:
+            self._table.seat(gang, slot)
+        self._registry.refresh(gang)
         if gang.slot_of(request.member) is None:
-            new = gang.slots[-len(decision.seats)] if decision.seats else None
-            self._take(gang, new or _slot_at(gang, decision), request.member)
+            self._take(gang, slots[0] if slots else _slot_at(gang, decision), request.member)
 
     def _take(self, gang: Gang, slot: Slot, member: PodUid) -> None:
         """A member takes a slot, perhaps one whose victims are gone."""
         if slot.is_reserved:
             self._occupy(gang, slot)
-            gang.asking.pop(member, None)
+        gang.asking.pop(member, None)
         self.assign(gang, slot, member)
 
-    def _apply_preempt(self, decision: Preempt, now: float) -> None:
+    def _apply_preempt(self, decision: Preempt, slots: Sequence[Slot], now: float) -> None:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
-        if gang is None and decision.seats:
+        if gang is None and slots:
             gang = self.begin(request, is_guaranteed=True)
-        elif gang is not None and decision.seats:
-            self._withdraw(gang, request.member)
-        for seat in decision.seats:
+        for slot in slots:
             assert gang is not None
-            self._seat(gang, seat, is_reserved=True)
+            slot.is_reserved = True
+            self._table.seat(gang, slot)
         if gang is not None and gang.reserved_slots(request.leaf_count):
             gang.lease_expires = now + self._lease_seconds
-            gang.asking[request.member] = request.leaf_count
-            self._registry.note_reserving(gang)
-            self.gang_of[request.member] = gang.key
+            self.note_asking(gang, request.member, request.leaf_count)
 
-    def _seat(self, gang: Gang, seat: Seat, *, is_reserved: bool = False) -> None:
-        leaves, claim = self._leaves(seat), self._claim(gang, seat)
-        self._table.seat(gang, Slot(leaves, len(leaves), claim, is_reserved=is_reserved))
-
-    def _claim(self, gang: Gang, seat: Seat) -> Claim | None:
-        """The preassigned cell of a seat, mapped now if it is not yet."""
-        if seat.claim is None or not gang.is_guaranteed:
-            return None
-        cell = self._table.trees[seat.chain].by_address[seat.claim]
-        return cell.claim or self._table.map_cell(self._table.vcs[gang.request.vc], cell)
+    def note_asking(self, gang: Gang, member: PodUid, leaf_count: int) -> None:
+        """A member waits for what is reserved for its gang."""
+        gang.asking[member] = leaf_count
+        self.gang_of[member] = gang.key
+        self._registry.note_reserving(gang)
 
     def _settle(self, gang: Gang) -> None:
         """The victims are gone: what was reserved is held."""
@@ -165,22 +171,24 @@ class Lives:
         if size is None:
             return
         self.gang_of.pop(member, None)
-        slots = gang.reserved_slots(size)
-        if slots and not gang.is_preempting:
-            self._table.unseat(gang, slots[0])
+        if not gang.is_preempting:
+            self._table.unseat(gang, gang.reserved_slots(size)[0])
 
-    def _is_guaranteed(self, request: MemberRequest) -> bool:
+    def _unreserve(self, request: MemberRequest) -> None:
+        """A late member that is planned anew gives up what was reserved for it."""
+        gang = self._table.gangs.get(request.gang)
+        if gang is None or request.member not in gang.asking or gang.is_preempting:
+            return
+        for slot in gang.reserved_slots(request.leaf_count)[:1]:
+            self._table.unseat(gang, slot)
+
+    def is_guaranteed(self, request: MemberRequest) -> bool:
+        """True if a gang that asks for this counts on cells of its VC."""
         return request.priority != OPPORTUNISTIC and not self._table.is_open
 
     # -- gangs
 
-    def begin(
-        self,
-        request: MemberRequest,
-        *,
-        is_guaranteed: bool,
-        is_foreign: bool = False,
-    ) -> Gang:
+    def begin(self, request: MemberRequest, *, is_guaranteed: bool) -> Gang:
         """A gang becomes known."""
         self._born += 1
         gang = Gang(
@@ -188,18 +196,14 @@ class Lives:
             request=request,
             born=self._born,
             is_guaranteed=is_guaranteed,
-            is_foreign=is_foreign,
         )
         self._table.gangs[gang.key] = gang
         self._registry.add(gang)
         return gang
 
-    def adopt(self, gang: Gang) -> Gang:
+    def adopt(self, gang: Gang, *, is_guaranteed: bool) -> Gang:
         """Begin a gang that another engine knew, without its slots."""
-        is_guaranteed = (
-            self._is_guaranteed(gang.request) and gang.downgraded_by is None and not gang.is_foreign
-        )
-        mine = self.begin(gang.request, is_guaranteed=is_guaranteed, is_foreign=gang.is_foreign)
+        mine = self.begin(gang.request, is_guaranteed=is_guaranteed)
         mine.born, mine.lease_expires = gang.born, gang.lease_expires
         mine.downgraded_by = gang.downgraded_by
         self._born = max(self._born, gang.born)
@@ -217,17 +221,22 @@ class Lives:
 
     def cancel(self, gang: Gang) -> None:
         """A gang does not preempt any more; what it holds already it keeps."""
-        if gang.is_preempting:
-            self.end(gang)
-        else:
-            self._stop_asking(gang)
-            self._table.withdraw(gang)
+        self._stop_asking(gang)
+        self._table.withdraw(gang)
+        self._end_if_empty(gang)
 
     def downgrade(self, gang: Gang, *, by: GangKey) -> None:
         """Make a gang opportunistic where it is."""
         self._registry.remove(gang)
         self._table.downgrade(gang)
         gang.downgraded_by = by
+        self._registry.add(gang)
+
+    def promote(self, gang: Gang, claims: Mapping[Slot, Claim]) -> None:
+        """Make a gang guaranteed again, where it is."""
+        self._registry.remove(gang)
+        self._table.promote(gang, claims)
+        gang.downgraded_by = None
         self._registry.add(gang)
 
     def assign(self, gang: Gang, slot: Slot, member: PodUid) -> None:
@@ -244,12 +253,38 @@ class Lives:
         gang = self._table.gangs[key]
         self._withdraw(gang, member)
         slot = gang.slot_of(member)
-        if slot is not None and (gang.keeps_slots() and slot.leaves):
-            slot.member, slot.is_bound = None, False
+        if slot is not None and _waits_for_replacement(gang, slot):
+            slot.member, slot.is_bound, slot.told = None, False, ()
         elif slot is not None:
             self._table.unseat(gang, slot)
+        self._end_if_empty(gang)
+
+    def give_up(self, gang: Gang, slot: Slot) -> None:
+        """A slot that nobody is bound to is needed otherwise; its member has to ask again."""
+        if slot.member is not None:
+            self.gang_of.pop(slot.member, None)
+        self._table.unseat(gang, slot)
+        self._end_if_empty(gang)
+
+    def _end_if_empty(self, gang: Gang) -> None:
         if not gang.has_members() and not gang.asking:
             self.end(gang)
+            return
+        self.refresh(gang)
+        if gang.is_foreign:
+            for slot in gang.slots:
+                self.withdraw_blocked(gang, slot.leaves)
+
+    def refresh(self, gang: Gang) -> None:
+        """A gang got or lost members."""
+        self._registry.refresh(gang)
+
+    def withdraw_blocked(self, gang: Gang, leaves: Sequence[Cell]) -> None:
+        """Give up preemptions that wait for leaves which this gang has and need not give."""
+        reservers = dict.fromkeys(leaf.reserver for leaf in leaves if leaf.reserver is not None)
+        for reserver in sorted(reservers, key=lambda reserver: reserver.key):
+            if not gang.may_be_ended_for(reserver.request):
+                self.cancel(reserver)
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost something."""
@@ -268,15 +303,22 @@ class Lives:
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
             self._table.unseat(gang, slot)
-        if gang.key in self._table.gangs and not gang.has_members():
-            self.end(gang)
+        if gang.key in self._table.gangs:
+            self._end_if_empty(gang)
 
 
 def _slot_at(gang: Gang, decision: Place) -> Slot:
-    """The slot of a gang where a decision puts a member."""
+    """The slot that a decision means; `check_current` has found it."""
     size = decision.request.leaf_count
     slots = [*gang.open_slots(size), *gang.reserved_slots(size)]
     return next(slot for slot in slots if slot_placement(slot) == decision.placement)
+
+
+def _waits_for_replacement(gang: Gang, slot: Slot) -> bool:
+    if not gang.keeps_slots() or not slot.leaves or slot.is_foreign or slot.lacking:
+        return False
+    members = gang.request.gang_leaf_counts.count(slot.size)
+    return sum(other.size == slot.size for other in gang.slots) <= members
 
 
 def _unused(gang: Gang) -> list[Slot]:

@@ -7,7 +7,8 @@ that nobody uses in time expires, and what was not bound under it is free again.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells import invariants, views
+from extender.cells import invariants, views, wording
+from extender.cells.adopting import Adopter
 from extender.cells.applying import Lives
 from extender.cells.joining import Joiner
 from extender.cells.model import (
@@ -27,17 +28,28 @@ from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 
 
+class _Parts:
+    """All that works on one topology; a new topology gets new ones."""
+
+    def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
+        self.table = Table(topology)
+        self.registry = Registry()
+        self.lives = Lives(self.table, self.registry, lease_seconds=lease_seconds)
+        self.planner = Planner(self.table, self.registry)
+        self.observer = Observer(self.table, self.lives)
+        self.joiner = Joiner(self.table, self.observer)
+
+
 class Engine:
     """Plans, applies, observes. Without a topology all nodes are open to everybody."""
 
     def __init__(self, *, lease_seconds: float, topology: Topology | None = None) -> None:
         self._lease_seconds = lease_seconds
-        self._table = Table(topology)
-        self._registry = Registry()
-        self._lives = Lives(self._table, self._registry, lease_seconds=lease_seconds)
-        self._planner = Planner(self._table, self._registry)
-        self._observer = Observer(self._table, self._lives)
-        self._joiner = Joiner(self._table, self._observer)
+        self._parts = _Parts(topology, lease_seconds=lease_seconds)
+
+    @property
+    def _table(self) -> Table:
+        return self._parts.table
 
     # -- deciding
 
@@ -48,25 +60,33 @@ class Engine:
 
         Deterministic, and changes nothing. `now` is part of the contract; no rule needs it yet.
         """
-        return self._planner.plan(request, candidate_nodes)
+        known = self._parts.lives.gang_of.get(request.member, request.gang)
+        if known != request.gang:
+            return wording.other_gang(request, known)
+        return self._parts.planner.plan(request, candidate_nodes)
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision of `plan` true; ConflictError, and no change, if it is out of date."""
-        self._lives.apply(decision, now=now)
+        self._parts.lives.apply(decision, now=now)
+        self._parts.observer.count_freed()
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost something."""
-        return self._lives.expire(now=now)
+        expired = self._parts.lives.expire(now=now)
+        self._parts.observer.count_freed()
+        return expired
 
     # -- observing
 
     def observe_node(self, node: NodeCell) -> None:
         """A node joined or changed."""
-        self._joiner.observe(node)
+        self._parts.joiner.observe(node)
+        self._parts.observer.count_freed()
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
-        self._joiner.forget(name)
+        self._parts.joiner.forget(name)
+        self._parts.observer.count_freed()
 
     def observe_bound(
         self,
@@ -83,48 +103,68 @@ class Engine:
         it is known: chain and preassigned cell find the VC's claim again.
         """
         whole = placement or Placement(node=node, leaf_cells=leaf_cells)
-        self._observer.observe(Bound(request=request, placement=whole))
+        self._parts.observer.observe(Bound(request=request, placement=whole))
+        self._parts.observer.count_freed()
 
-    def recover(self, running: Sequence[Bound]) -> None:
-        """Take in all that runs, after a start: high priorities claim their cells first."""
+    def recover(
+        self, running: Sequence[Bound], *, released: Sequence[Bound] = (), now: float = 0.0
+    ) -> list[PodUid]:
+        """Take in all that runs and all that was released to run, once, after a start.
+
+        1. Nodes are observed before or after; the outcome is the same.
+        2. `running`, bound pods, are facts, and all are taken in: gangs of high priority claim
+           their preassigned cells first, then by name, in whatever order the pods were listed. Who
+           was downgraded before the start is guaranteed again where its VC has cells left for it
+           (as in HiveD), at the expense of gangs of lower priority perhaps, never of a promise.
+        3. `released`, pods that carry a placement and are not bound yet, get a new lease on exactly
+           those leaf cells, where nobody runs, and where the promises to all VCs can be kept.
+
+        Returns the released members that have no place: they ask again, like any other. What was
+        being preempted is forgotten; who preempted asks again.
+        """
         for bound in sorted(running, key=recovery_order):
-            self._observer.observe(bound)
+            self._parts.observer.observe(bound)
+        adopter = Adopter(self._table, self._parts.lives, self._parts.observer)
+        expires = now + self._lease_seconds
+        lost = [
+            bound.request.member
+            for bound in sorted(released, key=recovery_order)
+            if not adopter.lease(bound, expires=expires)
+        ]
+        self._parts.observer.count_freed()
+        return lost
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
-        self._lives.forget_member(member)
+        self._parts.lives.forget_member(member)
+        self._parts.observer.count_freed()
 
     # -- changing the topology
 
     def explain_topology(self, topology: Topology) -> list[GangEffect]:
         """Say what a new topology would do to each gang; changes nothing."""
-        fresh = self._rebuilt(topology)
-        return self._effects(fresh)
+        return self._moved_to(topology)[1]
 
     def change_topology(self, topology: Topology) -> list[GangEffect]:
         """Work on a new topology from now on, with all that runs; says what that did."""
-        fresh = self._rebuilt(topology)
-        done = self._effects(fresh)
-        self.__dict__.update(fresh.__dict__)
+        self._parts, done = self._moved_to(topology)
         return done
 
-    def _effects(self, fresh: "Engine") -> list[GangEffect]:
-        return list(effects(list(self._table.gangs.values()), fresh._table.gangs))
-
-    def _rebuilt(self, topology: Topology) -> "Engine":
-        """Another engine that was told all that this one knows."""
-        fresh = Engine(lease_seconds=self._lease_seconds, topology=topology)
-        for _, node in sorted(self._joiner.known.items()):
-            fresh.observe_node(node)
-        for gang in replay_order(list(self._table.gangs.values())):
-            fresh._observer.adopt(gang)
-        return fresh
+    def _moved_to(self, topology: Topology) -> tuple[_Parts, list[GangEffect]]:
+        """What this engine would be on another topology, and what becomes of each gang."""
+        fresh = _Parts(topology, lease_seconds=self._lease_seconds)
+        for _, node in sorted(self._parts.joiner.known.items()):
+            fresh.joiner.observe(node)
+        before = list(self._table.gangs.values())
+        Adopter(fresh.table, fresh.lives, fresh.observer).adopt_all(replay_order(before))
+        fresh.joiner.mark_all()
+        return fresh, list(effects(before, fresh.table.gangs))
 
     # -- looking
 
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed, bound or not."""
-        key = self._lives.gang_of.get(member)
+        key = self._parts.lives.gang_of.get(member)
         slot = self._table.gangs[key].slot_of(member) if key else None
         return slot_placement(slot) if slot else None
 
@@ -138,7 +178,7 @@ class Engine:
                 there.update(dict.fromkeys(placement.leaf_cells, slot.member))
         return [
             (node, dict(sorted(holders.get(name, {}).items())))
-            for name, node in sorted(self._joiner.known.items())
+            for name, node in sorted(self._parts.joiner.known.items())
         ]
 
     def gangs(self) -> list[GangView]:
@@ -161,4 +201,4 @@ class Engine:
 
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""
-        invariants.check(self._table)
+        invariants.check(self._table, self._parts.registry, self._parts.lives.gang_of)

@@ -23,10 +23,16 @@ class Slot:
     is_bound: bool = False
     observed: Placement | None = None
     """Where a bound member says it is, if the topology does not have (all of) that."""
+    told: tuple[int, ...] = ()
+    """Devices that a bound member's placement named when it was taken in."""
+    lacking: int = 0
+    """Leaf cells of its node that it uses and that could not be counted: others have them all."""
     had_member: bool = False
     """Somebody was here: a replacement may come, and no lease ends that."""
     is_reserved: bool = False
     """Its leaves are kept for the gang while others, its victims, still hold them."""
+    is_foreign: bool = False
+    """We did not place its member: it counts against no preassigned cell and is never replaced."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,8 +50,11 @@ class Gang:
     asking: dict[PodUid, int] = field(default_factory=dict)
     """Members that wait for a reserved slot, with their leaf cells."""
     downgraded_by: GangKey | None = None
-    is_foreign: bool = False
-    """Pods that we did not place and that belong to nobody: never moved, never a victim."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """True if we placed none of its members: then it is nobody's victim."""
+        return all(slot.is_foreign for slot in self.slots) and bool(self.slots)
 
     @property
     def priority(self) -> int:
@@ -61,6 +70,20 @@ class Gang:
     def leaf_count(self) -> int:
         """Leaves that it holds."""
         return sum(len(slot.leaves) for slot in self.slots if not slot.is_reserved)
+
+    def may_be_ended_for(self, request: MemberRequest) -> bool:
+        """True if a guaranteed gang may preempt it: borrowed cells, or its own VC's, below it.
+
+        Who preempts is no victim: giving up its reservation is enough.
+        """
+        if self.is_foreign or self.is_preempting:
+            return False
+        return not self.is_guaranteed or self.is_below(request)
+
+    def is_below(self, request: MemberRequest) -> bool:
+        """True if it counts on cells of the same VC, at a lower priority."""
+        mine = self.request
+        return self.is_guaranteed and mine.vc == request.vc and mine.priority < request.priority
 
     def slot_of(self, member: PodUid) -> Slot | None:
         return next((slot for slot in self.slots if slot.member == member), None)

@@ -7,7 +7,7 @@ is promised to anybody. Nodes join and leave at any time.
 from extender.cells.model import NodeCell
 from extender.cells.observing import Observer
 from extender.cells.table import Table
-from extender.cells.tree import ChainTree
+from extender.cells.tree import Cell, ChainTree
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, CellTypeName, ChainName, Level, PhysicalCell
 
@@ -32,7 +32,13 @@ class Joiner:
         ):
             self._take_out(node.name)
             self._take_in(node)
+            self._observer.count_on(node.name)
         self._mark(node)
+
+    def mark_all(self) -> None:
+        """Look at the health of all nodes again: of one that lacks devices, the idle ones go."""
+        for node in self.known.values():
+            self._mark(node)
 
     def forget(self, name: NodeName) -> None:
         """A node left."""
@@ -47,18 +53,32 @@ class Joiner:
     def _mark(self, node: NodeCell) -> None:
         for cell in self._table.nodes(node.name):
             leaves = list(cell.leaves())
-            bad = [
+            bad = dict.fromkeys(
                 leaf for leaf in leaves if not node.is_healthy or leaf.device in node.bad_leaf_cells
-            ]
-            self._table.mark(bad, is_bad=True)
+            )
+            bad |= dict.fromkeys(
+                self._not_there(node, [leaf for leaf in leaves if leaf not in bad])
+            )
+            self._table.mark(list(bad), is_bad=True)
             self._table.mark([leaf for leaf in leaves if leaf not in bad], is_bad=False)
+
+    def _not_there(self, node: NodeCell, leaves: list[Cell]) -> list[Cell]:
+        """Leaves beyond those that the node offers: the last ones that nobody holds.
+
+        A node counts devices of one resource. In several chains that is not the leaves of each, and
+        a node that counts none may have leaf cells of another kind (HiveD's, of CPUs).
+        """
+        if node.leaf_count < 1 or len(self._table.nodes(node.name)) > 1:
+            return []
+        surplus = max(0, len(leaves) - node.leaf_count)
+        unheld_last = sorted(leaves, key=lambda leaf: (leaf.holder is None, leaf.order))
+        return unheld_last[len(leaves) - surplus :]
 
     def _take_in(self, node: NodeCell) -> None:
         tree = self._table.trees.get(_chain_name(node.leaf_type))
         if tree is None:
             tree = self._table.add_tree(_new_tree(node))
         self._table.add_top(tree, _spec(node))
-        self._observer.reseat(node.name)
 
     def _take_out(self, name: NodeName) -> None:
         for cell in self._table.nodes(name):

@@ -1,27 +1,29 @@
-"""What runs, as the cluster tells it: bound pods become members, nodes become cells.
+"""What runs, as the cluster tells it: bound pods become members of gangs.
 
-A bound pod is a fact. It is never refused: if its preassigned cell cannot be found again, or giving
-it one would break a promise to another VC, its gang is downgraded to opportunistic; if the topology
-does not have its leaf cells, it is remembered without them; if we did not place it, what it uses is
-foreign use.
+A bound pod is a fact. It is never refused, and what is only leased or reserved gives way to it: if
+its preassigned cell cannot be found again, or giving it one would break a promise to another VC,
+its gang is downgraded to opportunistic; if the topology does not have its leaf cells, it is
+remembered without them; if we did not place it, what it uses is foreign use. What it uses beyond
+the leaves that are known and free is counted as soon as there are any.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from extender.cells.applying import Lives
+from extender.cells.claiming import Claimer, covers
 from extender.cells.gangs import Gang, Slot
-from extender.cells.model import OPPORTUNISTIC, MemberRequest, Placement
+from extender.cells.model import MemberRequest, Placement
 from extender.cells.placing import slot_placement
+from extender.cells.sighting import find_leaves, unheld_leaves
 from extender.cells.table import Table
 from extender.cells.tree import Cell
-from extender.cells.vcs import Claim, Vc
-from policy.submission import GangKey, NodeName
+from policy.submission import GangKey, NodeName, PodUid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A member that runs, and what its pod says of its placement: no leaf cells if not ours."""
+    """A member and what its pod says of its placement: no leaf cells if we did not place it."""
 
     request: MemberRequest
     placement: Placement
@@ -38,182 +40,226 @@ class Observer:
     def __init__(self, table: Table, lives: Lives) -> None:
         self._table = table
         self._lives = lives
+        self._claimer = Claimer(table)
 
     def observe(self, bound: Bound) -> None:
-        """A member runs on a node, whoever put it there."""
-        request, node = bound.request, bound.placement.node
-        slot = self._slot_of(bound)
-        if slot is None or slot_placement(slot).node != node:
-            self._lives.forget_member(request.member)
-            slot = self._seat(bound)
-        slot.is_bound = True
+        """A member runs on a node, whoever put it there; one that uses nothing is forgotten."""
+        member = bound.request.member
+        gang = self._gang_of(member)
+        slot = gang.slot_of(member) if gang else None
+        if _size(bound) < 1:
+            self._lives.forget_member(member)
+        elif gang is None or slot is None or gang.key != bound.request.gang:
+            self._lives.forget_member(member)
+            _bind(self._seat(bound), bound)
+        elif _says_the_same(slot, bound):
+            _bind(slot, bound)
+        else:
+            _bind(self._move(gang, slot, bound), bound)
 
-    def _slot_of(self, bound: Bound) -> Slot | None:
-        key = self._lives.gang_of.get(bound.request.member)
-        gang = self._table.gangs[key] if key else None
-        return gang.slot_of(bound.request.member) if gang else None
+    def _gang_of(self, member: PodUid) -> Gang | None:
+        key = self._lives.gang_of.get(member)
+        return self._table.gangs[key] if key else None
+
+    def _move(self, gang: Gang, slot: Slot, bound: Bound) -> Slot:
+        """A member is not where it was thought to be."""
+        other = _slot_at(gang, bound)
+        if other is not None and not slot.is_bound:
+            slot.member, other.member = other.member, slot.member
+            other.had_member = True
+            return other
+        self._table.unseat(gang, slot)
+        return self._seat(bound)
 
     def _seat(self, bound: Bound) -> Slot:
-        request = bound.request
-        gang = self._table.gangs.get(request.gang)
+        gang = self._table.gangs.get(bound.request.gang)
         if gang is not None and gang.is_preempting:
             self._lives.end(gang)
             gang = None
-        if gang is None:
-            gang = self._begin(bound)
-        slot = self._held_slot(gang, bound) or self._new_slot(gang, bound)
-        self._lives.assign(gang, slot, request.member)
+        slot = _slot_at(gang, bound) if gang else None
+        if gang is None or slot is None or slot.member is not None:
+            gang, slot = self._new_slot(bound)
+        self._lives.assign(gang, slot, bound.request.member)
         return slot
 
-    def _begin(self, bound: Bound) -> Gang:
-        is_ours = bool(bound.placement.leaf_cells)
-        is_guaranteed = (
-            is_ours and bound.request.priority != OPPORTUNISTIC and not self._table.is_open
-        )
-        gang = self._lives.begin(bound.request, is_guaranteed=is_guaranteed, is_foreign=not is_ours)
+    def _new_slot(self, bound: Bound) -> tuple[Gang, Slot]:
+        """Count a member on leaves of its own; its gang begins if there is none."""
+        known = self._table.gangs.get(bound.request.gang)
+        if known is not None:
+            self._drop_surplus(known, _size(bound))
+        sighting = find_leaves(self._table, bound.request, bound.placement)
+        for leaf in sighting.leaves:
+            self._evict_lease(leaf)
+        gang = self._table.gangs.get(bound.request.gang) or self.begin(bound)
+        slot = Slot(sighting.leaves, _size(bound), lacking=sighting.lacking)
+        slot.is_foreign = not bound.placement.leaf_cells or not agree(gang, bound.request)
+        slot.observed = where_counted(slot, bound.placement)
+        self.settle(gang, slot, bound.placement)
+        return gang, slot
+
+    def begin(self, bound: Bound) -> Gang:
+        """A gang becomes known by a member that has a place."""
+        is_guaranteed = self._lives.is_guaranteed(bound.request)
+        gang = self._lives.begin(bound.request, is_guaranteed=is_guaranteed)
+        placement = bound.placement
         # Placed in a chain, but in no cell of its VC: it was downgraded before it was bound.
-        if is_guaranteed and bound.placement.chain and not bound.placement.vc_cell_type:
+        is_lower = placement.leaf_cells and placement.chain and not placement.vc_cell_type
+        if is_guaranteed and is_lower:
             self._lives.downgrade(gang, by=gang.key)
         return gang
 
-    def _held_slot(self, gang: Gang, bound: Bound) -> Slot | None:
-        """The slot that was held for exactly this member."""
-        for slot in gang.open_slots(bound.request.leaf_count):
-            there = slot_placement(slot)
-            wanted = bound.placement.leaf_cells or there.leaf_cells
-            if there.node == bound.placement.node and sorted(there.leaf_cells) == sorted(wanted):
-                return slot
-        return None
-
-    def _new_slot(self, gang: Gang, bound: Bound) -> Slot:
-        self._drop_surplus(gang, bound.request.leaf_count)
-        leaves = self._find_leaves(bound)
-        claim = self._find_claim(gang, leaves, bound.placement) if leaves else None
-        is_lost = (leaves and claim is None) or not self._has_promise(gang)
-        if gang.is_guaranteed and is_lost:
+    def settle(self, gang: Gang, slot: Slot, placement: Placement) -> None:
+        """Give a slot that somebody runs in its preassigned cell, and the gang the slot."""
+        if gang.is_guaranteed and not slot.is_foreign:
+            self._evict_claim(gang, slot)
+            slot.claim = self._claimer.find(gang.request, slot.leaves, placement)
+        is_lost = slot.claim is None and bool(slot.leaves) and not slot.is_foreign
+        if gang.is_guaranteed and (is_lost or not self._claimer.has_promise(gang.request)):
             self._lives.downgrade(gang, by=gang.key)
-        size = bound.request.leaf_count
-        observed = bound.placement if len(leaves) < size else None
-        slot = Slot(tuple(leaves), size, claim, observed=observed)
         self._table.seat(gang, slot)
-        return slot
-
-    def _has_promise(self, gang: Gang) -> bool:
-        """True if its VC, and the pinned cell that it asked for, are in the topology."""
-        vc = self._table.vcs.get(gang.request.vc)
-        pinned = gang.request.pinned
-        return vc is not None and (pinned is None or pinned in vc.pinned_rankings)
+        self._lives.refresh(gang)
+        self._lives.withdraw_blocked(gang, slot.leaves)
 
     def _drop_surplus(self, gang: Gang, size: int) -> None:
         """A member came to another place than the one held for it: that is not needed any more."""
         taken = sum(slot.size == size for slot in gang.slots)
-        spare = gang.open_slots(size)
-        if spare and taken >= gang.request.gang_leaf_counts.count(size):
-            self._table.unseat(gang, spare[0])
-
-    def adopt(self, gang: Gang) -> None:
-        """Take over a gang of another engine: its members, bound or not, where they are."""
-        placed = [slot for slot in gang.slots if slot.member is not None]
-        if gang.is_preempting or not placed:
+        if taken < gang.request.gang_leaf_counts.count(size):
             return
-        mine = self._lives.adopt(gang)
-        for slot in placed:
-            assert slot.member is not None
-            request = replace(gang.request, member=slot.member, leaf_count=slot.size)
-            where = slot.observed or slot_placement(slot)
-            new = self._new_slot(mine, Bound(request=request, placement=where))
-            self._lives.assign(mine, new, slot.member)
-            new.is_bound = slot.is_bound
+        spare = gang.open_slots(size)
+        if spare:
+            self._table.unseat(gang, spare[0])
+        elif gang.reserved_slots(size):
+            self._lives.cancel(gang)
 
-    # -- leaves
+    def _evict_lease(self, leaf: Cell) -> None:
+        """Somebody runs where a place was only held."""
+        if leaf.holder is not None:
+            slot = next(slot for slot in leaf.holder.slots if leaf in slot.leaves)
+            self._lives.give_up(leaf.holder, slot)
 
-    def _find_leaves(self, bound: Bound) -> list[Cell]:
-        """The leaves that the pod names, else, or if somebody has them, others of its node."""
-        request, placement = bound.request, bound.placement
-        nodes = self._nodes(placement, request)
-        named = max((_named(node, placement) for node in nodes), key=len, default=[])
-        # A configured topology may have lost leaves on purpose; nodes as they are have them all.
-        is_believed = len(named) == len(placement.leaf_cells) or not self._table.is_open
-        if placement.leaf_cells and is_believed and all(leaf.holder is None for leaf in named):
-            return named
+    def _evict_claim(self, gang: Gang, slot: Slot) -> None:
+        """Somebody runs in a cell that was mapped for another VC, and nobody runs there for it."""
+        claim = slot.leaves[0].enclosing_claim() if slot.leaves else None
+        if claim is None or claim.vc == gang.request.vc:
+            return
+        users = [self._table.gangs[key] for key in sorted(claim.users)]
+        inside = [(user, s) for user in users for s in user.slots if s.claim is claim]
+        if any(s.is_bound for _, s in inside):
+            return
+        for user, held in inside:
+            if held not in user.slots:
+                continue
+            if held.is_reserved:
+                self._lives.cancel(user)
+            else:
+                self._lives.give_up(user, held)
+
+    # -- leaves that become known or free
+
+    def count_freed(self) -> None:
+        """Count what could not be counted before, on the nodes where leaves became free."""
+        nodes = sorted(self._table.freed)
+        self._table.freed.clear()
         for node in nodes:
-            free = [leaf for leaf in node.leaves() if leaf.holder is None]
-            if len(free) >= request.leaf_count:
-                return free[: request.leaf_count]
-        return [leaf for node in nodes[:1] for leaf in node.leaves() if leaf.holder is None]
+            self.count_on(node)
 
-    def _nodes(self, placement: Placement, request: MemberRequest) -> list[Cell]:
-        """The cells of the pod's node: the chain it names first, then those of its leaf type."""
-        return sorted(
-            self._table.nodes(placement.node),
-            key=lambda cell: (
-                cell.chain.name != placement.chain,
-                request.leaf_type is not None and cell.chain.leaf_type != request.leaf_type,
-                cell.chain.name,
-            ),
-        )
+    def count_on(self, node: NodeName) -> None:
+        """Leaves of a node became known or free: those who use them uncounted come first."""
+        waiting = self._table.awaited.get(node, {})
+        for slot, gang in sorted(waiting.items(), key=lambda item: (item[1].key, item[0].member)):
+            if slot.leaves:
+                self._extend(gang, slot)
+            else:
+                self._reseat(gang, slot)
 
-    # -- preassigned cells
+    def _reseat(self, gang: Gang, slot: Slot) -> None:
+        """The node of a member that was remembered without leaves is here."""
+        assert slot.observed is not None
+        request = replace(gang.request, leaf_count=slot.size)
+        sighting = find_leaves(self._table, request, slot.observed)
+        if not sighting.leaves:
+            return
+        for leaf in sighting.leaves:
+            self._evict_lease(leaf)
+        self._table.unseat(gang, slot)
+        slot.leaves, slot.lacking = sighting.leaves, sighting.lacking
+        placement, slot.observed = slot.observed, where_counted(slot, slot.observed)
+        self.settle(gang, slot, placement)
 
-    def _find_claim(self, gang: Gang, leaves: Sequence[Cell], placement: Placement) -> Claim | None:
-        vc = self._table.vcs.get(gang.request.vc)
-        if not gang.is_guaranteed or vc is None:
-            return None
-        there = leaves[0].enclosing_claim()
-        if there is not None:
-            is_own = there.vc == vc.name and there.virtual.pinned == gang.request.pinned
-            return there if is_own and _covers(there.cell, leaves) else None
-        if gang.request.pinned is not None:
-            return None
-        return self._map_around(vc, leaves, placement)
-
-    def _map_around(self, vc: Vc, leaves: Sequence[Cell], placement: Placement) -> Claim | None:
-        chain = leaves[0].chain
-        known = chain.level_of(placement.vc_cell_type or "")
-        for level in [known] if known else vc.unused_levels(chain.name):
-            cell = leaves[0].ancestor(level)
-            if not vc.unused(chain.name, level) or not cell.is_unclaimed():
-                continue
-            if not _covers(cell, leaves):
-                continue
-            claim = self._table.map_cell(vc, cell)
-            if self._table.supplies[chain.name].is_safe():
-                return claim
-            self._table.unmap_cell(claim)
-        return None
-
-    # -- nodes that come
-
-    def reseat(self, node: NodeName) -> None:
-        """A node came: members that were remembered without leaves get them."""
-        for _, gang in sorted(self._table.gangs.items()):
-            for slot in [s for s in gang.slots if not s.leaves and s.observed]:
-                if slot.observed and slot.observed.node == node and slot.member is not None:
-                    request = replace(gang.request, member=slot.member, leaf_count=slot.size)
-                    self._table.unseat(gang, slot)
-                    new = self._new_slot(gang, Bound(request=request, placement=slot.observed))
-                    new.member, new.is_bound, new.had_member = slot.member, slot.is_bound, True
+    def _extend(self, gang: Gang, slot: Slot) -> None:
+        node = slot.leaves[0].ancestor(slot.leaves[0].chain.node_level)
+        more = tuple(unheld_leaves(node)[: slot.lacking])
+        if not more:
+            return
+        if slot.claim is not None and not covers(slot.claim.cell, more):
+            self._lives.downgrade(gang, by=gang.key)
+        self._table.extend(gang, slot, more)
+        if slot.observed is not None:
+            slot.observed = where_counted(slot, slot.observed)
+        self._lives.withdraw_blocked(gang, more)
 
     def unseat_node(self, node: Cell) -> None:
         """A node is taken out: its members are remembered without leaves, the rest is given up."""
-        holders = {leaf.holder for leaf in node.leaves() if leaf.holder is not None}
-        reservers = {leaf.reserver for leaf in node.leaves() if leaf.reserver is not None}
-        for gang in sorted(reservers, key=lambda gang: gang.key):
+        for gang in _sorted(leaf.reserver for leaf in node.leaves() if leaf.reserver):
             self._lives.cancel(gang)
-        for gang in sorted(holders, key=lambda gang: gang.key):
+        for gang in _sorted(leaf.holder for leaf in node.leaves() if leaf.holder):
             for slot in [s for s in gang.slots if s.leaves and s.leaves[0].node == node.node]:
                 where = slot_placement(slot)
                 self._table.unseat(gang, slot)
                 if slot.member is not None:
-                    absent = replace(slot, leaves=(), claim=None, observed=where)
+                    absent = replace(slot, leaves=(), claim=None, observed=where, lacking=slot.size)
                     self._table.seat(gang, absent)
+            self._lives.refresh(gang)
 
 
-def _named(node: Cell, placement: Placement) -> list[Cell]:
-    """The leaves of a node that a placement names, in its order."""
-    by_device = {leaf.device: leaf for leaf in node.leaves()}
-    return [by_device[device] for device in placement.leaf_cells if device in by_device]
+def _size(bound: Bound) -> int:
+    """Leaf cells that a member uses: as many as it asked for, else as it names."""
+    asked = bound.request.leaf_count
+    return asked if asked > 0 else len({*bound.placement.leaf_cells})
 
 
-def _covers(cell: Cell, leaves: Sequence[Cell]) -> bool:
-    return all(leaf.ancestor(cell.level) is cell for leaf in leaves)
+def _bind(slot: Slot, bound: Bound) -> None:
+    slot.is_bound = True
+    slot.told = bound.placement.leaf_cells or slot.told
+
+
+def _says_the_same(slot: Slot, bound: Bound) -> bool:
+    """True if a pod says of its place what is known, or nothing new."""
+    there, names = slot_placement(slot), bound.placement.leaf_cells
+    if slot.size != _size(bound) or there.node != bound.placement.node:
+        return False
+    if not names or (slot.is_bound and slot.told == names):
+        return True
+    return {*there.leaf_cells} == {*names}
+
+
+def _slot_at(gang: Gang, bound: Bound) -> Slot | None:
+    """The slot of a gang, bound to nobody, that is where a member says it is."""
+    names = {*bound.placement.leaf_cells}
+    for slot in gang.slots:
+        is_other = slot.is_bound or slot.is_reserved or slot.size != _size(bound)
+        if is_other or (slot.member and not names):
+            continue
+        there = slot_placement(slot)
+        if there.node == bound.placement.node and (not names or {*there.leaf_cells} == names):
+            return slot
+    return None
+
+
+def agree(gang: Gang, mine: MemberRequest) -> bool:
+    """True if a member says of its gang what the gang's first member said."""
+    first = gang.request
+    return (mine.vc, mine.priority, mine.pinned) == (first.vc, first.priority, first.pinned)
+
+
+def where_counted(slot: Slot, placement: Placement) -> Placement | None:
+    """What to show of a slot that has fewer leaves than its member uses."""
+    if len(slot.leaves) >= slot.size:
+        return None
+    counted = tuple(leaf.device for leaf in slot.leaves if leaf.device is not None)
+    names = slot.told or placement.leaf_cells
+    return replace(placement, leaf_cells=counted if slot.is_foreign else names or counted)
+
+
+def _sorted(gangs: Iterable[Gang]) -> list[Gang]:
+    return sorted(dict.fromkeys(gangs), key=lambda gang: gang.key)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from extender.cells.demand import Demand
 from extender.cells.gangs import Gang
 from extender.cells.limits import VICTIM_STEPS, Budget
-from extender.cells.model import MemberRequest, Seat
+from extender.cells.model import Seat
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from extender.cells.vcs import Vc
@@ -56,13 +56,6 @@ class Case:
             for slot in gang.slots
             for demand in self.demands
         )
-
-
-def may_end(request: MemberRequest, gang: Gang) -> bool:
-    """True if a guaranteed gang may end another one: opportunistic, or below it in its own VC."""
-    if gang.is_foreign or not gang.is_guaranteed:
-        return not gang.is_foreign
-    return gang.request.vc == request.vc and gang.priority < request.priority
 
 
 def overtaken(registry: Registry, case: Case) -> list[Gang]:

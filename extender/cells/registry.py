@@ -14,8 +14,12 @@ class Registry:
         self._opportunistic: dict[GangKey, Gang] = {}
         self._reserving: dict[GangKey, Gang] = {}
 
+    def __len__(self) -> int:
+        guaranteed = (len(gangs) for by in self._guaranteed.values() for gangs in by.values())
+        return len(self._opportunistic) + sum(guaranteed)
+
     def add(self, gang: Gang) -> None:
-        """Take in a gang, under its present standing."""
+        """Take in a gang, under its present standing; foreign ones are nobody's victims."""
         if gang.is_guaranteed:
             by_priority = self._guaranteed.setdefault(gang.request.vc, {})
             by_priority.setdefault(gang.priority, {})[gang.key] = gang
@@ -31,6 +35,20 @@ class Registry:
         gangs.pop(gang.key, None)
         if not gangs:
             by_priority.pop(gang.request.priority, None)
+
+    def refresh(self, gang: Gang) -> None:
+        """A gang got or lost members: it may have become foreign, or have ceased to be."""
+        if not gang.is_guaranteed and gang.is_foreign == (gang.key in self._opportunistic):
+            self.remove(gang)
+            self.add(gang)
+
+    def has(self, gang: Gang) -> bool:
+        """True if a gang is listed exactly where its standing says."""
+        by_priority = self._guaranteed.get(gang.request.vc, {})
+        is_guaranteed = by_priority.get(gang.request.priority, {}).get(gang.key) is gang
+        is_opportunistic = self._opportunistic.get(gang.key) is gang
+        should_be = not gang.is_guaranteed and not gang.is_foreign
+        return (is_guaranteed, is_opportunistic) == (gang.is_guaranteed, should_be)
 
     def below(self, vc: VcName, priority: int) -> Iterator[Gang]:
         """Guaranteed gangs of a VC at a lower priority, by priority, then the youngest first."""

@@ -19,15 +19,22 @@ first level above L without slack.
     b uses a node of rack 0: free are rack 1 and a node; slack(rack) = 1 - 1 = 0,
     slack(node) = 1 + 0 - 1 = 0. b's next node must be the other one of rack 0: rack 1 has no slack.
 
-Where cells are derived from live nodes they may differ in children. Then the smallest cells serve
-first, which is exact but for contrived trees (docs: it may wait where a search would not), and
-costs a walk over the free list.
+Where cells are derived from live nodes they may differ in children. Then the same question is asked
+of `policy.cluster.safety`, whose search is exact. It works on the kinds of free cells and their
+numbers, so its cost is that of what is different, not of the cluster; answers are remembered. A
+search that is given up says no: something waits that need not, and no promise is broken.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from extender.cells.tree import Cell, ChainTree
+from policy.cluster.safety import Bag, Forest
+
+_STEPS = 2_000
+"""Choices that a search may try while somebody waits for a decision."""
+_REMEMBERED = 10_000
+"""Answers of searches; then all are forgotten."""
 
 
 class Supply:
@@ -39,12 +46,24 @@ class Supply:
         self._free: list[list[int]] = [[] for _ in range(tree.top_level + 1)]
         self.unused: list[int] = [0] * (tree.top_level + 1)
         """Cells that were promised to any VC and are not mapped, by level."""
+        self._promised: dict[int, None] = {}
+        """Levels of which anything was promised, used or not."""
+        self._forest: Forest | None = None
+        """The free list once more, as kinds of cells; only where it is needed."""
+        self._bags: dict[int, Bag] = {}
+        self._answers: dict[Hashable, bool] = {}
         for top in tree.root.children:
             insort(self._free[tree.top_level], top.order)
 
+    def promise(self, level: int, count: int) -> None:
+        """So many more cells are promised; before anything is mapped."""
+        self.unused[level] += count
+        self._promised[level] = None
+        self._forest = None
+
     def add_top(self, top: Cell) -> None:
         """A top-level cell joined, where nothing is promised."""
-        insort(self._free[top.level], top.order)
+        self._put(top)
         self.is_uniform = False
 
     def remove_top(self, top: Cell) -> None:
@@ -60,19 +79,15 @@ class Supply:
         """Length of the free list of a level."""
         return len(self._free[level])
 
-    def slack(self) -> list[int]:
-        """Cells of each level that could be taken without breaking a promise; index 0 is unused."""
-        return self._count_slack() if self.is_uniform else self._walk_slack()
-
     def is_safe(self) -> bool:
         """True if every VC can still be given all that it was promised and does not use."""
-        return min(self.slack()) >= 0
+        return min(self._count_slack()) >= 0 if self.is_uniform else self._is_proven()
 
     def highest_split(self, level: int) -> int:
         """The highest level of a free cell out of which a cell of `level` may be cut."""
         if not self.is_uniform:
             return self._tree.top_level  # not to be had by counting: `is_safe` after the split
-        slack = self.slack()
+        slack = self._count_slack()
         highest = level
         while highest < self._tree.top_level and slack[highest + 1] > 0:
             highest += 1
@@ -84,7 +99,7 @@ class Supply:
         while outer is not None and outer.parent is not None and outer.claims_below == 0:
             for child in outer.children:
                 if child is not inner:
-                    insort(self._free[child.level], child.order)
+                    self._put(child)
             inner, outer = outer, outer.parent
         self._drop(inner)
         for above in cell.upwards():
@@ -103,7 +118,7 @@ class Supply:
                 if child is not whole:
                     self._drop(child)
             whole, outer = outer, outer.parent
-        insort(self._free[whole.level], whole.order)
+        self._put(whole)
 
     def free_cell_around(self, cell: Cell) -> Cell:
         """The cell of the free list that an unclaimed cell lies in."""
@@ -111,11 +126,19 @@ class Supply:
             cell = cell.parent
         return cell
 
+    def _put(self, cell: Cell) -> None:
+        insort(self._free[cell.level], cell.order)
+        if self._forest is not None:
+            self._forest.add(self._bag(self._forest, cell), level=cell.level)
+
     def _drop(self, cell: Cell) -> None:
         orders = self._free[cell.level]
         del orders[bisect_left(orders, cell.order)]
+        if self._forest is not None:
+            self._forest.add(self._bag(self._forest, cell), level=cell.level, times=-1)
 
     def _count_slack(self) -> list[int]:
+        """Cells of each level that could be taken without breaking a promise; index 0 is unused."""
         slack, above = [0] * (self._tree.top_level + 1), 0
         for level in range(self._tree.top_level, 0, -1):
             children = self._tree.levels[level].child_count if level < self._tree.top_level else 0
@@ -123,19 +146,32 @@ class Supply:
             slack[level] = above
         return slack
 
-    def _worth(self, cell: Cell) -> tuple[int, int, int]:
-        """How much a cell is missed when it is given away: promised cells inside, then leaves."""
-        inside = sum(
-            1 for level in range(1, cell.level) if self.unused[level] for _ in cell.at_level(level)
-        )
-        return inside, cell.leaf_count, cell.order
+    def _is_proven(self) -> bool:
+        if self._forest is None:
+            self._forest = self._grow_forest()
+        forest = self._forest
+        question = (*self.unused, forest.contents())
+        known = self._answers.get(question)
+        if known is None:
+            if len(self._answers) >= _REMEMBERED:
+                self._answers.clear()
+            promised = {level: self.unused[level] for level in forest.levels}
+            known = forest.find_shortage(promised, max_steps=_STEPS) is None
+            self._answers[question] = known
+        return known
 
-    def _walk_slack(self) -> list[int]:
-        slack = [0] * (self._tree.top_level + 1)
-        left: list[Cell] = []
-        for level in range(self._tree.top_level, 0, -1):
-            here = [child for cell in left for child in cell.children] + list(self.free(level))
-            here.sort(key=self._worth)
-            slack[level] = len(here) - self.unused[level]
-            left = here[self.unused[level] :]
-        return slack
+    def _grow_forest(self) -> Forest:
+        self._bags.clear()
+        self._answers.clear()
+        forest = Forest(self._promised or (self._tree.top_level,))
+        for level in range(1, self._tree.top_level + 1):
+            for cell in self.free(level):
+                forest.add(self._bag(forest, cell), level=level)
+        return forest
+
+    def _bag(self, forest: Forest, cell: Cell) -> Bag:
+        known = self._bags.get(cell.order)
+        if known is None:
+            parts = [self._bag(forest, child) for child in cell.children]
+            known = self._bags[cell.order] = forest.bag(cell.level, parts)
+        return known

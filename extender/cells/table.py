@@ -2,19 +2,33 @@
 
 Everything that changes goes through here, so that sums, rankings, free lists and counters always
 agree, and so that it can be undone: inside `what_if()` every change is noted and taken back at the
-end. That is how `plan` tries things without changing anything.
+end. That is how `plan` tries things without changing anything, and how `apply` changes all or
+nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from extender.cells.gangs import Gang, Slot
+from extender.cells.placing import slot_placement
 from extender.cells.ranking import Ranking
 from extender.cells.supply import Supply
 from extender.cells.tree import Cell, ChainTree, build_tree
 from extender.cells.vcs import Claim, Vc, build_vc
 from policy.submission import GangKey, LeafType, NodeName, VcName
 from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
+
+
+@dataclass(slots=True)
+class Trial:
+    """Changes that are undone, unless they are kept."""
+
+    is_kept: bool = False
+
+    def keep(self) -> None:
+        """Let the changes stand."""
+        self.is_kept = True
 
 
 class Table:
@@ -29,6 +43,10 @@ class Table:
         """Idle leaves of the nodes that no preassigned cell is mapped to, around or inside."""
         self.vcs: dict[VcName, Vc] = {}
         self.gangs: dict[GangKey, Gang] = {}
+        self.awaited: dict[NodeName, dict[Slot, Gang]] = {}
+        """Slots that lack leaves of a node: somebody uses them, and they could not be counted."""
+        self.freed: dict[NodeName, None] = {}
+        """Of those, the ones where a leaf may have become free."""
         self._undo: list[Callable[[], None]] | None = None
         self.is_open = topology is None
         """Without a topology there are no promises: everybody may use everything."""
@@ -39,11 +57,11 @@ class Table:
         pinned: dict[PinnedCellId, Cell] = {}
         for name in sorted(topology.chains):
             tree = self.add_tree(build_tree(topology.chains[name]))
-            pinned |= {cell.pinned: cell for cell in tree.cells if cell.pinned is not None}
+            pinned |= {cell.pinned: cell for cell in tree.cells.values() if cell.pinned is not None}
         for vc_name in sorted(topology.vcs):
             vc = self.vcs[vc_name] = build_vc(topology.vcs[vc_name], pinned)
             for (chain, level), left in sorted(vc.unmapped.items()):
-                self.supplies[chain].unused[level] += len(left)
+                self.supplies[chain].promise(level, len(left))
                 ranking = vc.rankings.setdefault(chain, Ranking(self.trees[chain]))
                 ranking.promised += len(left) * self.trees[chain].levels[level - 1].leaf_count
             for virtual in vc.virtual:
@@ -77,16 +95,19 @@ class Table:
     # -- trying
 
     @contextmanager
-    def what_if(self) -> Iterator[None]:
-        """Undo at the end whatever the body changed; may be nested."""
-        outer = self._undo
+    def what_if(self) -> Iterator[Trial]:
+        """Undo at the end what the body changed, unless the trial is kept; may be nested."""
+        outer, trial = self._undo, Trial()
         self._undo = []
         try:
-            yield
+            yield trial
         finally:
             undo, self._undo = self._undo, None
-            for step in reversed(undo):
-                step()
+            if not trial.is_kept:
+                for step in reversed(undo):
+                    step()
+            elif outer is not None:
+                outer += undo
             self._undo = outer
 
     def note(self, undo: Callable[[], None]) -> None:
@@ -104,6 +125,9 @@ class Table:
             leaf.holder = gang
         self._recount(leaves, was_idle)
         self.note(lambda: self._restore_holders(leaves, before))
+        node = leaves[0].node if leaves else None
+        if gang is None and node is not None and node in self.awaited:
+            self.freed[node] = None
 
     def _restore_holders(self, leaves: Sequence[Cell], before: Sequence[Gang | None]) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
@@ -243,6 +267,9 @@ class Table:
         self.note(lambda: _remove(gang.slots, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
+        if slot.lacking:
+            self._await(gang, slot)
+            self.note(lambda: self._await_no_more(slot))
         self._occupy(gang, slot)
 
     def unseat(self, gang: Gang, slot: Slot, *, keeps_claims: bool = False) -> None:
@@ -250,6 +277,9 @@ class Table:
         index = gang.slots.index(slot)
         del gang.slots[index]
         self.note(lambda: gang.slots.insert(index, slot))
+        if slot.lacking:
+            self._await_no_more(slot)
+            self.note(lambda: self._await(gang, slot))
         if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
@@ -258,6 +288,24 @@ class Table:
             self._count_user(slot.claim, gang.key, -1)
             if not keeps_claims:
                 self.unmap_cell(slot.claim)
+
+    def extend(self, gang: Gang, slot: Slot, leaves: Sequence[Cell]) -> None:
+        """Count leaves that a slot lacked; observed, never tried."""
+        assert self._undo is None
+        self._await_no_more(slot)
+        self.hold(leaves, gang)
+        slot.leaves, slot.lacking = (*slot.leaves, *leaves), slot.lacking - len(leaves)
+        if slot.lacking:
+            self._await(gang, slot)
+
+    def _await(self, gang: Gang, slot: Slot) -> None:
+        self.awaited.setdefault(slot_placement(slot).node, {})[slot] = gang
+
+    def _await_no_more(self, slot: Slot) -> None:
+        node = slot_placement(slot).node
+        del self.awaited[node][slot]
+        if not self.awaited[node]:
+            del self.awaited[node]
 
     def _occupy(self, gang: Gang, slot: Slot) -> None:
         if slot.is_reserved:
@@ -277,31 +325,33 @@ class Table:
 
     def downgrade(self, gang: Gang) -> None:
         """Make a gang opportunistic where it is; its preassigned cells are given back."""
-        gang.is_guaranteed = False
-        self.note(lambda: _set_guaranteed(gang))
+        self.withdraw(gang)
+        self._set_guaranteed(gang, is_guaranteed=False)
         for slot in gang.slots:
             claim = slot.claim
             if claim is not None:
-                slot.claim = None
-                self.note(_restorer(slot, claim))
+                self._set_claim(slot, None)
                 self._count_user(claim, gang.key, -1)
                 self.unmap_cell(claim)
 
-    def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
-        left = claim.users.get(key, 0) + delta
-        if left:
-            claim.users[key] = left
-        else:
-            del claim.users[key]
-        if self._undo is not None:
-            self.note(lambda: self._uncount_user(claim, key, delta))
+    def promote(self, gang: Gang, claims: Mapping[Slot, Claim]) -> None:
+        """Make a gang guaranteed where it is; its slots count against these preassigned cells."""
+        self._set_guaranteed(gang, is_guaranteed=True)
+        for slot, claim in claims.items():
+            self._set_claim(slot, claim)
+            self._count_user(claim, gang.key, 1)
 
-    def _uncount_user(self, claim: Claim, key: GangKey, delta: int) -> None:
-        left = claim.users.get(key, 0) - delta
-        if left:
-            claim.users[key] = left
-        else:
-            del claim.users[key]
+    def _set_guaranteed(self, gang: Gang, *, is_guaranteed: bool) -> None:
+        before, gang.is_guaranteed = gang.is_guaranteed, is_guaranteed
+        self.note(lambda: setattr(gang, "is_guaranteed", before))
+
+    def _set_claim(self, slot: Slot, claim: Claim | None) -> None:
+        before, slot.claim = slot.claim, claim
+        self.note(lambda: setattr(slot, "claim", before))
+
+    def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
+        _add_user(claim, key, delta)
+        self.note(lambda: _add_user(claim, key, -delta))
 
     # -- looking
 
@@ -339,12 +389,9 @@ def _remove(slots: list[Slot], slot: Slot) -> None:
     slots.remove(slot)
 
 
-def _set_guaranteed(gang: Gang) -> None:
-    gang.is_guaranteed = True
-
-
-def _restorer(slot: Slot, claim: Claim) -> Callable[[], None]:
-    def restore() -> None:
-        slot.claim = claim
-
-    return restore
+def _add_user(claim: Claim, key: GangKey, delta: int) -> None:
+    left = claim.users.get(key, 0) + delta
+    if left:
+        claim.users[key] = left
+    else:
+        del claim.users[key]

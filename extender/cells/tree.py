@@ -101,7 +101,9 @@ class ChainTree:
         self.levels = levels
         self.top_level = len(levels)
         self.node_level = next((rung.level for rung in levels if rung.is_node), self.top_level)
-        self.cells: list[Cell] = []
+        self.cells: dict[int, Cell] = {}
+        """All cells by their order, the root included."""
+        self._next_order = 0
         self.by_address: dict[CellAddress, Cell] = {}
         self.by_node: dict[NodeName, Cell] = {}
         self.root = self._new(CellAddress(""), self.top_level + 1, None)
@@ -114,7 +116,7 @@ class ChainTree:
         """True if all cells of a level have equally many children."""
         return all(
             len(cell.children) == self.levels[cell.level - 1].child_count
-            for cell in self.cells
+            for cell in self.cells.values()
             if 1 < cell.level <= self.top_level
         )
 
@@ -135,6 +137,7 @@ class ChainTree:
         for cell in gone:
             gone += cell.children
             del self.by_address[cell.address]
+            del self.cells[cell.order]
             if cell.level == self.node_level and cell.node is not None:
                 del self.by_node[cell.node]
 
@@ -145,7 +148,7 @@ class ChainTree:
         self.by_address[spec.address] = cell
         if spec.level == self.node_level and spec.node is not None:
             self.by_node[spec.node] = cell
-        if not spec.children:
+        if cell.is_leaf:
             cell.leaf_count, cell.bad, cell.is_bad = 1, 1, True
         for child in spec.children:
             grown = self._grow(child, cell)
@@ -154,8 +157,8 @@ class ChainTree:
         return cell
 
     def _new(self, address: CellAddress, level: int, parent: Cell | None) -> Cell:
-        cell = Cell(address, level, len(self.cells), self, parent)
-        self.cells.append(cell)
+        cell = self.cells[self._next_order] = Cell(address, level, self._next_order, self, parent)
+        self._next_order += 1
         return cell
 
 

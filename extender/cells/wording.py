@@ -167,6 +167,16 @@ def gang_full(request: MemberRequest) -> Wait:
     )
 
 
+def other_gang(request: MemberRequest, known: GangKey) -> Reject:
+    """The pod is a member of another gang already."""
+    return reject(
+        request,
+        ReasonCode.GANG_MISMATCH,
+        f"pod {request.member} asks for gang {request.gang} and is a member of gang {known}",
+        "a pod belongs to one gang as long as it lives",
+    )
+
+
 def being_preempted(request: MemberRequest, by: Sequence[GangKey]) -> Wait:
     """A late member of a victim."""
     names = ", ".join(map(str, by))

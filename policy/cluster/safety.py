@@ -20,11 +20,14 @@ promises are met from the highest level down. Why that is exact:
 
 Levels that nobody was promised do not matter and are left out of the comparison. Trying is bounded;
 beyond that the answer is still safe: what is not proven to fit is refused, and says so.
+
+This is the one definition of VC safety. A document is checked by `find_shortage`; the cell engine
+keeps a `Forest` of the cells that no VC uses, and asks it about the promises that are not used.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from policy.topology import Chain, PhysicalCell, PinnedCellId
@@ -53,14 +56,13 @@ def find_shortage(
 
     None is the proof that they can. `available` is the most that any choice leaves at that level.
     """
-    levels = sorted((level for level, count in promised.items() if count > 0), reverse=True)
-    if not levels:
+    needed = {level: count for level, count in promised.items() if count > 0}
+    if not needed:
         return None
-    forest = _Forest(levels=frozenset(levels), lowest=levels[-1], pinned=frozenset(pinned))
+    forest = Forest(needed)
     for cell in chain.cells:
-        forest.add(cell)
-    search = _Search(levels=levels, promised=promised, pool=forest.pool)
-    return None if search.fits() else search.shortage()
+        _carve(forest, cell, frozenset(pinned))
+    return forest.find_shortage(needed)
 
 
 @dataclass(eq=False, slots=True)
@@ -74,50 +76,26 @@ class _Kind:
     """Promised-level cells within, itself included: a cell never covers a heavier one."""
 
 
-_Bag = tuple[tuple[_Kind, int], ...]
+Bag = tuple[tuple[_Kind, int], ...]
+"""What a cell offers at the next promised level: kinds, with their numbers."""
 _Pool = dict[int, Counter[_Kind]]
 
 
-@dataclass(slots=True)
-class _Forest:
-    """What the pinned cells leave: intact cells of promised levels that lie in no other such."""
+class Forest:
+    """Intact cells that nobody has, as far as the promised levels go; may grow and shrink."""
 
-    levels: frozenset[int]
-    lowest: int
-    pinned: frozenset[PinnedCellId]
-    pool: _Pool = field(default_factory=dict)
-    _kinds: dict[tuple[int, _Bag], _Kind] = field(default_factory=dict)
+    def __init__(self, levels: Iterable[int]) -> None:
+        self.levels = tuple(sorted(levels, reverse=True))
+        self._pool: _Pool = {level: Counter() for level in (*self.levels, 0)}
+        self._kinds: dict[tuple[int, Bag], _Kind] = {}
+        self._covers: dict[tuple[_Kind, _Kind], bool] = {}
 
-    def add(self, cell: PhysicalCell) -> None:
-        bag, level = self._visit(cell), self._level_within(cell.level)
-        if bag is not None:
-            self._keep(bag, level)
+    def bag(self, level: int, parts: Sequence[Bag]) -> Bag:
+        """What a cell of a level offers that consists of these parts; equal ones are the same."""
+        merged = _merge(parts)
+        return ((self._kind(level, merged), 1),) if level in self.levels else merged
 
-    def _visit(self, cell: PhysicalCell) -> _Bag | None:
-        """Return what the cell offers; None if pinned cells break it up (its parts are kept)."""
-        if cell.pinned is not None and cell.pinned in self.pinned:
-            return None
-        if not self.pinned and cell.level < self.lowest:
-            return ()
-        bags = [self._visit(child) for child in cell.children]
-        whole = [bag for bag in bags if bag is not None]
-        if len(whole) < len(bags):
-            for bag in whole:
-                self._keep(bag, self._level_within(cell.level - 1))
-            return None
-        merged = _merge(whole)
-        return ((self._kind(cell.level, merged), 1),) if cell.level in self.levels else merged
-
-    def _level_within(self, level: int) -> int:
-        """The highest promised level that is not above this one; 0 if there is none."""
-        return max((promised for promised in self.levels if promised <= level), default=0)
-
-    def _keep(self, bag: _Bag, level: int) -> None:
-        kinds = self.pool.setdefault(level, Counter())
-        for kind, count in bag:
-            kinds[kind] += count
-
-    def _kind(self, level: int, parts: _Bag) -> _Kind:
+    def _kind(self, level: int, parts: Bag) -> _Kind:
         known = self._kinds.get((level, parts))
         if known is None:
             weight = 1 + sum(kind.weight * count for kind, count in parts)
@@ -125,8 +103,59 @@ class _Forest:
             self._kinds[level, parts] = known
         return known
 
+    def add(self, bag: Bag, *, level: int, times: int = 1) -> None:
+        """Put a cell of a level into it that lies in no other one there; -1 takes it out."""
+        kinds = self._pool[next((own for own in self.levels if own <= level), 0)]
+        for kind, count in bag:
+            kinds[kind] += count * times
+            if not kinds[kind]:
+                del kinds[kind]
 
-def _merge(bags: Sequence[_Bag]) -> _Bag:
+    def contents(self) -> Hashable:
+        """A value that is equal for equal contents."""
+        return frozenset(
+            (level, kind, count)
+            for level, kinds in self._pool.items()
+            for kind, count in kinds.items()
+        )
+
+    def find_shortage(
+        self, promised: Mapping[int, int], *, max_steps: int | None = None
+    ) -> Shortage | None:
+        """Return why so many cells of its levels cannot all be given; None if they can."""
+        search = _Search(
+            levels=self.levels,
+            promised=promised,
+            pool=self._pool,
+            covers=self._covers,
+            steps=MAX_STEPS if max_steps is None else max_steps,
+        )
+        return None if search.fits() else search.shortage()
+
+
+def _carve(forest: Forest, cell: PhysicalCell, pinned: frozenset[PinnedCellId]) -> None:
+    """Add what the pinned cells leave of a cell: intact cells that lie in no other such."""
+    bag = _visit(forest, cell, pinned)
+    if bag is not None:
+        forest.add(bag, level=cell.level)
+
+
+def _visit(forest: Forest, cell: PhysicalCell, pinned: frozenset[PinnedCellId]) -> Bag | None:
+    """Return what the cell offers; None if pinned cells break it up (its parts are added)."""
+    if cell.pinned is not None and cell.pinned in pinned:
+        return None
+    if not pinned and cell.level < forest.levels[-1]:
+        return ()
+    bags = [_visit(forest, child, pinned) for child in cell.children]
+    whole = [bag for bag in bags if bag is not None]
+    if len(whole) == len(bags):
+        return forest.bag(cell.level, whole)
+    for bag in whole:
+        forest.add(bag, level=cell.level - 1)
+    return None
+
+
+def _merge(bags: Sequence[Bag]) -> Bag:
     if len(bags) <= 1:
         return bags[0] if bags else ()
     counts: Counter[_Kind] = Counter()
@@ -162,11 +191,12 @@ class _Search:
     levels: Sequence[int]
     promised: Mapping[int, int]
     pool: _Pool
-    _steps: int = MAX_STEPS
+    covers: dict[tuple[_Kind, _Kind], bool]
+    """What was found out about kinds before."""
+    steps: int
     _is_complete: bool = True
     _worst: tuple[int, int] = (0, 0)
     """The lowest level that any choice reached, as its place in `levels`, and what was there."""
-    _covers: dict[tuple[_Kind, _Kind], bool] = field(default_factory=dict)
 
     def fits(self) -> bool:
         """Try all choices that can make a difference."""
@@ -211,10 +241,10 @@ class _Search:
         stack: list[tuple[int, int, _Left | None]] = [(0, needed, None)]
         while stack:
             place, missing, left = stack.pop()
-            if self._steps <= 0:
+            if self.steps <= 0:
                 self._is_complete = False
                 return
-            self._steps -= 1
+            self.steps -= 1
             if missing == 0:
                 yield [*((step.kind, step.count) for step in left or ()), *kinds[place:]]
             elif place < len(kinds):
@@ -245,9 +275,9 @@ class _Search:
         return sum(count for other, count in later if not self._is_covered(kind, by=other))
 
     def _is_covered(self, small: _Kind, *, by: _Kind) -> bool:
-        known = self._covers.get((small, by))
+        known = self.covers.get((small, by))
         if known is None:
-            known = self._covers[small, by] = self._compare(small, by)
+            known = self.covers[small, by] = self._compare(small, by)
         return known
 
     def _compare(self, small: _Kind, large: _Kind) -> bool:

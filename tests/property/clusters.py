@@ -5,6 +5,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from extender.cells.table import Table
+from extender.cells.tree import ChainTree
 from policy.topology import Topology
 from tests.property.naive import is_safe
 from tests.unit.extender.cells.builders import ClusterBuilder, a_cluster
@@ -19,7 +20,7 @@ _SHAPES = (
 
 
 def clusters() -> st.SearchStrategy[Topology]:
-    """One or two chains, up to three VCs, perhaps a pinned cell."""
+    """One or two chains, even or uneven, up to three VCs, perhaps a pinned cell."""
     return st.integers(0, 2**32).map(lambda seed: a_random_cluster(Random(seed)))
 
 
@@ -29,6 +30,8 @@ def a_random_cluster(random: Random) -> Topology:
     builder = a_cluster(shapes[0], name="one", leaf_type="x")
     if len(shapes) > 1:
         builder.chain(shapes[1], name="two", leaf_type=random.choice("xy"))
+    if random.random() < 0.4:
+        _thin_out(random, builder)
     pin = random.choice(_addresses(builder.build())) if random.random() < 0.4 else None
     for vc in "abc"[: random.choice([1, 2, 2, 3])]:
         builder.promising(vc)
@@ -39,9 +42,25 @@ def a_random_cluster(random: Random) -> Topology:
     return builder.build()
 
 
+def _thin_out(random: Random, builder: ClusterBuilder) -> None:
+    """Leave out some cells, as in clusters that are derived from live nodes.
+
+    Racks differ in nodes then, and nodes in leaves; no cell loses all its children.
+    """
+    for _ in range(random.choice([1, 2, 3])):
+        cells = _first_tree(builder.build()).cells.values()
+        spare = [cell.address for cell in cells if cell.parent and len(cell.parent.children) > 1]
+        if spare:
+            builder.without(random.choice(spare))
+
+
 def _addresses(topology: Topology) -> list[str]:
-    tree = next(iter(Table(topology).trees.values()))
-    return [cell.address for cell in tree.cells if cell is not tree.root]
+    tree = _first_tree(topology)
+    return [cell.address for cell in tree.cells.values() if cell is not tree.root]
+
+
+def _first_tree(topology: Topology) -> ChainTree:
+    return next(iter(Table(topology).trees.values()))
 
 
 def _promise(random: Random, builder: ClusterBuilder) -> None:
@@ -51,7 +70,7 @@ def _promise(random: Random, builder: ClusterBuilder) -> None:
     chain = random.choice(sorted(topology.chains))
     level = random.randint(1, len(topology.chains[chain].levels))
     table = Table(topology)
-    taken = [cell for cell in table.trees[chain].cells if cell.claim is not None]
+    taken = [cell for cell in table.trees[chain].cells.values() if cell.claim is not None]
     unused = table.supplies[chain].unused
     promised = [rung for rung, count in enumerate(unused) for _ in range(count)]
     if is_safe(table.trees[chain].root, taken, [*promised, level]):

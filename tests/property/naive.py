@@ -3,7 +3,7 @@
 It reads leaves, claims and promises, and nothing that the engine counts or ranks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from extender.cells.table import Table
@@ -105,7 +105,7 @@ def is_safe(root: Cell, taken: list[Cell], promised: Sequence[int]) -> bool:
     for cell in root.at_level(level):
         if any(_overlap(cell, other) for other in taken):
             continue
-        shape = [c.level for c in _untaken_around(cell, taken)]
+        shape = [_shape(above, cell, taken) for above in cell.upwards()]
         if shape in tried:
             continue
         tried.append(shape)
@@ -114,12 +114,12 @@ def is_safe(root: Cell, taken: list[Cell], promised: Sequence[int]) -> bool:
     return False
 
 
-def _untaken_around(cell: Cell, taken: list[Cell]) -> Iterator[Cell]:
-    """The untaken cells around a cell; cells of equal size with as many are alike here."""
-    for above in cell.upwards():
-        if any(_overlap(above, other) for other in taken):
-            return
-        yield above
+def _shape(cell: Cell, marked: Cell, taken: list[Cell]) -> object:
+    """What is below a cell, as far as it is not taken, without addresses."""
+    if cell in taken:
+        return "taken"
+    inside = sorted(repr(_shape(child, marked, taken)) for child in cell.children)
+    return (cell is marked, tuple(inside))
 
 
 def _overlap(one: Cell, other: Cell) -> bool:

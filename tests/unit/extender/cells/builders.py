@@ -4,7 +4,7 @@ a_cluster("2 racks x 4 nodes x 8").promising("a", rack=1, node=2)
 a_gang("bert").in_vc("a").of(4, 8).at(10)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
@@ -36,6 +36,7 @@ class ClusterBuilder:
     def __init__(self) -> None:
         self._chains: dict[ChainName, tuple[LeafType, list[_Rung]]] = {}
         self._pins: dict[str, PinnedCellId] = {}
+        self._left_out: dict[str, None] = {}
         self._vcs: dict[VcName, VirtualCluster] = {}
 
     def chain(self, text: str, *, name: str = "", leaf_type: str = "gpu") -> "ClusterBuilder":
@@ -46,6 +47,11 @@ class ClusterBuilder:
             rungs.append(_Rung(word[0].rstrip("s") if word else f"part{index}", int(count)))
         rungs[-1] = _Rung(leaf_type, rungs[-1].count)
         self._chains[ChainName(name or rungs[0].name)] = (LeafType(leaf_type), rungs)
+        return self
+
+    def without(self, *addresses: str) -> "ClusterBuilder":
+        """Leave out cells, and those above that have no other: cells of a level differ then."""
+        self._left_out.update(dict.fromkeys(addresses))
         return self
 
     def pin(self, address: str, pinned: str) -> "ClusterBuilder":
@@ -85,7 +91,7 @@ class ClusterBuilder:
         for name, (leaf_type, rungs) in self._chains.items():
             top = len(rungs)
             prefix = "" if len(self._chains) == 1 else f"{name}-"
-            cells = tuple(
+            cells = self._kept(
                 self._cell(f"{prefix}{rungs[0].name[0]}{index}", top, rungs, None)
                 for index in range(rungs[0].count)
             )
@@ -126,10 +132,17 @@ class ClusterBuilder:
         return PhysicalCell(
             address=CellAddress(address),
             level=level,
-            children=tuple(children),
+            children=self._kept(children),
             node=node,
             device=_device(address, node) if level == 1 else None,
             pinned=self._pins.get(address),
+        )
+
+    def _kept(self, cells: Iterable[PhysicalCell]) -> tuple[PhysicalCell, ...]:
+        return tuple(
+            cell
+            for cell in cells
+            if cell.address not in self._left_out and (cell.children or cell.level == 1)
         )
 
 

@@ -113,7 +113,12 @@ class Player:
 
     def _observe(self, engine: Engine, node: str) -> None:
         engine.observe_node(
-            NodeCell(name=NodeName(node), leaf_type=None, leaf_count=8, is_healthy=self.nodes[node])
+            NodeCell(
+                name=NodeName(node),
+                leaf_type=None,
+                leaf_count=_leaf_count(self.topology, node),
+                is_healthy=self.nodes[node],
+            )
         )
 
     # -- asking
@@ -269,3 +274,14 @@ def _nodes(topology: Topology) -> list[str]:
         for cell in chain.cells:
             walk(cell)
     return list(found)
+
+
+def _leaf_count(topology: Topology, node: str) -> int:
+    """Devices of a node, in all chains."""
+
+    def count(cell: PhysicalCell) -> int:
+        if cell.level == 1:
+            return int(cell.node == node)
+        return sum(map(count, cell.children))
+
+    return sum(count(cell) for chain in topology.chains.values() for cell in chain.cells)
