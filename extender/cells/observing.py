@@ -124,8 +124,12 @@ class Observer:
         """A member came to another place than the one held for it: that is not needed any more."""
         taken = sum(slot.size == size for slot in gang.slots)
         spare = gang.open_slots(size)
-        if spare and taken >= gang.request.gang_leaf_counts.count(size):
+        if taken < gang.request.gang_leaf_counts.count(size):
+            return
+        if spare:
             self._table.unseat(gang, spare[0])
+        elif waiting := [member for member, other in gang.asking.items() if other == size]:
+            self._lives.withdraw(gang, waiting[0])
 
     def _evict_lease(self, leaf: Cell) -> None:
         """Somebody runs where a place was only held."""
@@ -143,11 +147,9 @@ class Observer:
         if any(s.is_bound for _, s in inside):
             return
         for user, held in inside:
-            if held not in user.slots:
-                continue
-            if user.is_preempting:
-                self._lives.end(user)
-            else:
+            if held.is_reserved:
+                self._lives.cancel(user)
+            elif held in user.slots:
                 self._lives.give_up(user, held)
 
     # -- leaves that become known or free
@@ -197,7 +199,7 @@ class Observer:
     def unseat_node(self, node: Cell) -> None:
         """A node is taken out: its members are remembered without leaves, the rest is given up."""
         for gang in _sorted(leaf.reserver for leaf in node.leaves() if leaf.reserver):
-            self._lives.end(gang)
+            self._lives.cancel(gang)
         for gang in _sorted(leaf.holder for leaf in node.leaves() if leaf.holder):
             for slot in [s for s in gang.slots if s.leaves and s.leaves[0].node == node.node]:
                 where = slot_placement(slot)
@@ -233,7 +235,9 @@ def _slot_at(gang: Gang, bound: Bound) -> Slot | None:
     """The slot of a gang, bound to nobody, that is where a member says it is."""
     names = {*bound.placement.leaf_cells}
     for slot in gang.slots:
-        if slot.is_bound or slot.size != _size(bound) or (slot.member and not names):
+        if slot.is_bound or slot.is_reserved or slot.size != _size(bound):
+            continue
+        if slot.member is not None and not names:
             continue
         there = slot_placement(slot)
         if there.node == bound.placement.node and (not names or {*there.leaf_cells} == names):

@@ -192,7 +192,7 @@ MUTATIONS = (
         Table,
         "what_if",
         _keep_everything,
-        (_history(0),),
+        (_is_refused(stale.a_promise_would_break),),
     ),
     # -- no leaf twice
     Mutation(

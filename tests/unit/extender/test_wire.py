@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from extender import wire
-from extender.cells.model import MemberRequest, Place, Placement, Wait, WaitCode
+from extender.cells.model import MemberRequest, Place, Placement, ReasonCode, Wait
 from kube import marks
 from kube.pods import ManagedPod, read_pod
 from policy.errors import RequestError
@@ -71,7 +71,7 @@ def test_whole_nodes_are_answered_with_whole_nodes() -> None:
 
 
 def test_a_waiting_member_is_told_the_same_at_every_node() -> None:
-    decision = Wait(request=REQUEST, code=WaitCode.NO_ROOM, reason="no room")
+    decision = Wait(request=REQUEST, code=ReasonCode.NO_ROOM, reason="no room")
     answer = wire.filter_answer(decision, names("n0", "n1"))
 
     assert answer["NodeNames"] == []

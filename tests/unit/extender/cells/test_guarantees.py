@@ -39,7 +39,7 @@ def test_a_vc_gets_no_more_than_it_was_promised() -> None:
     assert decision.code is ReasonCode.VC_FULL
     assert decision.reason == (
         "gang ns/two needs 1 x 1 leaf cells, each member's in one cell of VC a; of 2 leaf cells "
-        "that the VC was promised 0 are unused; it starts when gangs of this VC end, or at a "
+        "that the VC was promised 0 are unused; it starts when gangs of VC a end, or at a "
         "higher priority than theirs"
     )
 
