@@ -147,9 +147,11 @@ class Observer:
         if any(s.is_bound for _, s in inside):
             return
         for user, held in inside:
+            if held not in user.slots:
+                continue  # gone with one before it
             if held.is_reserved:
                 self._lives.cancel(user)
-            elif held in user.slots:
+            else:
                 self._lives.give_up(user, held)
 
     # -- leaves that become known or free
@@ -165,6 +167,8 @@ class Observer:
         """Leaves of a node became known or free: those who use them uncounted come first."""
         waiting = self._table.awaited.get(node, {})
         for slot, gang in sorted(waiting.items(), key=lambda item: (item[1].key, item[0].member)):
+            if slot not in gang.slots:
+                continue  # a lease that gave way to one before it
             if slot.leaves:
                 self._extend(gang, slot)
             else:
