@@ -51,7 +51,7 @@ class Lives:
             case Preempt():
                 self._apply_preempt(decision, self._make_room(decision), now)
             case Wait(cancels_own=True):
-                self._give_up(decision.request)
+                self._stop_waiting(decision.request)
             case Wait() | Reject():
                 pass
 
@@ -66,11 +66,10 @@ class Lives:
         with self._table.what_if() as trial:
             for key in decision.cancelled:
                 self._table.withdraw(gangs[key])
-            if decision.seats:
-                self._unreserve(decision.request)
             for key in downgraded:
                 self._table.downgrade(gangs[key])
-            slots = [self._new_slot(decision.request, seat) for seat in decision.seats]
+            self._unreserve(decision)
+            slots = [self._new_slot(decision, seat) for seat in decision.seats]
             self._check_promises(decision)
             trial.keep()
         for key in decision.cancelled:
@@ -79,19 +78,19 @@ class Lives:
             self.downgrade(gangs[key], by=decision.request.gang)
         return slots
 
-    def _new_slot(self, request: MemberRequest, seat: Seat) -> Slot:
-        by_address = self._table.trees[seat.chain].by_address
-        leaves = tuple(by_address[address] for address in seat.leaves)
-        claim = self._claim(request, by_address[seat.claim]) if seat.claim is not None else None
-        return Slot(leaves, len(leaves), claim)
+    def _unreserve(self, decision: Place | Preempt) -> None:
+        """A late member gets another place than the one that is reserved for it."""
+        gang = self._table.gangs.get(decision.request.gang)
+        reserved = gang.reserved_for(decision.request.member) if gang else None
+        if gang is not None and reserved is not None and decision.seats:
+            self._table.unseat(gang, reserved)
 
-    def _give_up(self, request: MemberRequest) -> None:
-        """What was reserved for a member is of no use any more."""
-        gang = self._table.gangs[request.gang]
-        if gang.is_preempting:
-            self.end(gang)
-        else:
-            self._withdraw(gang, request.member)
+    def _new_slot(self, decision: Place | Preempt, seat: Seat) -> Slot:
+        by_address = self._table.trees[seat.chain].by_address
+        leaves, claim = tuple(by_address[address] for address in seat.leaves), None
+        if seat.claim is not None:
+            claim = self._claim(decision.request, by_address[seat.claim])
+        return Slot(leaves, len(leaves), claim, is_reserved=isinstance(decision, Preempt))
 
     def _claim(self, request: MemberRequest, cell: Cell) -> Claim:
         """The preassigned cell that is mapped to this one, mapped now if it is not yet."""
@@ -119,7 +118,7 @@ class Lives:
             self._settle(gang)
         for slot in slots:
             self._table.seat(gang, slot)
-        self._registry.refresh(gang)
+        self.refresh(gang)
         if gang.slot_of(request.member) is None:
             self._take(gang, slots[0] if slots else _slot_at(gang, decision), request.member)
 
@@ -137,15 +136,14 @@ class Lives:
             gang = self.begin(request, is_guaranteed=True)
         for slot in slots:
             assert gang is not None
-            slot.is_reserved = True
             self._table.seat(gang, slot)
         if gang is not None and gang.reserved_slots(request.leaf_count):
             gang.lease_expires = now + self._lease_seconds
-            self.note_asking(gang, request.member, request.leaf_count)
+            self.ask(gang, request.member, request.leaf_count)
 
-    def note_asking(self, gang: Gang, member: PodUid, leaf_count: int) -> None:
-        """A member waits for what is reserved for its gang."""
-        gang.asking[member] = leaf_count
+    def ask(self, gang: Gang, member: PodUid, size: int) -> None:
+        """A member waits for what its gang has reserved."""
+        gang.asking[member] = size
         self.gang_of[member] = gang.key
         self._registry.note_reserving(gang)
 
@@ -165,22 +163,22 @@ class Lives:
             self.gang_of.pop(member, None)
         gang.asking.clear()
 
-    def _withdraw(self, gang: Gang, member: PodUid) -> None:
-        """A member does not wait any more: what was reserved for it is given up."""
-        size = gang.asking.pop(member, None)
-        if size is None:
-            return
-        self.gang_of.pop(member, None)
-        if not gang.is_preempting:
-            self._table.unseat(gang, gang.reserved_slots(size)[0])
+    def _stop_waiting(self, request: MemberRequest) -> None:
+        """What was reserved for a member is of no use any more."""
+        gang = self._table.gangs[request.gang]
+        if gang.is_preempting:
+            self.end(gang)
+        else:
+            self.withdraw(gang, request.member)
+            self._end_if_empty(gang)
 
-    def _unreserve(self, request: MemberRequest) -> None:
-        """A late member that is planned anew gives up what was reserved for it."""
-        gang = self._table.gangs.get(request.gang)
-        if gang is None or request.member not in gang.asking or gang.is_preempting:
-            return
-        for slot in gang.reserved_slots(request.leaf_count)[:1]:
-            self._table.unseat(gang, slot)
+    def withdraw(self, gang: Gang, member: PodUid) -> None:
+        """A member does not wait any more: what was reserved for it is given up."""
+        reserved = gang.reserved_for(member)
+        if gang.asking.pop(member, None) is not None:
+            self.gang_of.pop(member, None)
+        if reserved is not None:
+            self._table.unseat(gang, reserved)
 
     def is_guaranteed(self, request: MemberRequest) -> bool:
         """True if a gang that asks for this counts on cells of its VC."""
@@ -191,12 +189,7 @@ class Lives:
     def begin(self, request: MemberRequest, *, is_guaranteed: bool) -> Gang:
         """A gang becomes known."""
         self._born += 1
-        gang = Gang(
-            key=request.gang,
-            request=request,
-            born=self._born,
-            is_guaranteed=is_guaranteed,
-        )
+        gang = Gang(request.gang, request, self._born, is_guaranteed)
         self._table.gangs[gang.key] = gang
         self._registry.add(gang)
         return gang
@@ -227,6 +220,8 @@ class Lives:
 
     def downgrade(self, gang: Gang, *, by: GangKey) -> None:
         """Make a gang opportunistic where it is."""
+        self._stop_asking(gang)
+        self._table.withdraw(gang)
         self._registry.remove(gang)
         self._table.downgrade(gang)
         gang.downgraded_by = by
@@ -251,7 +246,7 @@ class Lives:
         if key is None:
             return
         gang = self._table.gangs[key]
-        self._withdraw(gang, member)
+        self.withdraw(gang, member)
         slot = gang.slot_of(member)
         if slot is not None and _waits_for_replacement(gang, slot):
             slot.member, slot.is_bound, slot.told = None, False, ()
@@ -291,20 +286,19 @@ class Lives:
         expired = [
             gang
             for _, gang in sorted(self._table.gangs.items())
-            if gang.lease_expires <= now and (gang.is_preempting or _unused(gang))
+            if gang.lease_expires <= now and _unused(gang)
         ]
         for gang in expired:
             self._end_lease(gang)
         return [gang.key for gang in expired]
 
     def _end_lease(self, gang: Gang) -> None:
-        self.cancel(gang)
+        self._stop_asking(gang)
         for slot in _unused(gang):
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
             self._table.unseat(gang, slot)
-        if gang.key in self._table.gangs:
-            self._end_if_empty(gang)
+        self._end_if_empty(gang)
 
 
 def _slot_at(gang: Gang, decision: Place) -> Slot:
@@ -322,7 +316,7 @@ def _waits_for_replacement(gang: Gang, slot: Slot) -> bool:
 
 
 def _unused(gang: Gang) -> list[Slot]:
-    """Slots that are only leased: never taken, or their member is not bound yet."""
+    """Slots that are only reserved or leased: never taken, or their member is not bound yet."""
     return [
         slot
         for slot in gang.slots

@@ -54,7 +54,8 @@ class Gang:
     @property
     def is_foreign(self) -> bool:
         """True if we placed none of its members: then it is nobody's victim."""
-        return all(slot.is_foreign for slot in self.slots) and bool(self.slots)
+        held = [slot for slot in self.slots if not slot.is_reserved]
+        return bool(held) and all(slot.is_foreign for slot in held)
 
     @property
     def priority(self) -> int:
@@ -103,6 +104,13 @@ class Gang:
             for slot in self.slots
             if slot.is_reserved and (leaf_count is None or slot.size == leaf_count)
         ]
+
+    def reserved_for(self, member: PodUid) -> Slot | None:
+        """What is given up if a late member does not wait any more; a whole gang waits as one."""
+        size = self.asking.get(member)
+        if size is None or self.is_preempting:
+            return None
+        return next(iter(self.reserved_slots(size)), None)
 
     def has_members(self) -> bool:
         return any(slot.member is not None for slot in self.slots)

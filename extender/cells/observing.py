@@ -123,13 +123,13 @@ class Observer:
     def _drop_surplus(self, gang: Gang, size: int) -> None:
         """A member came to another place than the one held for it: that is not needed any more."""
         taken = sum(slot.size == size for slot in gang.slots)
+        spare = gang.open_slots(size)
         if taken < gang.request.gang_leaf_counts.count(size):
             return
-        spare = gang.open_slots(size)
         if spare:
             self._table.unseat(gang, spare[0])
-        elif gang.reserved_slots(size):
-            self._lives.cancel(gang)
+        elif waiting := [member for member, other in gang.asking.items() if other == size]:
+            self._lives.withdraw(gang, waiting[0])
 
     def _evict_lease(self, leaf: Cell) -> None:
         """Somebody runs where a place was only held."""
@@ -148,7 +148,7 @@ class Observer:
             return
         for user, held in inside:
             if held not in user.slots:
-                continue
+                continue  # gone with one before it
             if held.is_reserved:
                 self._lives.cancel(user)
             else:
@@ -167,6 +167,8 @@ class Observer:
         """Leaves of a node became known or free: those who use them uncounted come first."""
         waiting = self._table.awaited.get(node, {})
         for slot, gang in sorted(waiting.items(), key=lambda item: (item[1].key, item[0].member)):
+            if slot not in gang.slots:
+                continue  # a lease that gave way to one before it
             if slot.leaves:
                 self._extend(gang, slot)
             else:
@@ -237,8 +239,9 @@ def _slot_at(gang: Gang, bound: Bound) -> Slot | None:
     """The slot of a gang, bound to nobody, that is where a member says it is."""
     names = {*bound.placement.leaf_cells}
     for slot in gang.slots:
-        is_other = slot.is_bound or slot.is_reserved or slot.size != _size(bound)
-        if is_other or (slot.member and not names):
+        if slot.is_bound or slot.is_reserved or slot.size != _size(bound):
+            continue
+        if slot.member is not None and not names:
             continue
         there = slot_placement(slot)
         if there.node == bound.placement.node and (not names or {*there.leaf_cells} == names):

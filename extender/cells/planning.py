@@ -325,8 +325,6 @@ def _is_spoilt(slot: Slot, ask: Ask) -> bool:
     """True if what is reserved is of no use any more."""
     if any(leaf.is_bad for leaf in slot.leaves):
         return True
-    if not all(gang.may_be_ended_for(ask.request) for gang in holders([slot])):
-        return True  # somebody else came in between: a pod that we did not place
     if ask.request.ignores_candidates:
         return False
     return any(leaf.node not in ask.candidates for leaf in slot.leaves)

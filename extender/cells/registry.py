@@ -48,6 +48,8 @@ class Registry:
         is_guaranteed = by_priority.get(gang.request.priority, {}).get(gang.key) is gang
         is_opportunistic = self._opportunistic.get(gang.key) is gang
         should_be = not gang.is_guaranteed and not gang.is_foreign
+        if gang.reserved_slots() and self._reserving.get(gang.key) is not gang:
+            return False
         return (is_guaranteed, is_opportunistic) == (gang.is_guaranteed, should_be)
 
     def below(self, vc: VcName, priority: int) -> Iterator[Gang]:

@@ -203,7 +203,7 @@ MUTATIONS = (
         Table,
         "what_if",
         _keep_everything,
-        (_history(1),),
+        (_is_refused(stale.a_promise_would_break),),
     ),
     # -- least damage
     Mutation(

@@ -88,7 +88,7 @@ def _wait_for_a_foreign_gang(table: Table) -> None:
 
 
 def _put_a_member_into_two_gangs(table: Table) -> None:
-    table.gangs[GangKey("ns", "high")].asking[PodUid("g-0")] = 1
+    table.gangs[GangKey("ns", "high")].asking[PodUid("g-0")] = 2
 
 
 def _lack_a_leaf_unknown_to_all(table: Table) -> None:

@@ -231,7 +231,7 @@ def test_a_foreign_pod_on_reserved_leaves_is_never_a_victim() -> None:
 
 def test_a_guaranteed_gang_of_another_vc_on_reserved_leaves_is_never_a_victim() -> None:
     world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
-    low, high = a_gang("low").of(2, 2).at(-1), a_gang("high").of(2).at(5)
+    low, high = a_gang("low").of(2, 2).at(-1), a_gang("high").of(1, 1).at(5)
     world.place(low)
     world.apply(world.ask(high))
     reserved = next(top for top in world.engine.cells() if top.state == "Reserving")

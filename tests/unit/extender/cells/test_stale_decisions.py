@@ -65,7 +65,10 @@ def the_vc_is_gone() -> Case:
     decision = world.ask(a_gang("g").of(2))
     other = a_cluster("2 nodes x 2").promising("b", node=2).build()
     return Case(
-        world, decision, lambda: world.engine.change_topology(other), "VC a, which does not exist"
+        world,
+        decision,
+        lambda: world.engine.change_topology(other),
+        "asks for VC a, which does not exist",
     )
 
 
@@ -121,7 +124,7 @@ def its_gang_is_another_one() -> Case:
         world,
         decision,
         lambda: world.apply(world.ask(a_gang("g").of(1).at(7))),
-        "all members must say the same",
+        "gang ns/g runs with priority 7",
     )
 
 
@@ -191,7 +194,7 @@ def its_preemption_ended() -> Case:
         world,
         decision,
         lambda: world.engine.forget_member(PodUid("high-0")),
-        "gang ns/high does not preempt",
+        "it does not preempt",
     )
 
 
