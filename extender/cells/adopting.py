@@ -36,6 +36,8 @@ class Adopter:
         for gang in gangs:
             if gang.is_preempting:
                 self._adopt_preemption(gang)
+            else:
+                self._adopt_reserved(gang)
         for gang in allocated:
             if gang.downgraded_by is not None:
                 self._promote(gang)
@@ -67,7 +69,7 @@ class Adopter:
     # -- what is held
 
     def _adopt_held(self, gang: Gang) -> None:
-        for slot in [slot for slot in gang.slots if not slot.is_bound]:
+        for slot in [slot for slot in gang.slots if not slot.is_bound and not slot.is_reserved]:
             self._adopt_lease(gang, slot)
         mine = self._table.gangs.get(gang.key)
         if mine is not None and not mine.has_members():
@@ -135,9 +137,20 @@ class Adopter:
         mine = self._lives.adopt(gang, is_guaranteed=True)
         for slot in found:
             self._table.seat(mine, slot)
-        for member in gang.asking:
-            mine.asking[member] = None
-            self._lives.gang_of[member] = mine.key
+        for member, size in gang.asking.items():
+            self._lives.ask(mine, member, size)
+
+    def _adopt_reserved(self, gang: Gang) -> None:
+        """Late members of a gang that goes on wait for what was reserved for them."""
+        mine = self._table.gangs.get(gang.key)
+        waiting = list(gang.asking.items())
+        for slot in gang.reserved_slots() if mine is not None and mine.is_guaranteed else ():
+            new = self._reserved(gang, slot)
+            member = next((entry for entry in waiting if entry[1] == slot.size), None)
+            if new is not None and member is not None and mine is not None:
+                waiting.remove(member)
+                self._table.seat(mine, new)
+                self._lives.ask(mine, *member)
 
     def _reserved(self, gang: Gang, slot: Slot) -> Slot | None:
         where = slot_placement(slot)

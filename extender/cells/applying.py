@@ -51,7 +51,7 @@ class Lives:
             case Preempt():
                 self._apply_preempt(decision, self._make_room(decision), now)
             case Wait(cancels_own=True):
-                self.end(self._table.gangs[decision.request.gang])
+                self._stop_waiting(decision.request)
             case Wait() | Reject():
                 pass
 
@@ -65,23 +65,32 @@ class Lives:
         downgraded = decision.downgraded if isinstance(decision, Place) else ()
         with self._table.what_if() as trial:
             for key in decision.cancelled:
-                self._table.release(gangs[key])
+                self._table.withdraw(gangs[key])
             for key in downgraded:
                 self._table.downgrade(gangs[key])
-            slots = [self._new_slot(decision.request, seat) for seat in decision.seats]
+            self._unreserve(decision)
+            slots = [self._new_slot(decision, seat) for seat in decision.seats]
             self._check_promises(decision)
             trial.keep()
         for key in decision.cancelled:
-            self.end(gangs[key])
+            self.cancel(gangs[key])
         for key in downgraded:
             self.downgrade(gangs[key], by=decision.request.gang)
         return slots
 
-    def _new_slot(self, request: MemberRequest, seat: Seat) -> Slot:
+    def _unreserve(self, decision: Place | Preempt) -> None:
+        """A late member gets another place than the one that is reserved for it."""
+        gang = self._table.gangs.get(decision.request.gang)
+        reserved = gang.reserved_for(decision.request.member) if gang else None
+        if gang is not None and reserved is not None and decision.seats:
+            self._table.unseat(gang, reserved)
+
+    def _new_slot(self, decision: Place | Preempt, seat: Seat) -> Slot:
         by_address = self._table.trees[seat.chain].by_address
-        leaves = tuple(by_address[address] for address in seat.leaves)
-        claim = self._claim(request, by_address[seat.claim]) if seat.claim is not None else None
-        return Slot(leaves, len(leaves), claim)
+        leaves, claim = tuple(by_address[address] for address in seat.leaves), None
+        if seat.claim is not None:
+            claim = self._claim(decision.request, by_address[seat.claim])
+        return Slot(leaves, len(leaves), claim, is_reserved=isinstance(decision, Preempt))
 
     def _claim(self, request: MemberRequest, cell: Cell) -> Claim:
         """The preassigned cell that is mapped to this one, mapped now if it is not yet."""
@@ -109,31 +118,67 @@ class Lives:
             self._settle(gang)
         for slot in slots:
             self._table.seat(gang, slot)
-        self._registry.refresh(gang)
+        self.refresh(gang)
         if gang.slot_of(request.member) is None:
-            self.assign(gang, slots[0] if slots else _slot_at(gang, decision), request.member)
+            self._take(gang, slots[0] if slots else _slot_at(gang, decision), request.member)
+
+    def _take(self, gang: Gang, slot: Slot, member: PodUid) -> None:
+        """A member takes a slot, perhaps one whose victims are gone."""
+        if slot.is_reserved:
+            self._occupy(gang, slot)
+        gang.asking.pop(member, None)
+        self.assign(gang, slot, member)
 
     def _apply_preempt(self, decision: Preempt, slots: Sequence[Slot], now: float) -> None:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
         if gang is None and slots:
-            gang = self.begin(request, is_guaranteed=True, is_preempting=True)
-            for slot in slots:
-                self._table.seat(gang, slot)
-        if gang is not None:
+            gang = self.begin(request, is_guaranteed=True)
+        for slot in slots:
+            assert gang is not None
+            self._table.seat(gang, slot)
+        if gang is not None and gang.reserved_slots(request.leaf_count):
             gang.lease_expires = now + self._lease_seconds
-            gang.asking[request.member] = None
-            self.gang_of[request.member] = gang.key
+            self.ask(gang, request.member, request.leaf_count)
+
+    def ask(self, gang: Gang, member: PodUid, size: int) -> None:
+        """A member waits for what its gang has reserved."""
+        gang.asking[member] = size
+        self.gang_of[member] = gang.key
+        self._registry.note_reserving(gang)
 
     def _settle(self, gang: Gang) -> None:
         """The victims are gone: what was reserved is held."""
         for slot in gang.slots:
-            self._table.hold(slot.leaves, gang)
-            self._table.reserve(slot.leaves, None)
-        gang.is_preempting = False
+            self._occupy(gang, slot)
+        self._stop_asking(gang)
+
+    def _occupy(self, gang: Gang, slot: Slot) -> None:
+        slot.is_reserved = False
+        self._table.hold(slot.leaves, gang)
+        self._table.reserve(slot.leaves, None)
+
+    def _stop_asking(self, gang: Gang) -> None:
         for member in gang.asking:
-            del self.gang_of[member]
+            self.gang_of.pop(member, None)
         gang.asking.clear()
+
+    def _stop_waiting(self, request: MemberRequest) -> None:
+        """What was reserved for a member is of no use any more."""
+        gang = self._table.gangs[request.gang]
+        if gang.is_preempting:
+            self.end(gang)
+        else:
+            self.withdraw(gang, request.member)
+            self._end_if_empty(gang)
+
+    def withdraw(self, gang: Gang, member: PodUid) -> None:
+        """A member does not wait any more: what was reserved for it is given up."""
+        reserved = gang.reserved_for(member)
+        if gang.asking.pop(member, None) is not None:
+            self.gang_of.pop(member, None)
+        if reserved is not None:
+            self._table.unseat(gang, reserved)
 
     def is_guaranteed(self, request: MemberRequest) -> bool:
         """True if a gang that asks for this counts on cells of its VC."""
@@ -141,27 +186,17 @@ class Lives:
 
     # -- gangs
 
-    def begin(
-        self, request: MemberRequest, *, is_guaranteed: bool, is_preempting: bool = False
-    ) -> Gang:
+    def begin(self, request: MemberRequest, *, is_guaranteed: bool) -> Gang:
         """A gang becomes known."""
         self._born += 1
-        gang = Gang(
-            key=request.gang,
-            request=request,
-            born=self._born,
-            is_guaranteed=is_guaranteed,
-            is_preempting=is_preempting,
-        )
+        gang = Gang(request.gang, request, self._born, is_guaranteed)
         self._table.gangs[gang.key] = gang
         self._registry.add(gang)
         return gang
 
     def adopt(self, gang: Gang, *, is_guaranteed: bool) -> Gang:
         """Begin a gang that another engine knew, without its slots."""
-        mine = self.begin(
-            gang.request, is_guaranteed=is_guaranteed, is_preempting=gang.is_preempting
-        )
+        mine = self.begin(gang.request, is_guaranteed=is_guaranteed)
         mine.born, mine.lease_expires = gang.born, gang.lease_expires
         mine.downgraded_by = gang.downgraded_by
         self._born = max(self._born, gang.born)
@@ -172,14 +207,21 @@ class Lives:
         for slot in gang.slots:
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
-        for member in gang.asking:
-            self.gang_of.pop(member, None)
+        self._stop_asking(gang)
         self._table.release(gang)
         self._registry.remove(gang)
         del self._table.gangs[gang.key]
 
+    def cancel(self, gang: Gang) -> None:
+        """A gang does not preempt any more; what it holds already it keeps."""
+        self._stop_asking(gang)
+        self._table.withdraw(gang)
+        self._end_if_empty(gang)
+
     def downgrade(self, gang: Gang, *, by: GangKey) -> None:
         """Make a gang opportunistic where it is."""
+        self._stop_asking(gang)
+        self._table.withdraw(gang)
         self._registry.remove(gang)
         self._table.downgrade(gang)
         gang.downgraded_by = by
@@ -204,7 +246,7 @@ class Lives:
         if key is None:
             return
         gang = self._table.gangs[key]
-        gang.asking.pop(member, None)
+        self.withdraw(gang, member)
         slot = gang.slot_of(member)
         if slot is not None and _waits_for_replacement(gang, slot):
             slot.member, slot.is_bound, slot.told = None, False, ()
@@ -237,23 +279,21 @@ class Lives:
         reservers = dict.fromkeys(leaf.reserver for leaf in leaves if leaf.reserver is not None)
         for reserver in sorted(reservers, key=lambda reserver: reserver.key):
             if not gang.may_be_ended_for(reserver.request):
-                self.end(reserver)
+                self.cancel(reserver)
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost something."""
         expired = [
             gang
             for _, gang in sorted(self._table.gangs.items())
-            if gang.lease_expires <= now and (gang.is_preempting or _unused(gang))
+            if gang.lease_expires <= now and _unused(gang)
         ]
         for gang in expired:
             self._end_lease(gang)
         return [gang.key for gang in expired]
 
     def _end_lease(self, gang: Gang) -> None:
-        if gang.is_preempting:
-            self.end(gang)
-            return
+        self._stop_asking(gang)
         for slot in _unused(gang):
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
@@ -262,19 +302,21 @@ class Lives:
 
 
 def _slot_at(gang: Gang, decision: Place) -> Slot:
-    """The open slot that a decision means; `check_current` has found it."""
-    slots = gang.open_slots(decision.request.leaf_count)
+    """The slot that a decision means; `check_current` has found it."""
+    size = decision.request.leaf_count
+    slots = [*gang.open_slots(size), *gang.reserved_slots(size)]
     return next(slot for slot in slots if slot_placement(slot) == decision.placement)
 
 
 def _waits_for_replacement(gang: Gang, slot: Slot) -> bool:
-    if slot.is_foreign or slot.lacking:
+    if not gang.keeps_slots() or not slot.leaves or slot.is_foreign or slot.lacking:
         return False
-    return gang.keeps_slots() and bool(slot.leaves)
+    members = gang.request.gang_leaf_counts.count(slot.size)
+    return sum(other.size == slot.size for other in gang.slots) <= members
 
 
 def _unused(gang: Gang) -> list[Slot]:
-    """Slots that are only leased: never taken, or their member is not bound yet."""
+    """Slots that are only reserved or leased: never taken, or their member is not bound yet."""
     return [
         slot
         for slot in gang.slots

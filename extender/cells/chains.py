@@ -4,18 +4,14 @@ Chains share nothing: neither cells nor promises. So what fits in two chains sep
 at once.
 """
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from extender.cells.admission import chains_of
-from extender.cells.demand import ANYWHERE, Allowed, Demand
+from extender.cells.demand import ANYWHERE, Allowed, Ask, Demand
 from extender.cells.fitting import fit
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.table import Table
-from policy.submission import NodeName
 from policy.topology import ChainName
-
-Candidates = Collection[NodeName]
 
 
 class Chains:
@@ -24,26 +20,27 @@ class Chains:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def fit_in_any(
-        self, request: MemberRequest, sizes: tuple[int, ...], candidates: Candidates
-    ) -> list[Seat] | None:
-        for chain in chains_of(self._table, request):
-            seats = fit(self._table, self.demand(request, chain, sizes, candidates))
+    def fit_in_any(self, ask: Ask) -> list[Seat] | None:
+        """Fit into one chain, else over several where the gang may lie so."""
+        for chain in chains_of(self._table, ask.request):
+            seats = self.fit_in(ask, chain)
             if seats is not None:
                 return seats
-        return self._fit_across(request, sizes, candidates) if request.spans_chains else None
+        return self._fit_across(ask) if ask.request.spans_chains else None
 
-    def _fit_across(
-        self, request: MemberRequest, sizes: tuple[int, ...], candidates: Candidates
-    ) -> list[Seat] | None:
+    def fit_in(self, ask: Ask, chain: ChainName) -> list[Seat] | None:
+        """Fit into one chain."""
+        return fit(self._table, self.demand(ask, chain))
+
+    def _fit_across(self, ask: Ask) -> list[Seat] | None:
         """Fill one chain after the other; the member that asks is in the first that it fits in."""
-        left, found, has_first = list(sizes), list[Seat](), False
-        for chain in chains_of(self._table, request):
+        left, found, has_first = list(ask.sizes), list[Seat](), False
+        for chain in chains_of(self._table, ask.request):
             ordered = sorted(left, reverse=True)
             if not has_first:
-                ordered.remove(request.leaf_count)
-                ordered.insert(0, request.leaf_count)
-            seats = self._fit_most(request, chain, ordered, candidates, is_first=not has_first)
+                ordered.remove(ask.request.leaf_count)
+                ordered.insert(0, ask.request.leaf_count)
+            seats = self._fit_most(ask, chain, ordered, is_first=not has_first)
             for seat in seats:
                 left.remove(len(seat.leaves))
             found += seats
@@ -53,13 +50,7 @@ class Chains:
         return None
 
     def _fit_most(
-        self,
-        request: MemberRequest,
-        chain: ChainName,
-        ordered: list[int],
-        candidates: Candidates,
-        *,
-        is_first: bool,
+        self, ask: Ask, chain: ChainName, ordered: list[int], *, is_first: bool
     ) -> list[Seat]:
         """Fit as many members of a list as possible, from its beginning, into one chain."""
         best: list[Seat] = []
@@ -67,7 +58,7 @@ class Chains:
         while low <= high:
             middle = (low + high) // 2
             sizes = tuple(sorted(ordered[:middle], reverse=True))
-            demand = self.demand(request, chain, sizes, candidates)
+            demand = self.demand(replace(ask, sizes=sizes), chain)
             if not is_first:
                 demand = replace(demand, allowed_first=demand.allowed, first_size=sizes[0])
             seats = fit(self._table, demand)
@@ -77,29 +68,28 @@ class Chains:
                 high = middle - 1
         return best
 
-    def demand(
-        self,
-        request: MemberRequest,
-        chain: ChainName,
-        sizes: tuple[int, ...],
-        candidates: Candidates,
-    ) -> Demand:
-        offered = Allowed(candidates)
-        is_guaranteed = request.priority != OPPORTUNISTIC and not self._table.is_open
+    def demand(self, ask: Ask, chain: ChainName) -> Demand:
+        """What is asked of one chain."""
+        request, offered = ask.request, Allowed(ask.candidates)
+        is_guaranteed = self.is_guaranteed(request)
         return Demand(
             chain=chain,
-            sizes=sizes,
+            sizes=ask.sizes,
             vc=self._table.vcs[request.vc] if is_guaranteed else None,
             pinned=request.pinned if is_guaranteed else None,
             allowed=ANYWHERE if request.ignores_candidates else offered,
             allowed_first=offered,
             first_size=request.leaf_count,
+            budget=ask.budget,
         )
 
-    def fits_anywhere(
-        self, request: MemberRequest, chain: ChainName, sizes: tuple[int, ...]
-    ) -> bool:
-        demand = self.demand(request, chain, sizes, ())
+    def is_guaranteed(self, request: MemberRequest) -> bool:
+        """True if the request counts on cells of its VC."""
+        return request.priority != OPPORTUNISTIC and not self._table.is_open
+
+    def fits_anywhere(self, ask: Ask, chain: ChainName) -> bool:
+        """True if the gang would fit were all nodes offered."""
+        demand = self.demand(ask, chain)
         return (
             fit(self._table, replace(demand, allowed=ANYWHERE, allowed_first=ANYWHERE)) is not None
         )

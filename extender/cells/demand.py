@@ -1,19 +1,23 @@
-"""What is to be placed in one chain, and what was found for it."""
+"""What is to be placed, and what was found for it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from extender.cells.limits import Budget
+from extender.cells.model import MemberRequest
 from extender.cells.tree import Cell
 from extender.cells.vcs import Vc
 from policy.submission import NodeName
 from policy.topology import ChainName, PinnedCellId
+
+Candidates = Collection[NodeName]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allowed:
     """Bins that may be used: those of some nodes."""
 
-    nodes: Collection[NodeName] | None = None
+    nodes: Candidates | None = None
     """None: of all."""
 
     def __call__(self, bin_: Cell) -> bool:
@@ -24,8 +28,20 @@ ANYWHERE = Allowed()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What one decision is about: some members of a gang, on the nodes that are offered."""
+
+    request: MemberRequest
+    """Of the member that asks."""
+    sizes: tuple[int, ...]
+    """Leaf cells of the members to be placed, that one included, descending."""
+    candidates: Candidates
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Members to be placed together; sizes descend."""
+    """Members to be placed together in one chain; sizes descend."""
 
     chain: ChainName
     sizes: tuple[int, ...]
@@ -38,6 +54,12 @@ class Demand:
     """Bins that the member that asks may use; some of the others, or the same."""
     first_size: int
     """Leaf cells of the member that asks."""
+    budget: Budget
+
+    @property
+    def is_equal(self) -> bool:
+        """True if all members are of one size."""
+        return self.sizes[0] == self.sizes[-1]
 
     def is_met_by(self, bins: "list[Spot]") -> bool:
         """True if one of the spots suits the member that asks."""

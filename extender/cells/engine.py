@@ -178,7 +178,7 @@ class Engine:
         """All nodes with the holders of their leaf cells, by name."""
         holders: dict[NodeName, dict[int, PodUid | None]] = {}
         for gang in self._table.gangs.values():
-            for slot in [] if gang.is_preempting else gang.slots:
+            for slot in [slot for slot in gang.slots if not slot.is_reserved]:
                 placement = slot_placement(slot)
                 there = holders.setdefault(placement.node, {})
                 there.update(dict.fromkeys(placement.leaf_cells, slot.member))

@@ -2,21 +2,15 @@
 
 Packing unequal members is bin packing, and bad or withheld nodes can make the choice of physical
 cells matter, so no rule of thumb is exact. Interchangeable choices (equal room; equal free cells)
-are tried once. The search has a budget: beyond it, and on chains beyond `LARGEST_CHAIN` leaves, the
-quick ways of `fitting` stand alone.
+are tried once. The search has a budget: beyond it, and on chains beyond `EXACT_LEAVES`, the quick
+ways of `fitting` stand alone, and the budget says so.
 """
 
 from extender.cells.demand import Demand, Spot
+from extender.cells.limits import EXACT_LEAVES, EXACT_MEMBERS, EXACT_STEPS, Budget, OutOfBudgetError
 from extender.cells.ranking import Ranking
 from extender.cells.table import Table
 from extender.cells.tree import Cell
-
-LARGEST_CHAIN = 256
-_STEPS = 5_000
-
-
-class OutOfBudgetError(Exception):
-    """The search was given up."""
 
 
 class _Search:
@@ -29,7 +23,8 @@ class _Search:
         rest = list(demand.sizes)
         rest.remove(demand.first_size)
         self._sizes = (demand.first_size, *rest)
-        self._steps = 0
+        self._most = min(EXACT_STEPS, demand.budget.left)
+        self._budget = Budget(self._most)
 
     def run(self) -> list[Spot] | None:
         found = self._place(0, None)
@@ -43,12 +38,14 @@ class _Search:
             *rest[at:],
         ]
 
+    def steps(self) -> int:
+        """Steps that were taken."""
+        return self._most - max(0, self._budget.left)
+
     def _place(self, index: int, previous: Cell | None) -> list[Spot] | None:
         if index == len(self._sizes):
             return []
-        self._steps += 1
-        if self._steps > _STEPS:
-            raise OutOfBudgetError
+        self._budget.spend()
         if not self._has_enough(index):
             return None
         return self._in_open_bins(index, previous) or self._in_openings(index)
@@ -146,9 +143,14 @@ def _shape(cell: Cell, marked: Cell, demand: Demand) -> object:
 
 def search(table: Table, ranking: Ranking, demand: Demand) -> list[Spot] | None:
     """Find a spot for each member, in the order of the sizes; None if there is no way."""
-    if ranking.root.leaf_count > LARGEST_CHAIN:
+    if ranking.root.leaf_count > EXACT_LEAVES or len(demand.sizes) > EXACT_MEMBERS:
+        demand.budget.is_cut = True
         return None
+    searched = _Search(table, ranking, demand)
     try:
-        return _Search(table, ranking, demand).run()
+        return searched.run()
     except OutOfBudgetError:
+        demand.budget.is_cut = True
         return None
+    finally:
+        demand.budget.left -= searched.steps()

@@ -1,5 +1,6 @@
 """Gangs that have leaf cells or have reserved them. Private to `extender.cells`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from extender.cells.model import GangState, MemberRequest, Placement, ReleaseMode
@@ -28,6 +29,8 @@ class Slot:
     """Leaf cells of its node that it uses and that could not be counted: others have them all."""
     had_member: bool = False
     """Somebody was here: a replacement may come, and no lease ends that."""
+    is_reserved: bool = False
+    """Its leaves are kept for the gang while others, its victims, still hold them."""
     is_foreign: bool = False
     """We did not place its member: it counts against no preassigned cell and is never replaced."""
 
@@ -40,19 +43,19 @@ class Gang:
     request: MemberRequest
     """Of the member that asked first; what is the same for all members counts."""
     born: int
-    """Sequence number: the higher, the younger."""
+    """Sequence number: the higher, the younger; counts where pods are equally old."""
     is_guaranteed: bool
-    is_preempting: bool = False
     slots: list[Slot] = field(default_factory=list)
     lease_expires: float = 0.0
-    asking: dict[PodUid, None] = field(default_factory=dict)
-    """Members that wait while the gang preempts."""
+    asking: dict[PodUid, int] = field(default_factory=dict)
+    """Members that wait for a reserved slot, with their leaf cells."""
     downgraded_by: GangKey | None = None
 
     @property
     def is_foreign(self) -> bool:
         """True if we placed none of its members: then it is nobody's victim."""
-        return all(slot.is_foreign for slot in self.slots) and bool(self.slots)
+        held = [slot for slot in self.slots if not slot.is_reserved]
+        return bool(held) and all(slot.is_foreign for slot in held)
 
     @property
     def priority(self) -> int:
@@ -60,8 +63,14 @@ class Gang:
         return self.request.priority if self.is_guaranteed else -1
 
     @property
+    def is_preempting(self) -> bool:
+        """True if it has nothing yet but what is reserved for it."""
+        return bool(self.slots) and all(slot.is_reserved for slot in self.slots)
+
+    @property
     def leaf_count(self) -> int:
-        return sum(len(slot.leaves) for slot in self.slots)
+        """Leaves that it holds."""
+        return sum(len(slot.leaves) for slot in self.slots if not slot.is_reserved)
 
     def may_be_ended_for(self, request: MemberRequest) -> bool:
         """True if a guaranteed gang may preempt it: borrowed cells, or its own VC's, below it.
@@ -81,8 +90,27 @@ class Gang:
         return next((slot for slot in self.slots if slot.member == member), None)
 
     def open_slots(self, leaf_count: int) -> list[Slot]:
-        """Slots of that size that no member has."""
-        return [slot for slot in self.slots if slot.member is None and slot.size == leaf_count]
+        """Slots of that size that no member has, but reserved ones."""
+        return [
+            slot
+            for slot in self.slots
+            if slot.member is None and slot.size == leaf_count and not slot.is_reserved
+        ]
+
+    def reserved_slots(self, leaf_count: int | None = None) -> list[Slot]:
+        """Slots (of that size) that victims still have to leave, or have just left."""
+        return [
+            slot
+            for slot in self.slots
+            if slot.is_reserved and (leaf_count is None or slot.size == leaf_count)
+        ]
+
+    def reserved_for(self, member: PodUid) -> Slot | None:
+        """What is given up if a late member does not wait any more; a whole gang waits as one."""
+        size = self.asking.get(member)
+        if size is None or self.is_preempting:
+            return None
+        return next(iter(self.reserved_slots(size)), None)
 
     def has_members(self) -> bool:
         return any(slot.member is not None for slot in self.slots)
@@ -91,8 +119,11 @@ class Gang:
         return self.request.release is ReleaseMode.WHOLE
 
     def is_being_preempted(self) -> bool:
-        return not self.is_preempting and any(
-            leaf.reserver is not None for slot in self.slots for leaf in slot.leaves
+        return any(
+            leaf.reserver is not None
+            for slot in self.slots
+            if not slot.is_reserved
+            for leaf in slot.leaves
         )
 
     def state(self) -> GangState:
@@ -102,10 +133,15 @@ class Gang:
 
     def victims(self) -> "list[Gang]":
         """Gangs that still hold what this one has reserved, by key."""
-        found = {
-            leaf.holder.key: leaf.holder
-            for slot in self.slots
-            for leaf in slot.leaves
-            if leaf.holder is not None and leaf.holder is not self
-        }
-        return [found[key] for key in sorted(found)]
+        return holders(self.reserved_slots())
+
+
+def holders(slots: Sequence[Slot]) -> list[Gang]:
+    """Gangs that hold leaves of some slots, by key."""
+    found = {
+        leaf.holder.key: leaf.holder
+        for slot in slots
+        for leaf in slot.leaves
+        if leaf.holder is not None
+    }
+    return [found[key] for key in sorted(found)]

@@ -5,19 +5,51 @@ members; inside it, as few children as possible. Both come from a `Ranking`, so 
 Members of different sizes are packed best-fit, the largest first.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
-from extender.cells.demand import Allowed
+from extender.cells.demand import ANYWHERE, Allowed
+from extender.cells.limits import CELL_TRIES
 from extender.cells.ranking import Ranking
 from extender.cells.tree import Cell
 
-_TRIES = 8
-"""Cells of a level that are tried where candidate nodes or unequal members spoil the ranking."""
+Bins = list[Cell]
 
 
-def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell] | None:
-    """Find a bin for each member; `sizes` are in descending order, and so are the bins."""
+def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
+    """Find a bin for each member; `sizes` are in descending order, and so are the bins.
+
+    Most nodes are offered to most gangs, so a few looks at the ranking are enough. Where they are
+    not, the nodes that are offered are ranked by themselves.
+    """
+    if not _may_hold(ranking, sizes):
+        return None
+    if allowed.nodes is None:
+        return _gather(ranking, sizes, allowed)
+    found = _gather(ranking, sizes, allowed) if len(allowed.nodes) > CELL_TRIES else None
+    if found is not None:
+        return found
+    few = ranking.only(allowed.nodes)
+    return _gather(few, sizes, ANYWHERE) if _may_hold(few, sizes) else None
+
+
+def _may_hold(ranking: Ranking, sizes: Sequence[int]) -> bool:
+    """Cheap bound: as many leaves, and of each size as many bins as members that large."""
+    if ranking.total < sum(sizes):
+        return False
+    root = ranking.root
+    return all(ranking.capacity(root, size) >= n for size, n in needs_of(sizes).items())
+
+
+def needs_of(sizes: Sequence[int]) -> dict[int, int]:
+    """How many members are as large as a size, or larger; `sizes` descend, and so do the keys."""
+    if sizes[0] == sizes[-1]:
+        return {sizes[0]: len(sizes)}
+    return {size: number + 1 for number, size in enumerate(sizes)}
+
+
+def _gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
     if sizes[0] != sizes[-1]:
         return _gather_unequal(ranking, sizes, allowed)
     size, count = sizes[0], len(sizes)
@@ -27,17 +59,17 @@ def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cel
     if count == 1:
         return None
     for level in range(2, ranking.root.level + 1):
-        for tries, cell in enumerate(ranking.cells(level, size=size, least=count)):
+        for cell in islice(ranking.cells(level, size=size, least=count), CELL_TRIES):
             found = fill(ranking, cell, size=size, count=count, allowed=allowed)
             if len(found) == count:
                 return found
-            if tries == _TRIES:
-                break
     return None
 
 
 def _first(bins: Iterator[Cell], allowed: Allowed) -> Cell | None:
-    return next((bin_ for bin_ in bins if allowed(bin_)), None)
+    if allowed.nodes is None:
+        return next(bins, None)
+    return next((bin_ for bin_ in islice(bins, CELL_TRIES) if allowed(bin_)), None)
 
 
 def fill(ranking: Ranking, cell: Cell, *, size: int, count: int, allowed: Allowed) -> list[Cell]:
@@ -64,8 +96,11 @@ def _fill_root(ranking: Ranking, *, size: int, count: int, allowed: Allowed) -> 
     top = ranking.root.level - 1
     found: list[Cell] = []
     used: dict[Cell, None] = {}
-    whole_bins = (bin_ for bin_ in ranking.largest_bins(least=size) if bin_.level == top)
-    for roomiest in chain(ranking.largest(top, size=size), whole_bins):
+    is_flat = top <= ranking.root.chain.node_level
+    bins = ranking.largest_bins(least=size) if is_flat else iter(())
+    roomy = chain(ranking.largest(top, size=size), (bin_ for bin_ in bins if bin_.level == top))
+    most = None if allowed.nodes is None else count + CELL_TRIES
+    for roomiest in islice(roomy, most):
         for cell in (*_tightest(ranking, top, size=size, least=count - len(found)), roomiest):
             need = count - len(found)
             if cell not in used and need:
@@ -79,11 +114,12 @@ def _fill_root(ranking: Ranking, *, size: int, count: int, allowed: Allowed) -> 
 def _tightest(ranking: Ranking, level: int, *, size: int, least: int) -> Iterator[Cell]:
     """A few of the tightest cells of a level that hold so many members."""
     yield from islice(ranking.cells(level, size=size, least=least), 2)
-    bins = ranking.bins(least=size * least)
-    yield from islice((bin_ for bin_ in bins if bin_.level == level), 2)
+    if level <= ranking.root.chain.node_level:
+        bins = ranking.bins(least=size * least)
+        yield from islice((bin_ for bin_ in bins if bin_.level == level), 2)
 
 
-def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell] | None:
+def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
     bins = _useful_bins(ranking, sizes, allowed)
     for level in range(1, ranking.root.level + 1):
         groups: dict[Cell, list[Cell]] = {}
@@ -95,7 +131,7 @@ def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) ->
             for cell, inside in groups.items()
             if sum(map(ranking.room, inside)) >= sum(sizes)
         ]
-        for _, _, inside in sorted(fitting, key=lambda entry: entry[:2])[:_TRIES]:
+        for _, _, inside in sorted(fitting, key=lambda entry: entry[:2])[:CELL_TRIES]:
             packed = pack({bin_: ranking.room(bin_) for bin_ in inside}, sizes)
             if packed is not None:
                 return packed
@@ -107,26 +143,23 @@ def _useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> li
     found: dict[Cell, None] = {}
     for size in dict.fromkeys(sizes):
         for bins in (ranking.bins(least=size), ranking.largest_bins(least=size)):
-            chosen = 0
-            for bin_ in bins:
-                if allowed(bin_):
-                    found[bin_] = None
-                    chosen += 1
-                if chosen >= len(sizes):
-                    break
+            most = None if allowed.nodes is None else len(sizes) + CELL_TRIES
+            offered = (bin_ for bin_ in islice(bins, most) if allowed(bin_))
+            found.update(dict.fromkeys(islice(offered, len(sizes))))
     return sorted(found, key=lambda bin_: bin_.order)
 
 
 def pack(rooms: dict[Cell, int], sizes: Sequence[int]) -> list[Cell] | None:
     """Pack members best-fit, the largest first; None if that fails."""
-    left, found = dict(rooms), []
+    by_order = {bin_.order: bin_ for bin_ in rooms}
+    left, found = sorted((room, bin_.order) for bin_, room in rooms.items()), []
     for size in sizes:
-        fitting = [bin_ for bin_ in left if left[bin_] >= size]
-        if not fitting:
+        at = bisect_left(left, (size, -1))
+        if at == len(left):
             return None
-        best = min(fitting, key=lambda bin_: (left[bin_], bin_.order))
-        left[best] -= size
-        found.append(best)
+        room, order = left.pop(at)
+        insort(left, (room - size, order))
+        found.append(by_order[order])
     return found
 
 

@@ -41,7 +41,7 @@ def _leaves(table: Table) -> Iterator[str]:
     held: dict[Cell, Gang] = {}
     reserved: dict[Cell, Gang] = {}
     for gang, slot in _slots(table):
-        of = reserved if gang.is_preempting else held
+        of = reserved if slot.is_reserved else held
         for leaf in slot.leaves:
             if leaf in of:
                 yield f"leaf {leaf.address} is held or reserved twice"
@@ -211,7 +211,9 @@ def _counts_rightly(gang: Gang, slot: Slot, claim: Claim) -> bool:
 def _preemptions(table: Table) -> Iterator[str]:
     """Who preempts may end all those whose leaves it waits for."""
     for gang, slot in _slots(table):
-        for leaf in slot.leaves if gang.is_preempting else ():
+        if slot.is_reserved and not (gang.is_guaranteed and gang.asking):
+            yield f"gang {gang.key} has reserved what nobody waits for"
+        for leaf in slot.leaves if slot.is_reserved else ():
             if leaf.holder is not None and not leaf.holder.may_be_ended_for(gang.request):
                 yield f"gang {gang.key} waits for {leaf.holder.key}, which it may not end"
 

@@ -34,6 +34,8 @@ class LeafChooser:
     def _choose(self, bin_: Cell, count: int) -> Sequence[Cell]:
         if self.room(bin_) > count:
             bin_ = self._smallest(bin_, count)
+        if self.room(bin_) == count:  # there is nothing to choose
+            return [leaf for leaf in bin_.leaves() if self.room(leaf)]
         return sorted(self._fill(bin_, count), key=_order)
 
     def _smallest(self, bin_: Cell, count: int) -> Cell:

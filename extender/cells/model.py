@@ -47,6 +47,8 @@ class MemberRequest:
     spans_chains: bool = False
     """Its members may lie in several chains, where one alone does not hold them."""
     release: ReleaseMode = ReleaseMode.EACH
+    created: float = 0.0
+    """When its pod was created, in seconds: of equal victims the youngest are ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +114,12 @@ class ReasonCode(StrEnum):
     UNKNOWN_PINNED_CELL = "unknown-pinned-cell"
     UNKNOWN_LEAF_TYPE = "unknown-leaf-type"
     BAD_PRIORITY = "bad-priority"
+    BAD_GANG_MIN = "bad-gang-min"
+    BAD_LEAF_COUNT = "bad-leaf-count"
     OPPORTUNISTIC_PINNED = "opportunistic-pinned"
     GANG_MISMATCH = "gang-mismatch"
     TOO_LARGE = "too-large"
-
-
-WaitCode = ReasonCode
+    SEARCH_ENDED = "search-ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,14 +80,13 @@ class Observer:
         if gang is None or slot is None or slot.member is not None:
             gang, slot = self._new_slot(bound)
         self._lives.assign(gang, slot, bound.request.member)
-        self._lives.refresh(gang)
         return slot
 
     def _new_slot(self, bound: Bound) -> tuple[Gang, Slot]:
         """Count a member on leaves of its own; its gang begins if there is none."""
         known = self._table.gangs.get(bound.request.gang)
         if known is not None:
-            self._drop_surplus(known, bound.request.leaf_count)
+            self._drop_surplus(known, _size(bound))
         sighting = find_leaves(self._table, bound.request, bound.placement)
         for leaf in sighting.leaves:
             self._evict_lease(leaf)
@@ -112,25 +111,48 @@ class Observer:
     def settle(self, gang: Gang, slot: Slot, placement: Placement) -> None:
         """Give a slot that somebody runs in its preassigned cell, and the gang the slot."""
         if gang.is_guaranteed and not slot.is_foreign:
+            self._evict_claim(gang, slot)
             slot.claim = self._claimer.find(gang.request, slot.leaves, placement)
         is_lost = slot.claim is None and bool(slot.leaves) and not slot.is_foreign
         if gang.is_guaranteed and (is_lost or not self._claimer.has_promise(gang.request)):
             self._lives.downgrade(gang, by=gang.key)
         self._table.seat(gang, slot)
+        self._lives.refresh(gang)
         self._lives.withdraw_blocked(gang, slot.leaves)
 
     def _drop_surplus(self, gang: Gang, size: int) -> None:
         """A member came to another place than the one held for it: that is not needed any more."""
         taken = sum(slot.size == size for slot in gang.slots)
         spare = gang.open_slots(size)
-        if spare and taken >= gang.request.gang_leaf_counts.count(size):
+        if taken < gang.request.gang_leaf_counts.count(size):
+            return
+        if spare:
             self._table.unseat(gang, spare[0])
+        elif waiting := [member for member, other in gang.asking.items() if other == size]:
+            self._lives.withdraw(gang, waiting[0])
 
     def _evict_lease(self, leaf: Cell) -> None:
         """Somebody runs where a place was only held."""
         if leaf.holder is not None:
             slot = next(slot for slot in leaf.holder.slots if leaf in slot.leaves)
             self._lives.give_up(leaf.holder, slot)
+
+    def _evict_claim(self, gang: Gang, slot: Slot) -> None:
+        """Somebody runs in a cell that was mapped for another VC, and nobody runs there for it."""
+        claim = slot.leaves[0].enclosing_claim() if slot.leaves else None
+        if claim is None or claim.vc == gang.request.vc:
+            return
+        users = [self._table.gangs[key] for key in sorted(claim.users)]
+        inside = [(user, s) for user in users for s in user.slots if s.claim is claim]
+        if any(s.is_bound for _, s in inside):
+            return
+        for user, held in inside:
+            if held not in user.slots:
+                continue  # gone with one before it
+            if held.is_reserved:
+                self._lives.cancel(user)
+            else:
+                self._lives.give_up(user, held)
 
     # -- leaves that become known or free
 
@@ -145,6 +167,8 @@ class Observer:
         """Leaves of a node became known or free: those who use them uncounted come first."""
         waiting = self._table.awaited.get(node, {})
         for slot, gang in sorted(waiting.items(), key=lambda item: (item[1].key, item[0].member)):
+            if slot not in gang.slots:
+                continue  # a lease that gave way to one before it
             if slot.leaves:
                 self._extend(gang, slot)
             else:
@@ -179,7 +203,7 @@ class Observer:
     def unseat_node(self, node: Cell) -> None:
         """A node is taken out: its members are remembered without leaves, the rest is given up."""
         for gang in _sorted(leaf.reserver for leaf in node.leaves() if leaf.reserver):
-            self._lives.end(gang)
+            self._lives.cancel(gang)
         for gang in _sorted(leaf.holder for leaf in node.leaves() if leaf.holder):
             for slot in [s for s in gang.slots if s.leaves and s.leaves[0].node == node.node]:
                 where = slot_placement(slot)
@@ -215,7 +239,9 @@ def _slot_at(gang: Gang, bound: Bound) -> Slot | None:
     """The slot of a gang, bound to nobody, that is where a member says it is."""
     names = {*bound.placement.leaf_cells}
     for slot in gang.slots:
-        if slot.is_bound or slot.size != _size(bound) or (slot.member and not names):
+        if slot.is_bound or slot.is_reserved or slot.size != _size(bound):
+            continue
+        if slot.member is not None and not names:
             continue
         there = slot_placement(slot)
         if there.node == bound.placement.node and (not names or {*there.leaf_cells} == names):

@@ -5,83 +5,118 @@ stay whole; then the one with the most idle leaves: healthy and without opportun
 the one whose surroundings are most used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from extender.cells.demand import Allowed
+from extender.cells.limits import FREE_LOOKS, FREE_LOOKS_INSIDE, Budget
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 from policy.topology import ChainName
 
-_LOOKS = 64
-"""Free cells of a level that are compared. More would cost time without placing better."""
-_LOOKS_INSIDE = 4
+_Scored = tuple[tuple[int, ...], Cell]
 
 
-def find_opening(
-    table: Table, chain: ChainName, *, level: int, size: int, want: int, allowed: Allowed
-) -> Cell | None:
-    """Find an unclaimed cell of a level for a preassigned cell, with room for a member of a size.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What an unused preassigned cell is wanted for."""
 
-    `want` is for how many members there should be room, if possible.
-    """
-    best: tuple[tuple[int, ...], Cell] | None = None
-    seen_level = level
-    for cell in _candidates(table, chain, level=level, size=size, allowed=allowed):
-        if best is not None and _free_level(table, cell) > seen_level and best[0][0] == 0:
+    chain: ChainName
+    level: int
+    size: int
+    """Leaf cells of a member; there must be room for one."""
+    want: int
+    """For how many members there should be room, if possible."""
+    allowed: Allowed
+    budget: Budget
+
+
+def find_opening(table: Table, wanted: Opening) -> Cell | None:
+    """Find an unclaimed cell of a level for a preassigned cell."""
+    supply = table.supplies[wanted.chain]
+    highest = supply.highest_split(wanted.level)
+    best: _Scored | None = None
+    for free_level in range(wanted.level, highest + 1):
+        around = islice(supply.free(free_level), FREE_LOOKS)
+        cells = (c for cell in around for c in _inside(cell, wanted.level))
+        best = _best(table, _scored(table, cells, wanted), best)
+        if best is not None and best[0][0] == 0:
             break
-        seen_level = max(seen_level, _free_level(table, cell))
-        room = capacity(table, cell, size=size, allowed=allowed)
-        if room == 0 or not _is_safe(table, cell):
-            continue
-        score = _score(table, cell, missing=max(0, want - room))
-        if best is None or score < best[0]:
-            best = (score, cell)
-    return best[1] if best else None
+    if best is not None and best[0][0] == best[0][2] == 0:
+        return best[1]  # idle as a whole, and enough
+    beyond = _beyond(table, wanted, highest)
+    best = _best(table, _scored(table, beyond, wanted), best)
+    if best is None and supply.free_count(wanted.level) > FREE_LOOKS:
+        wanted.budget.is_cut = True
+    return best[1] if best is not None else None
 
 
-def _free_level(table: Table, cell: Cell) -> int:
-    return table.supplies[cell.chain.name].free_cell_around(cell).level
+def _inside(free: Cell, level: int) -> Iterable[Cell]:
+    return (free,) if free.level == level else islice(free.at_level(level), FREE_LOOKS_INSIDE)
 
 
-def capacity(table: Table, cell: Cell, *, size: int, allowed: Allowed) -> int:
+def _best(table: Table, scored: list[_Scored], known: _Scored | None) -> _Scored | None:
+    """The safe cell with the lowest score; the known one is safe."""
+    for score, cell in sorted(scored, key=lambda entry: entry[0]):
+        if known is not None and known[0] <= score:
+            return known
+        if _is_safe(table, cell):
+            return score, cell
+    return known
+
+
+def _scored(table: Table, cells: Iterable[Cell], wanted: Opening) -> list[_Scored]:
+    """Cells with room, and how little each suits."""
+    found: list[_Scored] = []
+    free_cell_around = table.supplies[wanted.chain].free_cell_around
+    for cell in cells:
+        wanted.budget.spend()
+        room = _capacity(cell, wanted.size, wanted.allowed)
+        if room:
+            around = cell.parent.idle if cell.parent is not None else 0
+            missing = max(0, wanted.want - room)
+            used = cell.leaf_count - cell.idle
+            score = (missing, free_cell_around(cell).level, used, around, cell.order)
+            found.append((score, cell))
+    return found
+
+
+def _capacity(cell: Cell, size: int, allowed: Allowed) -> int:
     """How many members of a size an unclaimed cell could hold now."""
     if cell.level <= cell.chain.node_level:
         return cell.idle // size if allowed(cell) else 0
+    if cell.idle < size:
+        return 0
     return sum(node.idle // size for node in cell.at_level(cell.chain.node_level) if allowed(node))
 
 
-def _score(table: Table, cell: Cell, *, missing: int) -> tuple[int, ...]:
-    around = cell.parent.idle if cell.parent is not None else 0
-    return missing, _free_level(table, cell), cell.leaf_count - cell.idle, around, cell.order
-
-
-def _candidates(
-    table: Table, chain: ChainName, *, level: int, size: int, allowed: Allowed
-) -> Iterator[Cell]:
-    """A bounded number of unclaimed cells of a level, the most promising first."""
-    supply = table.supplies[chain]
-    highest = supply.highest_split(level)
-    for free_level in range(level, highest + 1):
-        for free in islice(supply.free(free_level), _LOOKS):
-            yield from islice(free.at_level(level), _LOOKS_INSIDE)
-    # Beyond the first looks: nodes that are known to have room, or that the gang is limited to.
-    for bin_ in _roomy_nodes(table, chain, size=size, allowed=allowed):
-        inside = bin_.at_level(level) if level < bin_.level else (bin_.ancestor(level),)
+def _beyond(table: Table, wanted: Opening, highest: int) -> Iterator[Cell]:
+    """Beyond the first looks: nodes that are known to have room, or that the gang is limited to."""
+    supply = table.supplies[wanted.chain]
+    for node in islice(_roomy_nodes(table, wanted), FREE_LOOKS):
+        is_inside = wanted.level < node.level
+        inside = node.at_level(wanted.level) if is_inside else (node.ancestor(wanted.level),)
         for cell in inside:
             if cell.is_unclaimed() and supply.free_cell_around(cell).level <= highest:
                 yield cell
 
 
-def _roomy_nodes(table: Table, chain: ChainName, *, size: int, allowed: Allowed) -> Iterator[Cell]:
-    ranking, by_node = table.unclaimed[chain], table.trees[chain].by_node
-    if allowed.nodes is None or len(allowed.nodes) >= len(by_node):
-        yield from islice(filter(allowed, ranking.largest_bins(least=size)), _LOOKS)
+def _roomy_nodes(table: Table, wanted: Opening) -> Iterator[Cell]:
+    ranking, nodes = table.unclaimed[wanted.chain], wanted.allowed.nodes
+    if nodes is None:
+        yield from ranking.largest_bins(least=wanted.size)
         return
-    named = (by_node[name] for name in allowed.nodes if name in by_node)
+    tree = table.trees[wanted.chain]
+    if wanted.level >= tree.node_level:
+        first = islice(ranking.largest_bins(least=wanted.size), FREE_LOOKS)
+        offered = [node for node in first if wanted.allowed(node)]
+        yield from offered or ranking.only(nodes).largest_bins(least=wanted.size)
+        return
     # Not from the ranking: a node with claims inside may have unclaimed parts.
-    roomy = [node for node in named if node.idle >= size and not node.enclosing_claim()]
-    yield from sorted(roomy, key=lambda node: node.order)[:_LOOKS]
+    named = (tree.by_node[name] for name in nodes if name in tree.by_node)
+    roomy = [node for node in named if node.idle >= wanted.size and not node.enclosing_claim()]
+    yield from sorted(roomy, key=lambda node: node.order)
 
 
 def _is_safe(table: Table, cell: Cell) -> bool:

@@ -1,18 +1,21 @@
 """From a request to a decision. Changes nothing: what is tried is undone.
 
-A member of a gang that is known takes one of its gang's open slots. For an unknown gang the whole
-gang is placed; in this order: where it fits as things are; where it fits when preemptions at lower
-priorities are overtaken; when lazy gangs of its VC are downgraded; when victims end.
+A member of a gang that is known takes one of its gang's open slots, or is placed near the others.
+An unknown gang is placed whole, or as much of it as is enough to start. In this order: where it
+fits as things are; where it fits when preemptions at lower priorities are overtaken; when lazy
+gangs of its VC are downgraded; when victims end.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from extender.cells import preemption, wording
 from extender.cells.admission import chains_of, refusal
-from extender.cells.chains import Candidates, Chains
-from extender.cells.demand import Demand
-from extender.cells.gangs import Gang, Slot
+from extender.cells.chains import Chains
+from extender.cells.demand import Ask, Candidates
+from extender.cells.fitting import surroundings
+from extender.cells.gangs import Gang, Slot, holders
+from extender.cells.limits import MOST_VICTIM_LOOKS, VICTIM_LOOKS, OutOfBudgetError, budget_for
 from extender.cells.model import (
     OPPORTUNISTIC,
     Decision,
@@ -23,12 +26,18 @@ from extender.cells.model import (
     Seat,
     Wait,
 )
+from extender.cells.outlook import Damage, Outlook, damage
 from extender.cells.placing import placement_of, slot_placement
+from extender.cells.preemption import Case, Found
+from extender.cells.reasons import Reasons
 from extender.cells.registry import Registry
 from extender.cells.table import Table
+from extender.cells.tree import Cell
+from extender.cells.victims import fewest, least
 from policy.submission import GangKey
+from policy.topology import ChainName
 
-Attempt = Callable[[MemberRequest, Demand, Candidates], Place | Preempt | None]
+Attempt = Callable[[Ask, Case], Place | Preempt | None]
 
 
 class Planner:
@@ -38,6 +47,7 @@ class Planner:
         self._table = table
         self._registry = registry
         self._chains = Chains(table)
+        self._reasons = Reasons(table, self._chains)
 
     def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
         """Decide about one member, and with it about its gang."""
@@ -45,236 +55,259 @@ class Planner:
         refused = refusal(self._table, request, gang)
         if refused is not None:
             return refused
+        ask = Ask(
+            request=request,
+            sizes=(request.leaf_count,),
+            candidates=candidates,
+            budget=budget_for(len(request.gang_leaf_counts)),
+        )
         if gang is None:
-            return self._plan_gang(request, candidates)
+            return self._plan_gang(ask)
         if gang.is_preempting:
-            return self._plan_preempting(request, gang, candidates)
-        return self._plan_member(request, gang, candidates)
+            return self._plan_preempting(ask, gang)
+        return self._plan_member(ask, gang)
 
     # -- members of known gangs
 
-    def _plan_member(self, request: MemberRequest, gang: Gang, candidates: Candidates) -> Decision:
+    def _plan_member(self, ask: Ask, gang: Gang) -> Decision:
+        request = ask.request
         own = gang.slot_of(request.member)
         if own is not None:
-            return _at(request, own, candidates)
+            return _at(ask, own)
         if gang.is_being_preempted():
             return wording.being_preempted(request, preemptors(gang))
         slots = gang.open_slots(request.leaf_count)
         if slots:
-            return _at(request, _offered(slots, candidates), candidates)
+            return _at(ask, _offered(slots, ask))
+        if request.member in gang.asking:
+            return self._plan_reserved(ask, gang)
         taken = sum(slot.size == request.leaf_count for slot in gang.slots)
         if taken >= gang.request.gang_leaf_counts.count(request.leaf_count):
             return wording.gang_full(request)
-        return self._plan_late(request, gang, candidates)
+        return self._plan_late(ask, gang)
 
-    def _plan_late(self, request: MemberRequest, gang: Gang, candidates: Candidates) -> Decision:
+    def _plan_late(self, ask: Ask, gang: Gang) -> Decision:
         """A member whose place was given up, or that an incremental gang started without."""
-        sizes = (request.leaf_count,)
-        # A gang that was downgraded may have lost its VC or pinned cell with the topology.
-        lower = replace(request, priority=OPPORTUNISTIC, pinned=None)
-        asked = request if gang.is_guaranteed else lower
-        seats = self._chains.fit_in_any(asked, sizes, candidates)
-        if seats is not None:
-            return self._place(request, seats, candidates)
-        return replace(self._why_not(asked, sizes), request=request)
+        request = replace(ask.request, ignores_candidates=False, spans_chains=False)
+        if not gang.is_guaranteed:
+            # A gang that was downgraded may have lost its VC or pinned cell with the topology.
+            request = replace(request, priority=OPPORTUNISTIC, pinned=None)
+        alone = replace(ask, request=request)
+        decision = self._decide(alone, lambda: self._fit_near(alone, gang))
+        return replace(decision, request=ask.request)
 
-    def _plan_preempting(
-        self, request: MemberRequest, gang: Gang, candidates: Candidates
-    ) -> Decision:
-        if self._is_spoilt(gang, request, candidates):
-            return self._plan_anew(request, gang, candidates)
+    def _fit_near(self, ask: Ask, gang: Gang) -> list[Seat] | None:
+        """With the lowest common ancestor with the gang's other members, if there is room."""
+        for nodes in _around(gang):
+            offered = {node: None for node in nodes if node in ask.candidates}
+            near = replace(ask, candidates=offered)
+            seats = self._chains.fit_in_any(near) if offered else None
+            if seats is not None:
+                return seats
+        return self._chains.fit_in_any(ask)
+
+    def _plan_reserved(self, ask: Ask, gang: Gang) -> Decision:
+        """A late member for which others have to end."""
+        slots = gang.reserved_slots(ask.request.leaf_count)
+        usable = [slot for slot in slots if not _is_spoilt(slot, ask)]
+        ready = [slot for slot in usable if not holders([slot])]
+        if ready:
+            return _at(ask, _offered(ready, ask))
+        if usable:
+            return wording.preempting(ask.request, victims=_keys(holders(usable)))
+        with self._table.what_if():
+            self._table.unseat(gang, slots[0])
+            decision = self._plan_late(ask, gang)
+        return replace(decision, cancels_own=True) if isinstance(decision, Wait) else decision
+
+    def _plan_preempting(self, ask: Ask, gang: Gang) -> Decision:
+        if any(_is_spoilt(slot, ask) for slot in gang.slots):
+            return self._plan_anew(ask, gang)
         victims = gang.victims()
         if victims:
-            return wording.preempting(request, victims=[victim.key for victim in victims])
-        slots = gang.open_slots(request.leaf_count)
-        if not slots:
-            return wording.gang_full(request)
-        return _at(request, _offered(slots, candidates), candidates)
+            return wording.preempting(ask.request, victims=_keys(victims))
+        slots = gang.reserved_slots(ask.request.leaf_count)
+        return _at(ask, _offered(slots, ask)) if slots else wording.gang_full(ask.request)
 
-    def _is_spoilt(self, gang: Gang, request: MemberRequest, candidates: Candidates) -> bool:
-        """True if what the gang has reserved is of no use any more."""
-        leaves = [leaf for slot in gang.slots for leaf in slot.leaves]
-        if any(leaf.is_bad for leaf in leaves):
-            return True
-        if request.ignores_candidates:
-            return False
-        return any(leaf.node not in candidates for leaf in leaves)
-
-    def _plan_anew(self, request: MemberRequest, gang: Gang, candidates: Candidates) -> Decision:
+    def _plan_anew(self, ask: Ask, gang: Gang) -> Decision:
         with self._table.what_if():
             self._table.release(gang)
-            decision = self._plan_gang(request, candidates)
+            decision = self._plan_gang(ask)
         if isinstance(decision, Place | Preempt):
             return replace(decision, cancelled=(*decision.cancelled, gang.key))
         return replace(decision, cancels_own=True) if isinstance(decision, Wait) else decision
 
     # -- whole gangs
 
-    def _plan_gang(self, request: MemberRequest, candidates: Candidates) -> Decision:
-        sizes = tuple(sorted(request.gang_leaf_counts, reverse=True))
-        whole = self._plan_sizes(request, sizes, candidates)
-        if whole is not None:
-            return whole
-        if request.gang_min is not None and request.gang_min < len(sizes):
-            part = self._plan_part(request, candidates)
-            if part is not None:
-                return part
-        return self._why_not(request, sizes)
+    def _plan_gang(self, ask: Ask) -> Decision:
+        ask = replace(ask, sizes=tuple(sorted(ask.request.gang_leaf_counts, reverse=True)))
+        least_ask = (
+            replace(ask, sizes=_smallest(ask.request, ask.request.gang_min))
+            if ask.request.gang_min
+            else ask
+        )
+        too_large = self._reasons.too_large(least_ask)
+        if too_large is not None:
+            return too_large
+        return self._decide(least_ask, lambda: self._fit_most(ask, least_ask))
 
-    def _plan_part(self, request: MemberRequest, candidates: Candidates) -> Decision | None:
-        """As many members of an incremental gang as fit, but its least number."""
-        others = list(request.gang_leaf_counts)
-        others.remove(request.leaf_count)
-        ordered = (request.leaf_count, *others)
-        low, high = request.gang_min or 1, len(ordered) - 1
-        best: Decision | None = None
+    def _fit_most(self, ask: Ask, least_ask: Ask) -> list[Seat] | None:
+        """The whole gang, else as many members of an incremental one as fit."""
+        whole = self._chains.fit_in_any(ask)
+        if whole is not None or len(least_ask.sizes) == len(ask.sizes):
+            return whole
+        best: list[Seat] | None = None
+        low, high = len(least_ask.sizes), len(ask.sizes) - 1
         while low <= high:
             middle = (low + high) // 2
-            sizes = tuple(sorted(ordered[:middle], reverse=True))
-            found = self._chains.fit_in_any(request, sizes, candidates)
+            some = replace(ask, sizes=_smallest(ask.request, middle))
+            found = self._chains.fit_in_any(some)
             if found is not None:
-                best, low = self._place(request, found, candidates), middle + 1
+                best, low = found, middle + 1
             else:
                 high = middle - 1
         return best
 
-    def _plan_sizes(
-        self, request: MemberRequest, sizes: tuple[int, ...], candidates: Candidates
-    ) -> Decision | None:
-        seats = self._chains.fit_in_any(request, sizes, candidates)
-        if seats is not None:
-            return self._place(request, seats, candidates)
-        if request.priority == OPPORTUNISTIC or self._table.is_open:
+    def _decide(self, ask: Ask, fit: Callable[[], list[Seat] | None]) -> Decision:
+        """Place what fits, else make room for what was asked for, else say why not."""
+        try:
+            seats = fit()
+            if seats is not None:
+                return self._place(ask, seats)
+            return self._make_room(ask) or self._reasons.why_not(ask)
+        except OutOfBudgetError:
+            return wording.search_ended(ask.request, ask.sizes)
+
+    # -- others make room
+
+    def _make_room(self, ask: Ask) -> Place | Preempt | None:
+        request = ask.request
+        if not self._chains.is_guaranteed(request):
             return None
         if not self._registry.has_candidates(request.vc, request.priority):
             return None
-        demands = [
-            self._chains.demand(request, chain, sizes, candidates)
-            for chain in chains_of(self._table, request)
-        ]
         attempts: tuple[Attempt, ...] = (self._overtake, self._downgrade, self._preempt)
+        cases = list(self._cases(ask))
         for attempt in attempts:
-            tried = [attempt(request, demand, candidates) for demand in demands]
+            tried = [attempt(ask, case) for case in cases]
             found = [decision for decision in tried if decision is not None]
             if found:
                 return min(found, key=self._cost)
         return None
 
-    def _cost(self, decision: Place | Preempt) -> tuple[int, int, int]:
-        """What a decision does to others: gangs, leaf cells, youth."""
+    def _cases(self, ask: Ask) -> Iterator[Case]:
+        """Each chain alone, or all together where the gang may lie so."""
+        chains, priority = chains_of(self._table, ask.request), ask.request.priority
+        if ask.request.spans_chains and len(chains) > 1:
+            demands = tuple(self._chains.demand(ask, chain) for chain in chains)
+            fit = self._chains.fit_in_any
+            yield Case(demands=demands, fit=lambda: fit(ask), priority=priority)
+            return
+        for chain in chains:
+            demand = self._chains.demand(ask, chain)
+            yield Case(demands=(demand,), fit=self._fitter(ask, chain), priority=priority)
+
+    def _fitter(self, ask: Ask, chain: ChainName) -> Callable[[], list[Seat] | None]:
+        return lambda: self._chains.fit_in(ask, chain)
+
+    def _cost(self, decision: Place | Preempt) -> Damage:
+        """What a decision does to others."""
         keys = decision.victims if isinstance(decision, Preempt) else decision.downgraded
-        gangs = [self._table.gangs[key] for key in keys]
-        leaves = sum(gang.leaf_count for gang in gangs)
-        return len(gangs), leaves, -sum(gang.born for gang in gangs)
+        return damage([self._table.gangs[key] for key in keys])
 
-    def _overtake(
-        self, request: MemberRequest, demand: Demand, candidates: Candidates
-    ) -> Place | None:
-        rivals = preemption.overtaken(self._registry, demand, request.priority)
-        found = preemption.least(rivals, preemption.fit_after(self._table, demand))
+    def _overtake(self, ask: Ask, case: Case) -> Place | None:
+        rivals = preemption.overtaken(self._registry, case)
+        found = fewest(rivals, preemption.fit_overtaking(self._table, case))
         if found is None:
             return None
-        place = self._place(request, found[1], candidates)
-        return replace(place, cancelled=_keys(found[0]))
+        return replace(self._place(ask, found.seats), cancelled=_keys(found.gangs))
 
-    def _downgrade(
-        self, request: MemberRequest, demand: Demand, candidates: Candidates
-    ) -> Place | None:
-        lazy = preemption.downgradable(self._registry, demand, request.priority)
-        found = preemption.least(lazy, preemption.fit_downgraded(self._table, demand))
-        if found is None:
-            return None
-        place = self._place(request, found[1], candidates)
-        return replace(place, downgraded=_keys(found[0]))
+    def _downgrade(self, ask: Ask, case: Case) -> Place | None:
+        works = preemption.fit_downgraded(self._table, case)
+        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
+            outlook = Outlook(self._table, case, leaves_go=False)
+            is_all = outlook.take(preemption.downgradable(self._registry, case), most=most)
+            found = least(outlook, works)
+            if found is not None:
+                return replace(self._place(ask, found.seats), downgraded=_keys(found.gangs))
+            if is_all:
+                return None
+        ask.budget.is_cut = True
+        return None
 
-    def _preempt(self, request: MemberRequest, demand: Demand, _: Candidates) -> Preempt | None:
+    def _preempt(self, ask: Ask, case: Case) -> Preempt | None:
         """Victims, first with all rivals in place, then with them overtaken."""
-        rivals = preemption.overtaken(self._registry, demand, request.priority)
+        rivals = preemption.overtaken(self._registry, case)
         for cancelled in ([], rivals) if rivals else ([],):
             with self._table.what_if():
                 for rival in cancelled:
-                    self._table.release(rival)
-                found = self._victims(request, demand)
+                    self._table.withdraw(rival)
+                found = self._victims(case)
             if found is not None:
-                victims, seats = found
                 return wording.preempting(
-                    request,
-                    victims=sorted(_keys(victims)),
-                    seats=tuple(seats),
+                    ask.request,
+                    victims=_keys(found.gangs),
+                    seats=found.seats,
                     cancelled=_keys(cancelled),
                 )
         return None
 
-    def _victims(
-        self, request: MemberRequest, demand: Demand
-    ) -> tuple[list[Gang], list[Seat]] | None:
-        works = preemption.fit_without(self._table, demand)
-        for most in (preemption.FIRST_LOOK, None):
-            endable = preemption.endable(self._registry, demand, request.priority, most=most)
-            found = preemption.least(endable, works)
-            if found is not None or len(endable) < preemption.FIRST_LOOK:
+    def _victims(self, case: Case) -> Found | None:
+        works = preemption.fit_without(self._table, case)
+        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
+            outlook = Outlook(self._table, case)
+            own = outlook.take(preemption.endable(self._registry, case), most=most)
+            others = outlook.take(self._registry.opportunistic(), most=most)
+            found = least(outlook, works)
+            if found is not None or (own and others):
                 return found
+        case.budget.is_cut = True
         return None
 
     # -- helpers
 
-    def _place(
-        self, request: MemberRequest, seats: Sequence[Seat], candidates: Candidates
-    ) -> Place:
+    def _place(self, ask: Ask, seats: Sequence[Seat]) -> Place:
         """The member that asks gets a seat of its size on a node that it was offered."""
+        placed = [(seat, self._placement_of(seat)) for seat in seats]
         first = next(
-            seat
-            for seat in seats
-            if len(seat.leaves) == request.leaf_count and self._placement(seat).node in candidates
+            index
+            for index, (seat, placement) in enumerate(placed)
+            if len(seat.leaves) == ask.request.leaf_count and placement.node in ask.candidates
         )
-        ordered = (first, *(seat for seat in seats if seat is not first))
-        placements = [self._placement(seat) for seat in ordered]
+        placed.insert(0, placed.pop(first))
         return Place(
-            request=request, placement=placements[0], others=tuple(placements[1:]), seats=ordered
+            request=ask.request,
+            placement=placed[0][1],
+            others=tuple(placement for _, placement in placed[1:]),
+            seats=tuple(seat for seat, _ in placed),
         )
 
-    def _placement(self, seat: Seat) -> Placement:
+    def _placement_of(self, seat: Seat) -> Placement:
         tree = self._table.trees[seat.chain]
         leaves = tuple(tree.by_address[address] for address in seat.leaves)
         claim = tree.by_address[seat.claim] if seat.claim else None
         return placement_of(leaves, claim_cell=claim)
 
-    def _why_not(self, request: MemberRequest, sizes: tuple[int, ...]) -> Wait:
-        chains = chains_of(self._table, request)
-        trees = [self._table.trees[chain] for chain in chains]
-        is_guaranteed = request.priority != OPPORTUNISTIC and not self._table.is_open
-        if is_guaranteed:
-            left, promised = self._share(request)
-            if left < sum(sizes):
-                return wording.vc_full(request, sizes, left=left, promised=promised)
-        if any(self._chains.fits_anywhere(request, chain, sizes) for chain in chains):
-            return wording.no_candidate(request)
-        bad = sum(tree.root.bad for tree in trees)
-        if is_guaranteed and bad:
-            return wording.bad_cells(request, sizes, bad=bad)
-        rooms = [self._table.idle[chain] for chain in chains]
-        found = max((room.capacity(room.root, sizes[-1]) for room in rooms), default=0)
-        return wording.no_room(request, sizes, found=min(found, len(sizes) - 1))
-
-    def _share(self, request: MemberRequest) -> tuple[int, int]:
-        """Leaf cells of a VC that its guaranteed gangs do not use, and all it was promised."""
-        vc = self._table.vcs[request.vc]
-        left = promised = 0
-        for chain in chains_of(self._table, request):
-            tree = self._table.trees[chain]
-            if request.pinned is not None:
-                ranking = vc.pinned_rankings[request.pinned]
-            else:
-                ranking = vc.rankings[chain]
-                for level in vc.unused_levels(chain):
-                    left += vc.unused(chain, level) * tree.levels[level - 1].leaf_count
-            left += ranking.total
-            promised += ranking.promised
-        return left, promised
-
 
 def _keys(gangs: Sequence[Gang]) -> tuple[GangKey, ...]:
-    return tuple(gang.key for gang in gangs)
+    return tuple(sorted(gang.key for gang in gangs))
+
+
+def _smallest(request: MemberRequest, count: int) -> tuple[int, ...]:
+    """So many members of a gang: the one that asks and the smallest others, descending."""
+    others = sorted(request.gang_leaf_counts)
+    others.remove(request.leaf_count)
+    return tuple(sorted([request.leaf_count, *others[: count - 1]], reverse=True))
+
+
+def _around(gang: Gang) -> Iterator[Candidates]:
+    """The nodes of a gang, then those around them."""
+    chains: dict[ChainName, list[Cell]] = {}
+    for slot in gang.slots:
+        if slot.leaves:
+            chains.setdefault(slot.leaves[0].chain.name, []).append(slot.leaves[0])
+    for cells in chains.values():
+        yield from surroundings(cells)
 
 
 def preemptors(gang: Gang) -> list[GangKey]:
@@ -283,18 +316,27 @@ def preemptors(gang: Gang) -> list[GangKey]:
         leaf.reserver.key
         for slot in gang.slots
         for leaf in slot.leaves
-        if leaf.reserver is not None
+        if leaf.reserver is not None and leaf.reserver is not gang
     }
     return sorted(found)
 
 
-def _offered(slots: Sequence[Slot], candidates: Candidates) -> Slot:
-    offered = [slot for slot in slots if slot_placement(slot).node in candidates]
-    return (offered or list(slots))[0]
+def _is_spoilt(slot: Slot, ask: Ask) -> bool:
+    """True if what is reserved is of no use any more."""
+    if any(leaf.is_bad for leaf in slot.leaves):
+        return True
+    if ask.request.ignores_candidates:
+        return False
+    return any(leaf.node not in ask.candidates for leaf in slot.leaves)
 
 
-def _at(request: MemberRequest, slot: Slot, candidates: Candidates) -> Decision:
+def _offered(slots: Sequence[Slot], ask: Ask) -> Slot:
+    offered = (slot for slot in slots if slot_placement(slot).node in ask.candidates)
+    return next(offered, slots[0])
+
+
+def _at(ask: Ask, slot: Slot) -> Decision:
     placement = slot_placement(slot)
-    if placement.node in candidates:
-        return Place(request=request, placement=placement)
-    return wording.not_offered(request, placement.node)
+    if placement.node in ask.candidates:
+        return Place(request=ask.request, placement=placement)
+    return wording.not_offered(ask.request, placement.node)

@@ -3,14 +3,16 @@
 A *bin* is a cell in which a member must lie whole: a node, or a preassigned cell below node level.
 A `Ranking` holds the bins of one source (the idle cells of a chain, a VC's mapped cells, the cells
 that no VC uses) with their *room*, the number of leaves that may be taken there. For each member
-size that was ever asked for it also knows the *capacity* of every cell above: how many members of
+size that was lately asked for it also knows the *capacity* of every cell above: how many members of
 that size its bins hold together. A change of one bin costs its ancestors, not the cluster.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
+from extender.cells.limits import KNOWN_SIZES
 from extender.cells.tree import Cell, ChainTree
+from policy.submission import NodeName
 
 _Key = tuple[int, int]
 
@@ -18,9 +20,27 @@ _Key = tuple[int, int]
 class _Sizes:
     """Capacity of all cells above the bins, for members of one size."""
 
-    def __init__(self) -> None:
+    def __init__(self, rooms: Mapping[Cell, int], size: int) -> None:
         self.capacity: dict[Cell, int] = {}
         self.ranked: dict[int, list[_Key]] = {}
+        layers: dict[int, dict[Cell, int]] = {}
+        for bin_, room in rooms.items():
+            if room >= size:
+                layers.setdefault(bin_.level, {})[bin_] = room // size
+        level = min(layers, default=0)
+        while level in layers:
+            above = layers.setdefault(level + 1, {})
+            for cell, count in layers[level].items():
+                if cell.parent is not None:
+                    above[cell.parent] = above.get(cell.parent, 0) + count
+            inner = {cell: count for cell, count in layers[level].items() if cell not in rooms}
+            self._take_in(level, inner)
+            level = level + 1 if above else -1
+
+    def _take_in(self, level: int, cells: dict[Cell, int]) -> None:
+        if cells:
+            self.capacity.update(cells)
+            self.ranked[level] = sorted((count, cell.order) for cell, count in cells.items())
 
     def add(self, bin_: Cell, delta: int) -> None:
         cell = bin_.parent
@@ -37,6 +57,9 @@ class _Sizes:
             cell = cell.parent
 
 
+_NONE = _Sizes({}, 1)
+
+
 def _descending(ranked: list[_Key]) -> Iterator[_Key]:
     """The largest first; equal ones in order."""
     end = len(ranked)
@@ -51,6 +74,7 @@ class Ranking:
     """The bins of one source in one chain; a bin without room is not in it."""
 
     def __init__(self, tree: ChainTree) -> None:
+        self._tree = tree
         self._cells = tree.cells
         self.root = tree.root
         self._room: dict[Cell, int] = {}
@@ -63,6 +87,31 @@ class Ranking:
 
     def __contains__(self, bin_: Cell) -> bool:
         return bin_ in self._room
+
+    def __len__(self) -> int:
+        return len(self._room)
+
+    def only(self, nodes: Collection[NodeName]) -> "Ranking":
+        """The bins on some nodes; costs the number of those, or of all bins."""
+        found = Ranking(self._tree)
+        if len(nodes) > len(self._room):
+            found._room = {b: room for b, room in self._room.items() if b.node in nodes}
+        else:
+            by_node, room = self._tree.by_node, self._room
+            cells = [by_node[name] for name in nodes if name in by_node]
+            found._room = {cell: room[cell] for cell in cells if cell in room}
+            for cell in [cell for cell in cells if cell.claims_below]:
+                found._room |= {bin_: room[bin_] for bin_ in self._bins_in(cell)}
+        found.total = sum(found._room.values())
+        found._ranked = sorted((room, bin_.order) for bin_, room in found._room.items())
+        return found
+
+    def _bins_in(self, cell: Cell) -> Iterator[Cell]:
+        if cell in self._room:
+            yield cell
+        elif cell.claims_below:
+            for child in cell.children:
+                yield from self._bins_in(child)
 
     def room(self, bin_: Cell) -> int:
         """Leaves that may be taken in a bin."""
@@ -81,7 +130,8 @@ class Ranking:
             insort(self._ranked, (room, bin_.order))
             self._room[bin_] = room
         for size, above in self._sizes.items():
-            above.add(bin_, room // size - old // size)
+            if old // size != room // size:
+                above.add(bin_, room // size - old // size)
 
     def bins(self, *, least: int = 1) -> Iterator[Cell]:
         """All bins with so much room, the tightest first."""
@@ -118,10 +168,13 @@ class Ranking:
 
     def _of(self, size: int) -> _Sizes:
         known = self._sizes.get(size)
-        if known is None:
-            known = self._sizes[size] = _Sizes()
-            for bin_, room in self._room.items():
-                known.add(bin_, room // size)
+        if known is not None:
+            return known
+        if not self._ranked or self._ranked[-1][0] < size:
+            return _NONE  # no bin holds one: nothing to be remembered
+        if len(self._sizes) >= KNOWN_SIZES:
+            del self._sizes[next(iter(self._sizes))]
+        known = self._sizes[size] = _Sizes(self._room, size)
         return known
 
     def audit(self) -> dict[Cell, int]:
@@ -129,10 +182,8 @@ class Ranking:
         assert self.total == sum(self._room.values())
         assert self._ranked == sorted((room, bin_.order) for bin_, room in self._room.items())
         for size, above in self._sizes.items():
-            fresh = _Sizes()
-            for bin_, room in self._room.items():
-                fresh.add(bin_, room // size)
+            fresh = _Sizes(self._room, size)
             assert fresh.capacity == above.capacity
             kept = {level: ranked for level, ranked in above.ranked.items() if ranked}
-            assert {level: sorted(r) for level, r in fresh.ranked.items() if r} == kept
+            assert fresh.ranked == kept
         return dict(self._room)

@@ -12,6 +12,7 @@ class Registry:
     def __init__(self) -> None:
         self._guaranteed: dict[VcName, dict[int, dict[GangKey, Gang]]] = {}
         self._opportunistic: dict[GangKey, Gang] = {}
+        self._reserving: dict[GangKey, Gang] = {}
 
     def __len__(self) -> int:
         guaranteed = (len(gangs) for by in self._guaranteed.values() for gangs in by.values())
@@ -28,6 +29,7 @@ class Registry:
     def remove(self, gang: Gang) -> None:
         """Forget a gang; before its standing changes."""
         self._opportunistic.pop(gang.key, None)
+        self._reserving.pop(gang.key, None)
         by_priority = self._guaranteed.get(gang.request.vc, {})
         gangs = by_priority.get(gang.request.priority, {})
         gangs.pop(gang.key, None)
@@ -46,17 +48,32 @@ class Registry:
         is_guaranteed = by_priority.get(gang.request.priority, {}).get(gang.key) is gang
         is_opportunistic = self._opportunistic.get(gang.key) is gang
         should_be = not gang.is_guaranteed and not gang.is_foreign
+        if gang.reserved_slots() and self._reserving.get(gang.key) is not gang:
+            return False
         return (is_guaranteed, is_opportunistic) == (gang.is_guaranteed, should_be)
 
     def below(self, vc: VcName, priority: int) -> Iterator[Gang]:
-        """Guaranteed gangs of a VC at a lower priority, by priority, then age."""
+        """Guaranteed gangs of a VC at a lower priority, by priority, then the youngest first."""
         by_priority = self._guaranteed.get(vc, {})
         for lower in sorted(level for level in by_priority if level < priority):
-            yield from by_priority[lower].values()
+            yield from reversed(by_priority[lower].values())
 
     def opportunistic(self) -> Iterator[Gang]:
         """Opportunistic gangs, those that came last first."""
         yield from reversed(self._opportunistic.values())
+
+    def note_reserving(self, gang: Gang) -> None:
+        """A gang has reserved something; who has nothing reserved any more is forgotten here."""
+        still = {key: g for key, g in self._reserving.items() if g.reserved_slots()}
+        self._reserving = {**still, gang.key: gang}
+
+    def reserving_below(self, vc: VcName, priority: int) -> list[Gang]:
+        """Gangs of a VC that preempt at a lower priority, by age of their preemption."""
+        return [
+            gang
+            for gang in self._reserving.values()
+            if gang.request.vc == vc and gang.priority < priority and gang.reserved_slots()
+        ]
 
     def has_candidates(self, vc: VcName, priority: int) -> bool:
         """True if a gang of that VC and priority could find anybody below it."""

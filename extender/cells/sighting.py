@@ -30,15 +30,18 @@ def find_leaves(table: Table, request: MemberRequest, placement: Placement) -> S
     unnamed = max(0, request.leaf_count - len(names))
     if not nodes:
         return Sighting(leaves=(), lacking=unnamed + (len(names) if table.is_open else 0))
-    node = max(nodes, key=lambda cell: _fitness(cell, names, unnamed))
+    if len(nodes) > 1:
+        nodes.sort(key=lambda cell: _fitness(cell, names, unnamed), reverse=True)
+    node = nodes[0]
     named = _named(node, names)
     found = [leaf for leaf in named if not is_bound(leaf)]
     lacking = unnamed + len(named) - len(found)
     if table.is_open:
         lacking += len(names) - len(named)
+    if not lacking:
+        return Sighting(leaves=tuple(found), lacking=0)
     spare = [leaf for leaf in unheld_leaves(node) if leaf not in found]
-    found += spare[:lacking]
-    return Sighting(leaves=tuple(found), lacking=max(0, lacking - len(spare)))
+    return Sighting(leaves=(*found, *spare[:lacking]), lacking=max(0, lacking - len(spare)))
 
 
 def named_leaves(

@@ -262,7 +262,7 @@ class Table:
     # -- slots
 
     def seat(self, gang: Gang, slot: Slot) -> None:
-        """Give a gang one more slot: its leaves are held, or reserved while it preempts."""
+        """Give a gang one more slot: its leaves are held, or only reserved."""
         gang.slots.append(slot)
         self.note(lambda: _remove(gang.slots, slot))
         if slot.claim is not None:
@@ -280,7 +280,7 @@ class Table:
         if slot.lacking:
             self._await_no_more(slot)
             self.note(lambda: self._await(gang, slot))
-        if gang.is_preempting:
+        if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
             self.hold(slot.leaves, None)
@@ -308,7 +308,7 @@ class Table:
             del self.awaited[node]
 
     def _occupy(self, gang: Gang, slot: Slot) -> None:
-        if gang.is_preempting:
+        if slot.is_reserved:
             self.reserve(slot.leaves, gang)
         else:
             self.hold(slot.leaves, gang)
@@ -317,6 +317,11 @@ class Table:
         """Take all slots of a gang away."""
         for slot in list(gang.slots):
             self.unseat(gang, slot, keeps_claims=keeps_claims)
+
+    def withdraw(self, gang: Gang) -> None:
+        """Take the reserved slots of a gang away: it does not preempt any more."""
+        for slot in gang.reserved_slots():
+            self.unseat(gang, slot)
 
     def downgrade(self, gang: Gang) -> None:
         """Make a gang opportunistic where it is; its preassigned cells are given back."""

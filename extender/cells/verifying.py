@@ -6,10 +6,10 @@ anything is changed. Promises are not looked at here: `Lives` maps, asks `Supply
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from extender.cells.admission import refusal
-from extender.cells.gangs import Gang
+from extender.cells.gangs import Gang, Slot
 from extender.cells.model import OPPORTUNISTIC, Decision, MemberRequest, Place, Preempt, Seat, Wait
 from extender.cells.placing import slot_placement
 from extender.cells.table import Table
@@ -40,7 +40,9 @@ def _problems(table: Table, gang_of: Mapping[PodUid, GangKey], decision: Decisio
             yield from _of_request(table, gang_of, decision)
             yield from _of_preempt(table, decision)
         case Wait(cancels_own=True):
-            yield from _of_cancelled(table, decision.request, (decision.request.gang,))
+            gang = table.gangs.get(decision.request.gang)
+            if gang is None or not _waits(gang, decision.request.member):
+                yield "it does not preempt"
 
 
 def _of_request(
@@ -66,10 +68,17 @@ def _of_cancelled(
 ) -> Iterator[str]:
     for key in cancelled:
         gang = table.gangs.get(key)
-        if gang is None or not gang.is_preempting:
+        if gang is None or not gang.reserved_slots():
             yield f"gang {key} does not preempt"
+        elif key == request.gang and not gang.is_preempting:
+            yield f"it is {gang.state()}"
         elif key != request.gang and not gang.is_below(request):
             yield f"gang {key} may not be overtaken"
+
+
+def _waits(gang: Gang, member: PodUid) -> bool:
+    """True if something is reserved for a member, alone or with its whole gang."""
+    return gang.is_preempting or gang.reserved_for(member) is not None
 
 
 def _of_downgraded(table: Table, decision: Place) -> Iterator[str]:
@@ -95,16 +104,18 @@ def _of_place(table: Table, decision: Place) -> Iterator[str]:
         yield from _of_open_slot(gang, decision)
 
 
-def _of_growth(gang: Gang | None, decision: Place) -> Iterator[str]:
+def _of_growth(gang: Gang | None, decision: Place | Preempt) -> Iterator[str]:
     """New seats are for members that have none, and no more than there are members."""
     request = decision.request
-    taken = Counter(slot.size for slot in gang.slots) if gang else Counter[int]()
-    added = Counter(len(seat.leaves) for seat in decision.seats)
+    kept = [slot.size for slot in gang.slots] if gang else []
+    if gang is not None and gang.reserved_for(request.member) is not None:
+        kept.remove(request.leaf_count)
+    taken, added = Counter(kept), Counter(len(seat.leaves) for seat in decision.seats)
     members = Counter(request.gang_leaf_counts)
     if any(taken[size] + count > members[size] for size, count in added.items()):
         yield "it has places for all its members"
-    if len(decision.seats[0].leaves) != request.leaf_count:
-        yield "the first seat is not its member's"
+    if not any(len(seat.leaves) == request.leaf_count for seat in decision.seats):
+        yield "no seat is for its member"
     if gang is not None and (gang.is_preempting or gang.is_being_preempted()):
         yield f"it is {gang.state()}"
     if gang is not None and gang.slot_of(request.member) is not None:
@@ -112,17 +123,29 @@ def _of_growth(gang: Gang | None, decision: Place) -> Iterator[str]:
 
 
 def _of_open_slot(gang: Gang, decision: Place) -> Iterator[str]:
-    request = decision.request
+    request, size = decision.request, decision.request.leaf_count
     own = gang.slot_of(request.member)
-    slots = [own] if own is not None else gang.open_slots(request.leaf_count)
-    if not any(slot_placement(slot) == decision.placement for slot in slots):
+    slots = [own] if own is not None else [*gang.open_slots(size), *gang.reserved_slots(size)]
+    found = [slot for slot in slots if slot_placement(slot) == decision.placement]
+    if not found:
         yield f"the place on node {decision.placement.node} is not its any more"
+        return
     if own is None and gang.is_being_preempted():
         yield "it is being preempted"
-    if gang.is_preempting:
-        leaves = [leaf for slot in gang.slots for leaf in slot.leaves]
-        yield from (f"leaf {leaf.address} is in use" for leaf in leaves if leaf.holder is not None)
-        yield from (f"leaf {leaf.address} is bad" for leaf in leaves if leaf.is_bad)
+    if found[0].is_reserved:
+        if not _waits(gang, request.member):
+            yield "nothing is reserved for its member"
+        needed = gang.slots if gang.is_preempting else found[:1]
+        yield from _of_reserved(needed)
+
+
+def _of_reserved(slots: Sequence[Slot]) -> Iterator[str]:
+    """Victims must be gone, and what they left must be healthy."""
+    for leaf in [leaf for slot in slots for leaf in slot.leaves]:
+        if leaf.holder is not None:
+            yield f"leaf {leaf.address} is held by gang {leaf.holder.key}"
+        if leaf.is_bad:
+            yield f"leaf {leaf.address} is bad"
 
 
 # -- preemptions
@@ -131,12 +154,11 @@ def _of_open_slot(gang: Gang, decision: Place) -> Iterator[str]:
 def _of_preempt(table: Table, decision: Preempt) -> Iterator[str]:
     gang = _gang(table, decision)
     if decision.seats:
-        if gang is not None:
-            yield f"it is {gang.state()}"
+        yield from _of_growth(gang, decision)
         yield from _of_seats(table, decision, gang)
-    elif gang is not None and not gang.is_preempting:
+    elif gang is not None and not _waits(gang, decision.request.member):
         yield f"it is {gang.state()}"
-    elif gang is not None:
+    elif gang is not None and gang.is_preempting:
         new = [other.key for other in gang.victims() if other.key not in decision.victims]
         yield from (f"gang {key} has become its victim" for key in new)
 
@@ -146,20 +168,23 @@ def _of_preempt(table: Table, decision: Preempt) -> Iterator[str]:
 
 def _of_seats(table: Table, decision: Place | Preempt, gang: Gang | None) -> Iterator[str]:
     counts_on_vc = gang.is_guaranteed if gang else _is_guaranteed(table, decision.request)
+    own = gang.reserved_for(decision.request.member) if gang else None
     addresses = [(seat.chain, leaf) for seat in decision.seats for leaf in seat.leaves]
     if len(set(addresses)) < len(addresses):
         yield "it has a leaf twice"
     for seat in decision.seats:
         if (seat.claim is not None) != counts_on_vc:
             yield "it counts on cells of its VC no more, or only now"
-        yield from _of_seat(table, decision, seat)
+        yield from _of_seat(table, decision, seat, own)
 
 
 def _is_guaranteed(table: Table, request: MemberRequest) -> bool:
     return request.priority != OPPORTUNISTIC and not table.is_open
 
 
-def _of_seat(table: Table, decision: Place | Preempt, seat: Seat) -> Iterator[str]:
+def _of_seat(
+    table: Table, decision: Place | Preempt, seat: Seat, own: Slot | None
+) -> Iterator[str]:
     around = table.cell(seat.chain, seat.claim) if seat.claim is not None else None
     if seat.claim is not None and around is None:
         yield f"there is no cell {seat.claim}"
@@ -167,16 +192,22 @@ def _of_seat(table: Table, decision: Place | Preempt, seat: Seat) -> Iterator[st
         leaf = table.cell(seat.chain, address)
         if leaf is None or not leaf.is_leaf:
             yield f"there is no leaf {address}"
-            continue
-        if around is not None and leaf.ancestor(around.level) is not around:
+        elif around is not None and leaf.ancestor(around.level) is not around:
             yield f"leaf {address} is not in cell {around.address}"
-        yield from _of_leaf(leaf, decision)
+        elif leaf.is_bad or leaf.holder is not None or leaf.reserver is not None:
+            yield from _of_used_leaf(leaf, decision, own)
 
 
-def _of_leaf(leaf: Cell, decision: Place | Preempt) -> Iterator[str]:
+def _of_used_leaf(leaf: Cell, decision: Place | Preempt, own: Slot | None) -> Iterator[str]:
+    """`own` is what was reserved for the member, and is given up for its new seat."""
     if leaf.is_bad:
         yield f"leaf {leaf.address} is bad"
-    if leaf.reserver is not None and leaf.reserver.key not in decision.cancelled:
+    is_given_up = own is not None and leaf in own.leaves
+    if (
+        leaf.reserver is not None
+        and leaf.reserver.key not in decision.cancelled
+        and not is_given_up
+    ):
         yield f"leaf {leaf.address} is reserved for gang {leaf.reserver.key}"
     if leaf.holder is not None and not _is_victim(leaf.holder, decision):
         yield f"leaf {leaf.address} is held by gang {leaf.holder.key}"

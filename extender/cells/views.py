@@ -89,7 +89,7 @@ def view_gang(gang: Gang) -> GangView:
         is_guaranteed=gang.is_guaranteed,
         downgraded_by=gang.downgraded_by,
         asking=tuple(gang.asking),
-        victims=tuple(victim.key for victim in gang.victims()) if gang.is_preempting else (),
+        victims=tuple(victim.key for victim in gang.victims()),
     )
 
 

@@ -1,6 +1,8 @@
 """Random histories on random clusters: invariants after each step, decisions as by brute force."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from random import Random
 
 from hypothesis import settings
@@ -29,7 +31,19 @@ from tests.property.clusters import clusters
 from tests.property.naive import Question, fits
 from tests.unit.extender.cells.builders import a_node, nodes_of
 
+MOST_ENDABLE = 9
+"""Candidates for victims of which all sets are tried."""
 SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
+
+
+def damage(gangs: Sequence[Gang]) -> tuple[int, int, float, int]:
+    """Fewest gangs, then fewest leaf cells, then the youngest work."""
+    return (
+        len(gangs),
+        sum(gang.leaf_count for gang in gangs),
+        -sum(gang.request.created for gang in gangs),
+        -sum(gang.born for gang in gangs),
+    )
 
 
 class EngineHistory(RuleBasedStateMachine):
@@ -85,6 +99,8 @@ class EngineHistory(RuleBasedStateMachine):
             ignores_candidates=flags[1],
             release=ReleaseMode.WHOLE if flags[2] else ReleaseMode.EACH,
             pinned=PinnedCellId("PIN") if pinned and has_pinned and priority >= 0 else None,
+            created=self.numbers * 7 % 5,
+            gang_min=1 + self.numbers % len(sizes) if self.numbers % 3 == 0 else None,
         )
         candidates = [node for i, node in enumerate(self.nodes) if i not in left_out]
         self.ask(request, candidates)
@@ -245,14 +261,15 @@ class EngineHistory(RuleBasedStateMachine):
 
     def ask(self, request: MemberRequest, candidates: list[NodeName]) -> None:
         offered = dict.fromkeys(candidates)
-        known = request.gang in self.engine._table.gangs
+        gang = self.engine._table.gangs.get(request.gang)
+        asked = request if gang is None else self.late(request, gang)
         before = self.engine.gangs(), self.engine.cells(), self.engine.vcs()
         decision = self.engine.plan(request, candidate_nodes=offered)
         assert (self.engine.gangs(), self.engine.cells(), self.engine.vcs()) == before
         assert self.engine.plan(request, candidate_nodes=offered) == decision
         self.engine.check()
-        if not known and not isinstance(decision, Reject):
-            self.compare(request, decision, frozenset(candidates))
+        if asked is not None and not isinstance(decision, Reject):
+            self.compare(asked, decision, frozenset(candidates))
         self.engine.apply(decision, now=self.now)
         if isinstance(decision, Place | Preempt):
             self.requests[request.member] = request
@@ -260,10 +277,22 @@ class EngineHistory(RuleBasedStateMachine):
             assert decision.placement.node in candidates
             assert len(decision.placement.leaf_cells) == request.leaf_count
 
+    def late(self, request: MemberRequest, gang: Gang) -> MemberRequest | None:
+        """What a member for which its gang has no slot asks for: a place for itself."""
+        size = request.leaf_count
+        has_slot = gang.slot_of(request.member) or gang.open_slots(size) or gang.reserved_slots()
+        taken = sum(slot.size == size for slot in gang.slots)
+        is_full = taken >= gang.request.gang_leaf_counts.count(size)
+        if has_slot or is_full or gang.is_being_preempted():
+            return None
+        alone = replace(request, gang_leaf_counts=(size,), gang_min=None, ignores_candidates=False)
+        return alone if gang.is_guaranteed else replace(alone, priority=-1, pinned=None)
+
     def compare(
         self, request: MemberRequest, decision: Decision, candidates: frozenset[NodeName]
     ) -> None:
         """The kind of decision is the one that trying everything gives."""
+        request = self.least(request)
         if self.fits(request, candidates, lambda gang: False):
             assert isinstance(decision, Place), decision
             assert not decision.cancelled
@@ -279,6 +308,13 @@ class EngineHistory(RuleBasedStateMachine):
         if isinstance(decision, Preempt):
             self.compare_victims(request, decision, candidates)
 
+    def least(self, request: MemberRequest) -> MemberRequest:
+        """The members of an incremental gang that are enough: the smallest beside this one."""
+        others = sorted(request.gang_leaf_counts)
+        others.remove(request.leaf_count)
+        count = request.gang_min or len(request.gang_leaf_counts)
+        return replace(request, gang_leaf_counts=(request.leaf_count, *others[: count - 1]))
+
     def compare_victims(
         self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
     ) -> None:
@@ -289,15 +325,20 @@ class EngineHistory(RuleBasedStateMachine):
         for victim in decision.victims:
             rest = chosen - {victim}
             assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r)
-        if decision.cancelled:
-            return
-        # One gang is ended rather than several, and of single ones the smallest.
         gangs = self.engine._table.gangs
-        damage = [gangs[victim].leaf_count for victim in decision.victims]
-        for gang in gangs.values():
-            is_less = len(damage) > 1 or gang.leaf_count < damage[0]
-            if is_less and not gang.is_preempting and self.may_end(request, gang):
-                assert not self.fits(request, candidates, lambda g, k=gang.key: g.key == k)
+        endable = [
+            gang
+            for gang in gangs.values()
+            if not gang.is_preempting and self.may_end(request, gang)
+        ]
+        if decision.cancelled or len(endable) > MOST_ENDABLE:
+            return
+        chosen_damage = damage([gangs[victim] for victim in decision.victims])
+        for count in range(1, len(decision.victims) + 1):
+            for others in combinations(endable, count):
+                keys = {gang.key for gang in others}
+                if damage(others) < chosen_damage:
+                    assert not self.fits(request, candidates, lambda g, k=keys: g.key in k), keys
 
     def may_end(self, request: MemberRequest, gang: Gang) -> bool:
         if gang.is_foreign:

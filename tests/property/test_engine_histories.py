@@ -40,13 +40,18 @@ def _play(history: EngineHistory, word: str, random: Random) -> None:
         history.reconfigure(topology=a_random_cluster(random))
 
 
+def play_history(seed: int) -> None:
+    """The history of a seed; everything is checked after each step."""
+    random = Random(seed)
+    history = EngineHistory.__new__(EngineHistory)
+    history.start(topology=a_random_cluster(random))
+    for _ in range(STEPS):
+        _play(history, random.choice(WORDS), random)
+        history.everything_holds()
+        history.victims_and_preemptors_agree()
+
+
 @pytest.mark.parametrize("part", range(8))
 def test_everything_holds_after_each_step(part: int) -> None:
     for seed in range(part, HISTORIES, 8):
-        random = Random(seed)
-        history = EngineHistory.__new__(EngineHistory)
-        history.start(topology=a_random_cluster(random))
-        for _ in range(STEPS):
-            _play(history, random.choice(WORDS), random)
-            history.everything_holds()
-            history.victims_and_preemptors_agree()
+        play_history(seed)

@@ -251,6 +251,10 @@ class GangBuilder:
         """May lie in several chains."""
         return self._with(spans_chains=True)
 
+    def created(self, seconds: float) -> "GangBuilder":
+        """When its pods were created."""
+        return self._with(created=seconds)
+
     def strict(self) -> "GangBuilder":
         """All members on candidate nodes."""
         return self._with(ignores_candidates=False)

@@ -13,7 +13,6 @@ from extender.cells.model import (
     ReasonCode,
     Reject,
     Wait,
-    WaitCode,
 )
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
@@ -90,7 +89,7 @@ def test_a_gang_waits_when_only_part_of_it_fits(engine: Engine) -> None:
 
     assert engine.plan(request, candidate_nodes=NODES) == Wait(
         request=request,
-        code=WaitCode.NO_ROOM,
+        code=ReasonCode.NO_ROOM,
         reason="gang vision/bert needs 3 x 8 leaf cells of type A100, each member's on one node; "
         "there is room for 2 of 3 members now; it starts when enough of them are free",
         change="it starts when enough of them are free",
@@ -113,7 +112,7 @@ def test_a_node_that_is_not_offered_is_never_used(engine: Engine) -> None:
 
     assert decision == Wait(
         request=a_member("a"),
-        code=WaitCode.NODE_NOT_OFFERED,
+        code=ReasonCode.NODE_NOT_OFFERED,
         reason="gang vision/bert has a place on node n1, which kube-scheduler does not offer to "
         "this pod; check the node's taints and the pod's node selector",
         change="check the node's taints and the pod's node selector",
@@ -133,8 +132,8 @@ def test_a_member_beyond_the_gangs_size_is_turned_away(engine: Engine) -> None:
 
     assert decision == Wait(
         request=a_member("b"),
-        code=WaitCode.GANG_FULL,
-        reason="gang vision/bert has 1 members of 8 leaf cells, and all are there already; "
+        code=ReasonCode.GANG_FULL,
+        reason="gang vision/bert has 1 member of 8 leaf cells, and all are there already; "
         "raise the gang's size, or end one of them",
         change="raise the gang's size, or end one of them",
     )

@@ -39,7 +39,7 @@ def test_a_vc_gets_no_more_than_it_was_promised() -> None:
     assert decision.code is ReasonCode.VC_FULL
     assert decision.reason == (
         "gang ns/two needs 1 x 1 leaf cells, each member's in one cell of VC a; of 2 leaf cells "
-        "that the VC was promised 0 are unused; it starts when gangs of this VC end, or at a "
+        "that the VC was promised 0 are unused; it starts when gangs of VC a end, or at a "
         "higher priority than theirs"
     )
 
@@ -147,3 +147,16 @@ def test_where_racks_differ_the_smaller_one_serves_a_promised_rack() -> None:
 
     assert world.racks("rack") == {"r0"}
     assert world.racks("one") == world.racks("two") == world.racks("three") == {"r1"}
+
+
+def test_where_nodes_differ_a_promised_node_is_not_the_one_that_others_need() -> None:
+    small = ("n0/1", "n0/2", "n1/1", "n1/2")
+    cluster = a_cluster("3 nodes x 3").without(*small).promising("a", node=1).promising("b", gpu=4)
+    world = World(cluster)
+
+    # Given the node of three, VC a would leave two leaf cells of the four that b was promised.
+    assert isinstance(world.ask(a_gang("three").of(3)), Wait)
+    assert isinstance(world.ask(a_gang("one").of(1), nodes=["n2"]), Wait)
+    world.place(a_gang("one").of(1))
+    for number in range(4):
+        world.place(a_gang(f"b{number}").in_vc("b"))

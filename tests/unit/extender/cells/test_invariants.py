@@ -8,7 +8,7 @@ from extender.cells.engine import Engine
 from extender.cells.gangs import Slot
 from extender.cells.table import Table
 from policy.errors import InvariantError
-from policy.submission import GangKey, VcName
+from policy.submission import GangKey, PodUid, VcName
 from policy.topology import ChainName
 from tests.unit.extender.cells.builders import a_cluster, a_gang
 from tests.unit.extender.cells.world import World
@@ -17,10 +17,15 @@ RACK = ChainName("rack")
 
 
 def an_engine_at_work() -> Engine:
-    """Two racks; VC a uses one node of its two, VC b was promised a rack."""
+    """Two racks; VC a uses one node of its two, VC b was promised a rack.
+
+    In b's rack gang high waits for gang low, which borrows it.
+    """
     cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
     world = World(cluster)
     world.place(a_gang("g").of(2))
+    world.place(a_gang("low").of(2, 2, 2).at(-1))
+    world.apply(world.ask(a_gang("high").of(2, 2).in_vc("b")))
     return world.engine
 
 
@@ -60,6 +65,7 @@ def _promise_too_much(table: Table) -> None:
 
 
 def _take_the_promised_rack(table: Table) -> None:
+    table.release(table.gangs[GangKey("ns", "high")])
     vc = table.vcs[VcName("a")]
     rack = next(top for top in table.trees[RACK].root.children if top.claims_below == 0)
     claim = table.map_cell(vc, rack.children[0])
@@ -76,6 +82,28 @@ def _lie_outside_of_its_cell(table: Table) -> None:
     slot.claim = None
 
 
+def _wait_for_a_foreign_gang(table: Table) -> None:
+    for slot in table.gangs[GangKey("ns", "low")].slots:
+        slot.is_foreign = True
+
+
+def _put_a_member_into_two_gangs(table: Table) -> None:
+    table.gangs[GangKey("ns", "high")].asking[PodUid("g-0")] = 2
+
+
+def _lack_a_leaf_unknown_to_all(table: Table) -> None:
+    table.gangs[GangKey("ns", "g")].slots[0].lacking = 1
+
+
+def _change_a_standing(table: Table) -> None:
+    table.gangs[GangKey("ns", "low")].is_guaranteed = True
+
+
+def _hold_more_places_than_members(table: Table) -> None:
+    gang = table.gangs[GangKey("ns", "g")]
+    gang.slots.append(Slot((), 2))
+
+
 BROKEN = {
     "reserved twice": _hold_twice,
     "its holder do not agree": _lose_a_holder,
@@ -88,6 +116,11 @@ BROKEN = {
     "VC safety: chain rack": _promise_too_much,
     "rankings": _misrank,
     "counts on no cell": _lie_outside_of_its_cell,
+    "which it may not end": _wait_for_a_foreign_gang,
+    "members and their gangs": _put_a_member_into_two_gangs,
+    "lack leaves": _lack_a_leaf_unknown_to_all,
+    "registered at another standing": _change_a_standing,
+    "more slots than members": _hold_more_places_than_members,
 }
 
 

@@ -1,4 +1,4 @@
-"""The shared scenarios of HiveD's behaviour, played on the engine; skipped if absent."""
+"""Scenarios of HiveD's behaviour, played on the engine: our own, and the shared ones if present."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ import pytest
 from tests.unit.extender.cells.player import Player, Pod
 from tests.unit.extender.cells.scenario_steps import play
 
-FOLDER = Path(__file__).parents[5] / "shared" / "reference" / "hived-vectors"
+OWN = Path(__file__).parent / "scenarios"
+SHARED = Path(__file__).parents[5] / "shared" / "reference" / "hived-vectors"
 _RENAMED = {
     "delete_allocated_pod": "delete",
     "delete_unallocated_pod": "delete",
@@ -73,7 +74,7 @@ def a_pod(name: str, pod: dict[str, Any]) -> Pod:
 
 def scenarios() -> Iterator[Scenario]:
     """All scenarios that have steps for the engine."""
-    for path in sorted(FOLDER.glob("*.json")):
+    for path in (*sorted(OWN.glob("*.json")), *sorted(SHARED.glob("*.json"))):
         data = json.loads(path.read_text())
         for item in [*data.get("suites", []), *data.get("scenarios", []), *data.get("defects", [])]:
             if item.get("skip") or "variants" in item:
@@ -102,7 +103,6 @@ SCENARIOS = [
 ]
 
 
-@pytest.mark.skipif(not SCENARIOS, reason="the shared scenarios are not here")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_the_scenario_goes_as_it_must(scenario: Scenario) -> None:
     player = Player(scenario.config, scenario.configs, scenario.pods)

@@ -1,0 +1,70 @@
+"""How much one decision may cost: all bounds of the search in one place, each with its reason.
+
+Placing a gang is bin packing, and choosing its victims is a set cover: exact answers can take for
+ever. Steps are counted, never timed, so that the same state always gives the same decision. Where
+a bound ends the search, the `Budget` remembers it, and who has to wait is told so.
+"""
+
+LARGEST_GANG = 10_000
+"""Members. One decision places them all: more would keep everybody else waiting for seconds."""
+
+STEPS = 10_000
+"""Steps of one decision, about 0.1 s in all: ten seconds of a busy kube-scheduler's patience."""
+STEPS_PER_MEMBER = 10
+"""More steps for each member: finding its bin and its leaf cells costs about so many."""
+
+EXACT_LEAVES = 256
+"""Leaf cells of the largest chain that is searched exhaustively where the quick ways fail."""
+EXACT_MEMBERS = 64
+"""Members of the largest gang that is searched for so: the search nests as deep."""
+EXACT_STEPS = 5_000
+"""Steps of one exhaustive search: most succeed within a hundred, or never."""
+
+CELL_TRIES = 8
+"""Cells of a level that are tried where candidate nodes or unequal members spoil the ranking."""
+FREE_LOOKS = 64
+"""Free cells of a level that are compared. More would cost time without placing better."""
+FREE_LOOKS_INSIDE = 4
+"""Cells inside one free cell that are compared: they are mostly alike."""
+BIN_LOOKS = 32
+"""Mapped bins that are compared for one member of an unequal gang."""
+NEAR_NODES = 512
+"""Nodes around a gang among which a late member is placed first; beyond, near is far."""
+KNOWN_SIZES = 16
+"""Member sizes for which a ranking keeps its index: one more makes every change dearer."""
+
+VICTIM_LOOKS = 256
+"""Candidates for victims of either kind that are looked at first: in a large cluster enough."""
+MOST_VICTIM_LOOKS = 4_096
+"""Candidates of either kind that are looked at where those do not do."""
+EXACT_VICTIMS = 16
+"""Candidates up to which the victims with the least damage are found by trying all sets."""
+VICTIM_SETS = 4_000
+"""Sets of candidates that are weighed, most of them by arithmetic alone."""
+VICTIM_STEPS = 10
+"""Steps that one trial costs for each gang that is thought away."""
+
+
+class OutOfBudgetError(Exception):
+    """The search was given up."""
+
+
+class Budget:
+    """Steps that one decision has left."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+        self.is_cut = False
+        """A bound ended some search: what was not found may exist."""
+
+    def spend(self, steps: int = 1) -> None:
+        """Count steps; OutOfBudgetError if there are none left."""
+        self.left -= steps
+        if self.left < 0:
+            self.is_cut = True
+            raise OutOfBudgetError
+
+
+def budget_for(members: int) -> Budget:
+    """What a decision about a gang of so many members may cost."""
+    return Budget(STEPS + STEPS_PER_MEMBER * members)

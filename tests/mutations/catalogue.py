@@ -1,0 +1,367 @@
+"""What is broken, and which tests notice. One entry for each rule that the engine must keep."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from extender.cells import applying, engine, invariants, sighting, victims
+from extender.cells.adopting import Adopter
+from extender.cells.applying import Lives
+from extender.cells.claiming import Claimer
+from extender.cells.engine import Engine
+from extender.cells.gangs import Gang
+from extender.cells.joining import Joiner
+from extender.cells.observing import Observer
+from extender.cells.planning import Planner
+from extender.cells.ranking import Ranking
+from extender.cells.registry import Registry
+from extender.cells.supply import Supply
+from extender.cells.table import Table, Trial
+from tests.property import test_engine_histories as histories
+from tests.unit.extender.cells import test_engine as engines
+from tests.unit.extender.cells import test_gangs as gangs
+from tests.unit.extender.cells import test_guarantees as guarantees
+from tests.unit.extender.cells import test_invariants as checks
+from tests.unit.extender.cells import test_late_members as late
+from tests.unit.extender.cells import test_observing as observed
+from tests.unit.extender.cells import test_reconfiguration as topologies
+from tests.unit.extender.cells import test_stale_decisions as stale
+from tests.unit.extender.cells import test_victims as weighed
+
+Test = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One thing broken: an attribute of a class or module is replaced."""
+
+    rule: str
+    """What does not hold any more."""
+    target: type | ModuleType
+    name: str
+    broken: Any
+    noticed_by: tuple[Test, ...]
+
+    def apply(self) -> Any:
+        """A context in which it is broken."""
+        return patch.object(self.target, self.name, self.broken)
+
+
+def is_noticed(test: Test) -> bool:
+    """True if a test fails, in whatever way."""
+    try:
+        test()
+    except (Exception, pytest.fail.Exception):
+        return True
+    return False
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """Instead of doing something."""
+
+
+def _none(*_: object, **__: object) -> Iterator[str]:
+    """Instead of finding problems."""
+    return iter(())
+
+
+def _always(*_: object, **__: object) -> bool:
+    return True
+
+
+def _never(*_: object, **__: object) -> bool:
+    return False
+
+
+_map_around, _recover = Claimer._map_around, Engine.recover
+
+
+def _map_unsafely(*args: Any) -> Any:
+    with patch.object(Supply, "is_safe", _always):
+        return _map_around(*args)
+
+
+def _recover_unsafely(*args: Any, **options: Any) -> Any:
+    with patch.object(Supply, "is_safe", _always):
+        return _recover(*args, **options)
+
+
+@contextmanager
+def _keep_everything(_: Table) -> Iterator[Trial]:
+    """Instead of undoing what was only tried."""
+    yield Trial()
+
+
+def _take_the_first(first: Any, *_: Any) -> Any:
+    return first
+
+
+def _fit_anywhere(self: Planner, ask: Any, _: Any) -> Any:
+    return self._chains.fit_in_any(ask)
+
+
+def _seat_the_first_only(self: Lives, decision: Any, slots: Any, now: float) -> None:
+    _apply_place(self, decision, slots[:1], now)
+
+
+_apply_place = Lives._apply_place
+
+
+def _put_without_merging(self: Supply, cell: Any) -> None:
+    for above in cell.upwards():
+        if above is not cell:
+            above.claims_below -= 1
+    self._put(cell)
+
+
+def _history(seed: int) -> Test:
+    return partial(histories.play_history, seed)
+
+
+def _is_refused(case: Callable[[], stale.Case]) -> Test:
+    return partial(stale.test_a_decision_that_is_out_of_date_changes_nothing, case)
+
+
+def _is_told(words: str) -> Test:
+    return partial(checks.test_a_broken_invariant_is_told, words, checks.BROKEN[words])
+
+
+MUTATIONS = (
+    # -- VC safety
+    Mutation(
+        "VC safety is asked for, and the answer is always yes",
+        Supply,
+        "is_safe",
+        _always,
+        (topologies.test_recovery_never_breaks_a_promise, _is_refused(stale.a_promise_would_break)),
+    ),
+    Mutation(
+        "VC safety on uneven trees is counted as if they were even",
+        Supply,
+        "_is_proven",
+        lambda self: min(self._count_slack()) >= 0,
+        (guarantees.test_where_nodes_differ_a_promised_node_is_not_the_one_that_others_need,),
+    ),
+    Mutation(
+        "VC safety does not count when cells are mapped around what runs",
+        Claimer,
+        "_map_around",
+        _map_unsafely,
+        (topologies.test_recovery_never_breaks_a_promise,),
+    ),
+    Mutation(
+        "VC safety does not count in recovery",
+        Engine,
+        "recover",
+        _recover_unsafely,
+        (topologies.test_recovery_never_breaks_a_promise,),
+    ),
+    Mutation(
+        "VC safety is not looked at again when a decision is applied",
+        Lives,
+        "_check_promises",
+        _nothing,
+        (_is_refused(stale.a_promise_would_break),),
+    ),
+    # -- trees, free lists, counters
+    Mutation(
+        "sums above leaves are not kept",
+        Table,
+        "_recount",
+        _nothing,
+        (observed.test_a_pod_on_other_leaves_than_its_slot_moves_the_slot,),
+    ),
+    Mutation(
+        "free cells are not merged",
+        Supply,
+        "merge",
+        _put_without_merging,
+        (_history(1),),
+    ),
+    Mutation(
+        "rankings are not kept",
+        Ranking,
+        "put",
+        _nothing,
+        (gangs.test_unequal_members_are_packed_exactly,),
+    ),
+    Mutation(
+        "users of preassigned cells are not counted",
+        Table,
+        "_count_user",
+        _nothing,
+        (observed.test_members_that_were_bound_crosswise_change_places,),
+    ),
+    Mutation(
+        "what was tried is not undone",
+        Table,
+        "what_if",
+        _keep_everything,
+        (_is_refused(stale.a_promise_would_break),),
+    ),
+    # -- least damage
+    Mutation(
+        "a victim that does not help is not spared",
+        victims,
+        "_spare",
+        _take_the_first,
+        (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
+    ),
+    Mutation(
+        "smaller sets of victims are not sought",
+        victims,
+        "_improve",
+        _nothing,
+        (weighed.test_one_gang_on_two_nodes_rather_than_one_on_each,),
+    ),
+    Mutation(
+        "late members are placed anywhere",
+        Planner,
+        "_fit_near",
+        _fit_anywhere,
+        (late.test_a_late_member_shares_a_node_with_its_gang_if_there_is_room,),
+    ),
+    Mutation(
+        "nobody makes room for anybody",
+        Planner,
+        "_make_room",
+        _nothing,
+        (late.test_a_replacement_preempts_who_took_its_place,),
+    ),
+    # -- no leaf twice
+    Mutation(
+        "two bound pods may be counted on one leaf",
+        sighting,
+        "is_bound",
+        _never,
+        (observed.test_seeing_a_pod_again_changes_nothing,),
+    ),
+    Mutation(
+        "a lease stays where somebody runs",
+        Observer,
+        "_evict_lease",
+        _nothing,
+        (observed.test_a_lease_gives_way_to_a_pod_that_runs_there,),
+    ),
+    Mutation(
+        "a pod is thought to be where it was planned",
+        Observer,
+        "_move",
+        lambda self, gang, slot, bound: slot,
+        (observed.test_a_pod_on_other_leaves_than_its_slot_moves_the_slot,),
+    ),
+    Mutation(
+        "foreign use that could not be counted is never counted",
+        Observer,
+        "count_on",
+        _nothing,
+        (
+            observed.test_foreign_use_of_a_node_that_is_all_leased_is_counted_when_the_lease_ends,
+            engines.test_a_bound_pod_is_known_before_its_node_is,
+        ),
+    ),
+    Mutation(
+        "leaves that a node does not offer are handed out",
+        Joiner,
+        "_not_there",
+        lambda *_: [],
+        (observed.test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves,),
+    ),
+    # -- decisions
+    Mutation(
+        "a decision is applied without another look",
+        applying,
+        "check_current",
+        _nothing,
+        (_is_refused(stale.a_leaf_is_taken), _is_refused(stale.a_node_is_bad)),
+    ),
+    Mutation(
+        "gangs are not whole: only the first member gets a place",
+        Lives,
+        "_apply_place",
+        _seat_the_first_only,
+        (topologies.test_places_that_are_held_survive_a_new_topology,),
+    ),
+    Mutation(
+        "running gangs are recovered in the order of their pods",
+        engine,
+        "recovery_order",
+        lambda bound: 0,
+        (topologies.test_recovery_does_not_depend_on_the_order_of_pods,),
+    ),
+    # -- victims
+    Mutation(
+        "anybody may be ended",
+        Gang,
+        "may_be_ended_for",
+        _always,
+        (
+            observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,
+            _is_refused(stale.its_victim_is_no_victim_any_more),
+        ),
+    ),
+    Mutation(
+        "a preemption waits for somebody it may not end",
+        Lives,
+        "withdraw_blocked",
+        _nothing,
+        (
+            observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,
+            observed.test_a_victim_that_only_has_foreign_members_left_is_no_victim_any_more,
+        ),
+    ),
+    Mutation(
+        "foreign gangs are listed among those who may be ended",
+        Registry,
+        "refresh",
+        _nothing,
+        (observed.test_a_gang_that_is_foreign_altogether_is_never_a_victim,),
+    ),
+    # -- new topologies
+    Mutation(
+        "leases are lost with a new topology",
+        Adopter,
+        "_adopt_held",
+        _nothing,
+        (
+            topologies.test_places_that_are_held_survive_a_new_topology,
+            topologies.test_places_that_wait_for_replacements_survive_a_new_topology,
+        ),
+    ),
+    Mutation(
+        "preemptions are lost with a new topology",
+        Adopter,
+        "_adopt_preemption",
+        _nothing,
+        (topologies.test_a_preemption_goes_on_under_a_new_topology,),
+    ),
+    Mutation(
+        "downgraded gangs are never promoted",
+        Adopter,
+        "_promote",
+        _nothing,
+        (topologies.test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again,),
+    ),
+    # -- the check itself
+    *(
+        Mutation(f"{part} is not checked", invariants, part, _none, (_is_told(words),))
+        for part, words in (
+            ("_leaves", "reserved twice"),
+            ("_sums", "idle"),
+            ("_claims", "lost or doubled"),
+            ("_free_lists", "free list"),
+            ("_safety", "VC safety"),
+            ("_rankings", "rankings"),
+            ("_gangs", "counts on no cell"),
+            ("_preemptions", "which it may not end"),
+            ("_members", "members and their gangs"),
+            ("_standings", "registered at another standing"),
+        )
+    ),
+)

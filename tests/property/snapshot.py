@@ -1,0 +1,42 @@
+"""All of an engine's state as one value, so that "nothing changed" can be asserted."""
+
+from extender.cells.engine import Engine
+from extender.cells.gangs import Gang, Slot
+
+
+def snapshot(engine: Engine) -> object:
+    """Everything that a later decision could depend on."""
+    table, parts = engine._table, engine._parts
+    return (
+        (engine.gangs(), engine.cells(), engine.vcs(), engine.nodes()),
+        {key: _gang(gang) for key, gang in table.gangs.items()},
+        {
+            name: ([list(orders) for orders in supply._free], list(supply.unused))
+            for name, supply in table.supplies.items()
+        },
+        {
+            name: (
+                {rung: list(left) for rung, left in vc.unmapped.items()},
+                {index: dict(claim.users) for index, claim in vc.claims.items()},
+            )
+            for name, vc in table.vcs.items()
+        },
+        {node: set(slots) for node, slots in table.awaited.items()},
+        dict(parts.lives.gang_of),
+        [gang.key for gang in parts.registry.opportunistic()],
+    )
+
+
+def _gang(gang: Gang) -> object:
+    standing = (gang.is_guaranteed, gang.is_preempting, gang.downgraded_by)
+    times = (gang.born, gang.lease_expires)
+    return standing, times, list(gang.asking), [_slot(slot) for slot in gang.slots]
+
+
+def _slot(slot: Slot) -> object:
+    return (
+        [leaf.address for leaf in slot.leaves],
+        slot.claim.cell.address if slot.claim else None,
+        (slot.size, slot.member, slot.is_bound, slot.had_member, slot.is_foreign),
+        (slot.observed, slot.told, slot.lacking),
+    )
