@@ -337,8 +337,10 @@ def test_a_gang_whose_members_are_not_as_announced_does_not_start_by_half() -> N
 
 def test_a_reason_is_told_once() -> None:
     world = _world()
-    _submit(world, a_gang("huge").of(4, 4, 4))
+    _submit(world, a_gang("first").of(4, 4))
+    _run(world)
+    _submit(world, a_gang("next").of(4, 4))
     tells = world.planner.step(now=world.now).tells
-    assert [(tell.gang.name, tell.code) for tell in tells] == [("huge", "vc-full")]
+    assert [(tell.gang.name, tell.code) for tell in tells] == [("next", "vc-full")]
     world.planner.wake()
     assert world.planner.step(now=world.now).tells == []
