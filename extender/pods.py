@@ -147,7 +147,14 @@ class PodSink:
         if not self._is_live or not _is_placed(pod):
             return
         if before is None or before.node != pod.node or not _is_placed(before):
-            self._cluster.observe_bound(self._to_bound(pod))
+            self._observe_placed(pod)
+
+    def _observe_placed(self, pod: ManagedPod) -> None:
+        """Tell the engine, unless it knows: bind has told it before the feed could."""
+        bound = self._to_bound(pod)
+        known = self._cluster.members.get(pod.uid)
+        if known is None or not known.is_bound or known.placement != bound.placement:
+            self._cluster.observe_bound(bound)
 
     def _observe_misfit(self, obj: Object, error: RequestError) -> None:
         """A pod that makes no sense to us may still run: then its devices are not ours to give."""
