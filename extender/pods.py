@@ -8,6 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
+from extender.cells.model import Placement
 from extender.cells.observing import Bound
 from extender.cluster import Cluster
 from kube import marks
@@ -153,7 +154,7 @@ class PodSink:
         """Tell the engine, unless it knows: bind has told it before the feed could."""
         bound = self._to_bound(pod)
         known = self._cluster.members.get(pod.uid)
-        if known is None or not known.is_bound or known.placement != bound.placement:
+        if known is None or not known.is_bound or not _is_same(known.placement, bound.placement):
             self._cluster.observe_bound(bound)
 
     def _observe_misfit(self, obj: Object, error: RequestError) -> None:
@@ -194,6 +195,10 @@ class PodSink:
         self._ended[uid] = None
         if len(self._ended) > _MOST_ENDED:
             self._ended.popitem(last=False)
+
+
+def _is_same(known: Placement, told: Placement) -> bool:
+    return (known.node, known.leaf_cells) == (told.node, told.leaf_cells)
 
 
 def _is_placed(pod: ManagedPod) -> bool:
