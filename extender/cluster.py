@@ -15,7 +15,6 @@ from extender.cells.model import (
     MemberRequest,
     NodeCell,
     Place,
-    Placement,
     Preempt,
     Reject,
     Wait,
@@ -181,10 +180,10 @@ class Cluster:
         self._journal.recover(len(bound) + len(leased), now=now)
         lost = dict.fromkeys(self.engine.recover(bound, released=leased, now=now))
         for one in bound:
-            self._join(one.request, one.placement, is_bound=True)
+            self._join_bound(one)
         for one in leased:
             if one.request.member not in lost:
-                self._join(one.request, one.placement, is_bound=False)
+                self._join(Member(request=one.request, placement=one.placement, is_bound=False))
         self.version += 1
 
     def observe_bound(self, running: Bound) -> None:
@@ -196,7 +195,7 @@ class Cluster:
             leaf_cells=running.placement.leaf_cells,
             placement=running.placement,
         )
-        self._join(running.request, running.placement, is_bound=True)
+        self._join_bound(running)
         self.version += 1
 
     def has_member(self, member: PodUid) -> bool:
@@ -225,9 +224,18 @@ class Cluster:
         """Who was given places, to look things up quickly."""
         return self._members
 
-    def _join(self, request: MemberRequest, placement: Placement, *, is_bound: bool) -> None:
-        self._members.add(Member(request=request, placement=placement, is_bound=is_bound))
-        self._last_words.pop(request.member, None)
+    def _join_bound(self, running: Bound) -> None:
+        placement = self.engine.placement(running.request.member) or running.placement
+        is_foreign = not running.placement.leaf_cells
+        self._join(
+            Member(
+                request=running.request, placement=placement, is_bound=True, is_foreign=is_foreign
+            )
+        )
+
+    def _join(self, member: Member) -> None:
+        self._members.add(member)
+        self._last_words.pop(member.request.member, None)
 
     def _leave(self, member: PodUid) -> None:
         self._last_words.pop(member, None)
@@ -246,7 +254,7 @@ class Cluster:
         if isinstance(decision, Place):
             # Only now is it known which cell of its VC it counts against.
             placement = self.engine.placement(request.member) or decision.placement
-            self._join(request, placement, is_bound=False)
+            self._join(Member(request=request, placement=placement, is_bound=False))
         if not self._is_news(decision):
             return decision
         self.version += is_applied and not isinstance(decision, Reject)

@@ -17,11 +17,8 @@ class Member:
     request: MemberRequest
     placement: Placement
     is_bound: bool
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether somebody else put it where it runs."""
-        return not self.placement.leaf_cells
+    is_foreign: bool = False
+    """Whether somebody else put it where it runs."""
 
 
 class Members:

@@ -32,8 +32,8 @@ from state.records import Kind
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_SECONDS: Final = 0.5
-_AT_ONCE: Final = 64
-"""Writes under way at the same time: enough to keep an API server busy, not to drown it."""
+_AT_ONCE: Final = 16
+"""Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
 
 
 class ClusterCells:
@@ -61,6 +61,11 @@ class ClusterCells:
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed."""
         return self._cluster.engine.placement(member)
+
+    def is_bound(self, member: PodUid) -> bool:
+        """Whether we bound a member, though its feed may not say so yet."""
+        known = self._cluster.members.get(member)
+        return known is not None and known.is_bound
 
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """The members of a gang that have a place."""

@@ -8,6 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
+from extender.cells.model import Placement
 from extender.cells.observing import Bound
 from extender.cluster import Cluster
 from kube import marks
@@ -160,7 +161,14 @@ class PodSink:
         for tell in self.on_appear:
             tell(pod)
         if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
-            self._cluster.observe_bound(self._to_bound(pod))
+            self._observe_placed(pod)
+
+    def _observe_placed(self, pod: ManagedPod) -> None:
+        """Tell the engine, unless it knows: bind has told it before the feed could."""
+        bound = self._to_bound(pod)
+        known = self._cluster.members.get(pod.uid)
+        if known is None or not known.is_bound or not _is_same(known.placement, bound.placement):
+            self._cluster.observe_bound(bound)
 
     def _observe_misfit(self, obj: Object, error: RequestError) -> None:
         """A pod that makes no sense to us may still run: then its devices are not ours to give."""
@@ -205,3 +213,7 @@ class PodSink:
 def _is_on_its_way(pod: ManagedPod) -> bool:
     """Released with a placement of ours that makes sense, and not there yet."""
     return pod.node is None and pod.placement is not None and pod.is_released
+
+
+def _is_same(known: Placement, told: Placement) -> bool:
+    return (known.node, known.leaf_cells) == (told.node, told.leaf_cells)

@@ -38,6 +38,9 @@ _REFUSAL_STANDS_SECONDS = 3.0
 _REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GANGS_PER_STEP = 8
+# Pods between their release and their binding: enough to keep kube-scheduler busy. More would only
+# wait there, get in the way of those being bound, and lose their nominations.
+_MOST_ON_THEIR_WAY = 96
 
 
 class Cells(Protocol):
@@ -56,6 +59,9 @@ class Cells(Protocol):
 
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed."""
+
+    def is_bound(self, member: PodUid) -> bool:
+        """Whether we bound a member, though the pod we see may not say so yet."""
 
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """The members of a gang that have a place."""
@@ -97,6 +103,9 @@ class GangPlanner:
         self._waiting = Waiting()
         self._attempts = Attempts()
         self._refused_since: dict[PodUid, float] = {}
+        self._on_their_way: dict[PodUid, None] = {}
+        self._held_back: dict[GangKey, None] = {}
+        """Gangs that have their places, and wait for the way to be free."""
         self._unfinished: dict[GangKey, None] = {}
         """Gangs that run by half, and gangs whose victims are ending."""
         self._renew_at = 0.0
@@ -134,6 +143,8 @@ class GangPlanner:
     def expire(self, gangs: Iterable[GangKey]) -> None:
         """The leases of these gangs ended."""
         for key in gangs:
+            for uid in self._gangs[key].pods if key in self._gangs else ():
+                self._leave_way(uid)
             self._changed[key] = None
             self._waiting.wake()
 
@@ -145,6 +156,13 @@ class GangPlanner:
     def _settle_member(self, uid: PodUid) -> None:
         self._attempts.forget(uid)
         self._refused_since.pop(uid, None)
+        self._leave_way(uid)
+
+    def _leave_way(self, uid: PodUid) -> None:
+        if uid in self._on_their_way:
+            del self._on_their_way[uid]
+            self._changed |= self._held_back
+            self._held_back = {}
 
     def _drop(self, uid: PodUid) -> None:
         key = self._gang_of.pop(uid, None)
@@ -224,6 +242,7 @@ class GangPlanner:
         for pod in pods:
             had_place = self._cells.placement(pod.uid) is not None
             self._cells.forget_member(pod.uid)
+            self._leave_way(pod.uid)
             self._refused_since.pop(pod.uid, None)
             if had_place:
                 self._waiting.wake()
@@ -359,14 +378,26 @@ class GangPlanner:
     # -- acting
 
     def _act(self, gang: QueuedGang, step: Step, *, now: float) -> None:
+        if not self._may_set_out(gang):
+            self._held_back[gang.key] = None
+            return
         for action in (*self._for_members(gang), *self._for_victims(gang)):
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)
                 step.actions.append(action)
+            if isinstance(action, Release):
+                self._on_their_way[action.uid] = None
+
+    def _may_set_out(self, gang: QueuedGang) -> bool:
+        """Whether the way is free; a gang of which somebody is on the way goes on whole."""
+        if len(self._on_their_way) < _MOST_ON_THEIR_WAY:
+            return True
+        return any(uid in self._on_their_way for uid in gang.pods)
 
     def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
         for pod in gang.members():
-            placement = self._cells.placement(pod.uid) if pod.node is None else None
+            is_bound = pod.node is not None or self._cells.is_bound(pod.uid)
+            placement = None if is_bound else self._cells.placement(pod.uid)
             if placement is None:
                 continue
             if pod.is_gated or pod.placement != placement:

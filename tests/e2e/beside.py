@@ -55,7 +55,7 @@ class Beside:
             ],
         )
         await self.wait_ready()
-        self.scheduler = self._plane.start_scheduler(self._configuration(), name="second-scheduler")
+        self.scheduler = self._plane.start_scheduler(self.configuration(), name="second-scheduler")
 
     def use_cluster(self, cluster: JsonObject) -> None:
         """Write the cluster document; a running extender follows it."""
@@ -77,7 +77,7 @@ class Beside:
         async with self._http.get(self.url + path) as answer:
             return await answer.text() if as_text else await answer.json()
 
-    def _configuration(self) -> JsonObject:
+    def configuration(self) -> JsonObject:
         """The configuration of our manifests, for this extender."""
         documents = yaml.safe_load_all((MANIFESTS / "base" / "scheduler.yaml").read_text())
         stored = next(one for one in documents if one["metadata"]["name"] == "cellgate-scheduler")

@@ -49,6 +49,9 @@ class EngineCells:
         self._engine.apply(decision, now=now)
         return decision
 
+    def is_bound(self, member: PodUid) -> bool:
+        return any(member in view.bound for view in self._engine.gangs())
+
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
 

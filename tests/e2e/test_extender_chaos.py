@@ -1,0 +1,203 @@
+"""A stream of gangs while everything around it is killed: nothing lost, nothing double."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import aiohttp
+import orjson
+import pytest
+import pytest_asyncio
+
+from extender.replay import replay_epoch
+from kube import marks
+from state.database import open_database
+from state.decisions import PostgresDecisions
+from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.nodes import NodeShape
+from tests.controlplane.waiting import poll_until
+from tests.e2e.beside import Beside
+from tests.e2e.conftest import run_control_plane
+
+PODS = "/api/v1/namespaces/default/pods"
+NODES = 8
+GANGS = 25
+CLUSTER: JsonObject = {
+    "physicalCluster": {
+        "cellTypes": {
+            "rack": {"childCellType": "node", "childCellNumber": 4},
+            "node": {"childCellType": "A100", "childCellNumber": 8, "isNodeLevel": True},
+        },
+        "physicalCells": [
+            {
+                "cellType": "rack",
+                "cellChildren": [{"cellAddress": f"node-{rack * 4 + i}"} for i in range(4)],
+            }
+            for rack in range(2)
+        ],
+    },
+    "virtualClusters": {
+        "a": {"virtualCells": [{"cellType": "rack.node", "cellNumber": 4}]},
+        "b": {"virtualCells": [{"cellType": "rack.node", "cellNumber": 3}]},
+    },
+}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
+    """A control plane with eight nodes of eight leaf cells."""
+    options = ControlPlaneOptions(scheduler=False)
+    async with run_control_plane(request, binaries, options) as plane:
+        await plane.add_nodes(NODES, NodeShape(gpus=8))
+        yield plane
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def beside(plane: ControlPlane) -> AsyncIterator[Beside]:
+    """An extender with a database of its own, and a scheduler."""
+    async with aiohttp.ClientSession() as http:
+        beside = Beside(plane, http, database_url=f"embedded:{plane.directory / 'database'}")
+        await beside.start(CLUSTER)
+        yield beside
+
+
+def a_member(gang: str, index: int, *, size: int, leaves: int, vc: str) -> JsonObject:
+    """A member of a gang that runs for less than a second."""
+    resources = {"limits": {"nvidia.com/gpu": str(leaves)}}
+    labels = {
+        marks.GANG_LABEL: gang,
+        marks.GANG_SIZE_LABEL: str(size),
+        marks.VC_LABEL: vc,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{gang}-{index}",
+            "labels": labels,
+            "annotations": {"test.cellgate.io/run-for": "700ms"},
+        },
+        "spec": {
+            "schedulerName": marks.SCHEDULER_NAME,
+            "containers": [{"name": "main", "image": "any", "resources": resources}],
+            "terminationGracePeriodSeconds": 0,
+        },
+    }
+
+
+class Stream:
+    """Submits gangs, kills processes, and watches what runs where."""
+
+    def __init__(self, plane: ControlPlane, beside: Beside, seed: int) -> None:
+        self._plane = plane
+        self._beside = beside
+        self._random = Random(seed)
+        self.submitted: list[str] = []
+
+    async def submit(self, gangs: int) -> None:
+        for _ in range(gangs):
+            gang = f"gang-{len(self.submitted)}"
+            size, leaves = self._random.choice([(1, 1), (1, 8), (2, 4), (3, 8), (2, 8), (4, 2)])
+            vc = self._random.choice("ab")
+            for index in range(size):
+                pod = a_member(gang, index, size=size, leaves=leaves, vc=vc)
+                await self._create(pod)
+                self.submitted.append(pod["metadata"]["name"])
+
+    async def _create(self, pod: JsonObject) -> None:
+        """As a controller does it: again, until the API server says that it has it."""
+
+        async def is_there() -> bool:
+            try:
+                await self._plane.api.create(PODS, pod)
+            except ApiError as error:
+                return error.status == 409
+            except (aiohttp.ClientError, TimeoutError):
+                return False
+            return True
+
+        await poll_until(is_there, deadline_seconds=60, explain=lambda: "API server away")
+
+    async def hurt(self, what: str) -> None:
+        """Kill something as an out-of-memory killer would, and start it again."""
+        if what == "postgres":
+            for pid in _descendants(self._beside.extender.pid, "postgres"):
+                os.kill(pid, signal.SIGKILL)
+            return
+        process = self._beside.extender if what == "extender" else self._plane.processes.named(what)
+        process.kill()
+        process.start()
+        if what == "extender":
+            await self._beside.wait_ready()
+
+    async def all_succeeded(self) -> bool:
+        """Look at everything; nobody shares a leaf cell, and nobody runs in part for long."""
+        try:
+            pods = await self._plane.api.list(PODS)
+        except (ApiError, aiohttp.ClientError, TimeoutError):
+            return False
+        _check_disjoint(pods)
+        done = [pod for pod in pods if pod["status"]["phase"] == "Succeeded"]
+        return {pod["metadata"]["name"] for pod in done} == set(self.submitted)
+
+
+def _check_disjoint(pods: list[JsonObject]) -> None:
+    held: dict[tuple[str, int], str] = {}
+    for pod in pods:
+        node = pod["spec"].get("nodeName")
+        if not node or pod["status"]["phase"] not in ("Pending", "Running"):
+            continue
+        name = pod["metadata"]["name"]
+        text = pod["metadata"]["annotations"][marks.PLACEMENT_ANNOTATION]
+        for leaf in orjson.loads(text)["leafCells"]:
+            other = held.setdefault((node, leaf), name)
+            assert other == name, f"leaf cell {leaf} of {node} given to {other} and {name}"
+
+
+def _descendants(pid: int, word: str) -> list[int]:
+    """Processes below one, whose command line has a word."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            if word in Path(f"/proc/{child}/cmdline").read_text(errors="replace"):
+                found.append(child)
+            found += _descendants(child, word)
+    return found
+
+
+async def test_nothing_is_lost_and_nothing_is_double(plane: ControlPlane, beside: Beside) -> None:
+    stream = Stream(plane, beside, seed=1)
+    for what in ("extender", "second-scheduler", "kube-apiserver", "postgres", "extender"):
+        await stream.submit(GANGS)
+        await asyncio.sleep(1)
+        await stream.hurt(what)
+        await stream.all_succeeded()
+    await stream.submit(GANGS)
+    await poll_until(
+        stream.all_succeeded, deadline_seconds=180, explain=lambda: "some gangs never ran"
+    )
+    await poll_until(
+        lambda: _is_empty(beside), deadline_seconds=20, explain=lambda: "cells stay in use"
+    )
+
+    await beside.extender.stop(grace_seconds=30)
+    async with open_database(
+        f"embedded:{plane.directory / 'database'}", application_name="replay"
+    ) as database:
+        rows = await database.pool.fetch(
+            "SELECT DISTINCT epoch FROM decisions WHERE service = 'extender' AND epoch IS NOT NULL"
+        )
+        reader = PostgresDecisions(database.pool)
+        reports = [await replay_epoch(reader, epoch=row["epoch"]) for row in rows]
+    assert len(reports) == 3
+    assert [report.differences for report in reports] == [[], [], []]
+    assert sum(report.decisions for report in reports) >= 1000
+
+
+async def _is_empty(beside: Beside) -> bool:
+    return not (await beside.get("/v1/gangs"))["items"]

@@ -1,0 +1,56 @@
+"""The extender's shell without a network: a cluster, its pods, and what they are told."""
+
+from prometheus_client import CollectorRegistry
+
+from extender.cells.model import MemberRequest
+from extender.cluster import Cluster
+from extender.journal import NoJournal
+from extender.metrics import ExtenderMetrics
+from extender.pods import PodSink
+from extender.requests import to_bound, to_foreign_use, to_member_request
+from kube.namespaces import NamespaceSink
+from kube.nodes import KubeNode
+from kube.pods import ManagedPod
+from policy.classes import NO_CLASSES
+from policy.submission import NodeName
+from tests.cluster_texts import hived_text, read_cluster
+
+
+class NoSizes:
+    """There are no PodGroups."""
+
+    def size(self, _: ManagedPod) -> int | None:
+        return None
+
+
+class Shell:
+    """Two racks of two nodes with eight leaf cells; VC lab is promised all of them."""
+
+    def __init__(self, *, lease_seconds: float = 60) -> None:
+        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        for index in range(4):
+            self.node(f"node-{index:02}")
+        self.cluster.use_document(read_cluster(hived_text(lab=4)))
+        self.metrics = ExtenderMetrics(CollectorRegistry())
+        self.pods = PodSink(
+            self.cluster,
+            namespaces=NamespaceSink(),
+            to_bound=lambda pod: to_bound(pod, classes=NO_CLASSES, sizes=NoSizes()),
+            to_foreign_use=to_foreign_use,
+        )
+
+    def node(self, name: str, *, is_healthy: bool = True) -> None:
+        self.cluster.observe_node(
+            KubeNode(
+                name=NodeName(name),
+                is_healthy=is_healthy,
+                leaf_counts={"nvidia.com/gpu": 8},
+                usable_count=8,
+            )
+        )
+
+    def to_request(self, pod: ManagedPod) -> MemberRequest:
+        return to_member_request(pod, classes=NO_CLASSES, sizes=NoSizes())
+
+    def drift(self, kind: str) -> float:
+        return float(self.metrics.drift.labels(kind)._value.get())

@@ -1,0 +1,83 @@
+"""The ledger follows the pods."""
+
+from uuid import UUID, uuid4
+
+from extender.bookkeeping import Bookkeeper
+from kube import marks
+from policy.classes import Classes, PriorityClass
+from policy.submission import ClassName, GangKey, UserName, VcName
+from state.ledger import Charge, Scope
+from state.memory_ledger import MemoryLedger
+from tests.builders import PodBuilder, a_pod
+from tests.unit.extender.shell import Shell
+
+CLASSES = Classes.of(
+    [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")
+)
+
+
+def a_charge(gang: str, *, decision: UUID) -> Charge:
+    return Charge(
+        decision=decision,
+        gang=GangKey("lab", gang),
+        user=UserName("alice"),
+        vc=VcName("lab"),
+        class_name=ClassName("prod"),
+        is_high=True,
+        leaf_count=16,
+    )
+
+
+def member(name: str, decision: UUID) -> PodBuilder:
+    pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("g", size=2).of_class("prod")
+    return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
+
+
+class Books:
+    def __init__(self) -> None:
+        self.ledger = MemoryLedger()
+        self.shell = Shell()
+        self.keeper = Bookkeeper(
+            ledger=self.ledger,
+            pods=self.shell.pods,
+            classes=lambda: CLASSES,
+            epoch=lambda: 1,
+            metrics=self.shell.metrics,
+        )
+
+    async def held(self) -> int:
+        return (await self.ledger.usage(Scope(UserName("alice")))).leaf_cells
+
+
+async def test_a_charge_is_confirmed_with_its_pods_and_released_with_the_last() -> None:
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    (live,) = await books.ledger.charges()
+    assert live.expires_at is None
+
+    books.shell.pods.remove(member("a", decision))
+    await books.keeper.settle()
+    assert await books.held() == 16
+    books.shell.pods.remove(member("b", decision))
+    await books.keeper.settle()
+    assert await books.held() == 0
+
+
+async def test_gangs_that_run_uncharged_are_charged_and_those_that_wait_in_the_queue_are_not() -> (
+    None
+):
+    books, decision = Books(), uuid4()
+    books.shell.pods.upsert(member("a", decision).gated())
+    await books.keeper.compare()
+    assert await books.held() == 0
+
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert live.charge == a_charge("g", decision=decision)
+    assert books.shell.drift("ledger-created") == 1
+    await books.keeper.compare()
+    assert books.shell.drift("ledger-created") == 1

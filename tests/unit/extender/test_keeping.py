@@ -1,0 +1,151 @@
+"""Drift, half-bound gangs, counts: what is looked after while nobody asks."""
+
+from extender.census import Census
+from extender.halves import HalfBoundGangs
+from extender.reconcile import Reconciler
+from extender.requests import to_bound
+from extender.waiting import Refusals, Waiting, WaitingPods
+from kube.placements import Placement
+from kube.pods import ManagedPod
+from policy.classes import NO_CLASSES
+from policy.submission import GangKey, NodeName, PodUid, VcName
+from service.clock import Clock
+from tests.builders import PodBuilder, a_pod
+from tests.records import a_decision
+from tests.unit.extender.shell import NoSizes, Shell
+
+
+def member(name: str, *, gang: str = "g", size: int = 2) -> PodBuilder:
+    return a_pod(name).with_gpus(8).in_vc("lab").in_gang(gang, size=size)
+
+
+def bound(name: str, node: str, **fields: object) -> PodBuilder:
+    placement = Placement(
+        node=NodeName(node), leaf_cells=tuple(range(8)), chain="rack", vc_cell_type="node"
+    )
+    return member(name, **fields).placed(placement).bound_to(node)  # type: ignore[arg-type]
+
+
+def reconciler(shell: Shell) -> Reconciler:
+    return Reconciler(
+        cluster=shell.cluster,
+        pods=shell.pods,
+        to_bound=lambda pod: to_bound(pod, classes=NO_CLASSES, sizes=NoSizes()),
+        metrics=shell.metrics,
+    )
+
+
+def test_what_the_engine_missed_is_found_and_mended() -> None:
+    shell = Shell()
+    shell.pods.recover(now=0.0)
+    shell.pods.upsert(bound("a", "node-00"))
+    shell.pods.upsert(bound("b", "node-01"))
+    assert reconciler(shell).reconcile() == 0
+
+    shell.cluster.forget_member(PodUid("uid-of-a"))
+    shell.pods._pods.pop(PodUid("uid-of-b"))
+    assert reconciler(shell).reconcile() == 2
+    assert (shell.drift("missing"), shell.drift("ghost")) == (1, 1)
+    assert shell.cluster.has_member(PodUid("uid-of-a"))
+    assert not shell.cluster.has_member(PodUid("uid-of-b"))
+    shell.cluster.engine.check()
+
+
+class Released(list[tuple[list[str], str]]):
+    def __call__(self, pods: list[ManagedPod], why: str) -> None:
+        self.append(([pod.name for pod in pods], why))
+
+
+def halves(shell: Shell, released: Released) -> HalfBoundGangs:
+    return HalfBoundGangs(
+        cluster=shell.cluster,
+        pods=shell.pods,
+        to_request=shell.to_request,
+        release=released,
+        clock=Clock(monotonic=lambda: 0.0),
+    )
+
+
+def test_a_half_bound_gang_gets_its_places_before_anybody_else_can_ask() -> None:
+    shell, released = Shell(), Released()
+    shell.pods.replace([bound("a", "node-00"), member("b"), member("alone", gang="other")])
+    shell.pods.recover(now=0.0)
+    looked_after = halves(shell, released)
+    looked_after.complete()
+
+    assert shell.cluster.has_member(PodUid("uid-of-b"))
+    assert not shell.cluster.has_member(PodUid("uid-of-alone"))
+    shell.pods.upsert(bound("b", "node-01"))
+    looked_after.look(now=10_000)
+    assert released == []
+
+
+def test_a_gang_that_cannot_be_completed_is_released_after_a_while() -> None:
+    shell, released = Shell(), Released()
+    for index in range(1, 4):
+        shell.node(f"node-{index:02}", is_healthy=False)
+    shell.pods.replace([bound("a", "node-00"), member("b")])
+    shell.pods.recover(now=0.0)
+    looked_after = halves(shell, released)
+    looked_after.complete()
+    looked_after.look(now=299)
+    assert released == []
+    looked_after.look(now=301)
+    assert released == [(["a"], "gang lab/g was interrupted half bound and cannot be completed")]
+    looked_after.look(now=9_999)
+    assert len(released) == 1
+
+
+def test_leaf_cells_are_counted_by_vc_and_state() -> None:
+    shell = Shell()
+    shell.node("node-03", is_healthy=False)
+    shell.pods.recover(now=0.0)
+    shell.pods.upsert(bound("a", "node-00", gang="one", size=1))
+    shell.pods.upsert(a_pod("foreign").with_gpus(3).in_vc("lab").bound_to("node-01"))
+    shell.pods.upsert(
+        a_pod("misfit").with_gpus(1).labelled("cellgate.io/vc", "?").bound_to("node-01")
+    )
+    census = Census(shell.cluster)
+    census.count()
+
+    assert dict(census.leaf_cells) == {
+        ("", "free"): 12,
+        ("", "bad"): 8,
+        ("lab", "used"): 8,
+        ("", "foreign"): 4,
+    }
+    assert dict(census.cells) == {("lab", "node", "free"): 3, ("lab", "node", "used"): 1}
+    assert (census.gangs, census.leases) == (3, 0)
+    assert census.fragmentation == 4 / 12
+
+
+def test_an_answer_is_given_again_until_the_cluster_changes() -> None:
+    refusals = Refusals()
+    refusals.put(b"question", b"no", version=7)
+    assert refusals.repeat(b"question", version=7) == b"no"
+    assert refusals.repeat(b"another", version=7) is None
+    assert refusals.repeat(b"question", version=8) is None
+
+
+def test_a_pod_that_waits_for_another_reason_is_news() -> None:
+    waiting = WaitingPods()
+
+    def put(code: str) -> bool:
+        return waiting.put(
+            Waiting(
+                uid=PodUid("u"),
+                namespace="lab",
+                name="p",
+                gang=GangKey("lab", "p"),
+                vc=VcName("lab"),
+                code=code,
+                reason=f"because {code}",
+                change="",
+                since=a_decision().at,
+                offered=(),
+            )
+        )
+
+    assert [put("no-room"), put("no-room"), put("vc-full")] == [True, False, True]
+    waiting.remove(PodUid("u"))
+    assert len(waiting) == 0

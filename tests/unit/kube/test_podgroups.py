@@ -1,0 +1,84 @@
+"""How many members PodGroup objects want."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from kube import marks
+from kube.client import KubeClient, KubeError
+from kube.podgroups import PodGroups, PodGroupSink, read_size
+from kube.pods import read_pod
+from tests.builders import a_pod
+
+
+def a_group(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"namespace": "lab", "name": name, "resourceVersion": "1"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("spec", "size"),
+    [
+        ({"minMember": 4}, 4),
+        ({"schedulingPolicy": {"gang": {"minCount": 3}}}, 3),
+        ({"schedulingPolicy": {"basic": {}}}, None),
+        ({"minMember": 0}, None),
+        ({"minMember": "4"}, None),
+        ({"minMember": True}, None),
+        ({"schedulingPolicy": 7}, None),
+        (None, None),
+    ],
+)
+def test_the_size_is_read_in_every_dialect(spec: Any, size: int | None) -> None:
+    assert read_size({"metadata": {"name": "g"}, "spec": spec}) == size
+
+
+def test_a_group_that_is_gone_has_no_size() -> None:
+    sink = PodGroupSink()
+    sink.replace([a_group("g", minMember=2), a_group("h", minMember=3)])
+    sink.upsert(a_group("g", minMember=5))
+    sink.remove(a_group("h"))
+    assert (sink.size("lab", "g"), sink.size("lab", "h")) == (5, None)
+    sink.upsert(a_group("g"))
+    assert sink.size("lab", "g") is None
+
+
+class Api(KubeClient):
+    """Has coscheduling's PodGroups, does not let us list Volcano's, and knows no others."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        versions = {"versions": [{"version": "v1alpha1"}]}
+        groups = {"resources": [{"name": "podgroups"}]}
+        items = {"items": [a_group("g", minMember=2)], "metadata": {"resourceVersion": "1"}}
+        answers: dict[str, dict[str, Any]] = {
+            "/apis/scheduling.x-k8s.io": versions,
+            "/apis/scheduling.x-k8s.io/v1alpha1": groups,
+            "/apis/scheduling.x-k8s.io/v1alpha1/podgroups": items,
+            "/apis/scheduling.volcano.sh": versions,
+            "/apis/scheduling.volcano.sh/v1alpha1": groups,
+        }
+        if path not in answers:
+            raise KubeError(path, status=403 if "volcano" in path else 404)
+        return answers[path]
+
+    async def watch(self, *_: Any, **__: Any) -> Any:
+        await asyncio.Event().wait()
+        yield {}
+
+
+async def test_the_kinds_that_a_cluster_has_are_followed() -> None:
+    groups = PodGroups(Api())
+    task = asyncio.create_task(groups.run())
+    await asyncio.wait_for(groups.looked.wait(), 10)
+    pod = read_pod(a_pod().with_gpus(1).labelled(marks.COSCHEDULING_LABEL, "g"))
+    other = read_pod(a_pod().with_gpus(1).annotated(marks.VOLCANO_ANNOTATION, "g"))
+    assert pod is not None
+    assert other is not None
+    assert (groups.size(pod), groups.size(other)) == (2, None)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
