@@ -53,6 +53,8 @@ class Binding:
         self._binder = binder
         self._metrics = metrics
         self._clock = clock
+        self.under_way: set[PodUid] = set()
+        """Pods that are being bound at this moment."""
 
     async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
         """Bind the pod to the node it was placed on, and to no other."""
@@ -66,6 +68,7 @@ class Binding:
             resource_version=pod.resource_version if pod else None,
         )
         self._leading.check()
+        self.under_way.add(PodUid(arguments.uid))
         try:
             await self._binder.bind(
                 reference, node=arguments.node, annotations=wire.to_annotations(placement)
@@ -77,6 +80,8 @@ class Binding:
                 # It may be bound: its leaf cells are kept for as long as the pod exists.
                 self._keep(pod, placement)
             return wire.error_answer(str(exc))
+        finally:
+            self.under_way.discard(PodUid(arguments.uid))
         self._note_bound(arguments, placement, pod, seconds=self._clock.monotonic() - began)
         return wire.error_answer("")
 

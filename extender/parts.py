@@ -18,7 +18,7 @@ from extender.halves import HalfBoundGangs
 from extender.journal import LogJournal, NoJournal
 from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
-from extender.planner import Planner
+from extender.planner import ClusterCells, Planner
 from extender.pods import PodSink
 from extender.policies import ClusterFile, Policies
 from extender.preempting import Preemption
@@ -128,8 +128,17 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.planner = Planner(
+        self.binding = Binding(
+            leading=state.leading,
             cluster=state.cluster,
+            pods=state.pods,
+            to_request=to_request,
+            binder=Binder(client),
+            metrics=state.metrics,
+            clock=state.clock,
+        )
+        self.planner = Planner(
+            cells=ClusterCells(state.cluster, state.pods, being_bound=self.binding.under_way),
             pods=state.pods,
             nodes=state.node_choice,
             to_request=to_request,
@@ -171,13 +180,4 @@ class Verbs:
             policies=state.policies,
             to_request=to_request,
             log=state.log,
-        )
-        self.binding = Binding(
-            leading=state.leading,
-            cluster=state.cluster,
-            pods=state.pods,
-            to_request=to_request,
-            binder=Binder(client),
-            metrics=state.metrics,
-            clock=state.clock,
         )

@@ -6,7 +6,7 @@ there is something new, and what it asks for is done, many things at once.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
@@ -39,11 +39,19 @@ _AT_ONCE: Final = 16
 class ClusterCells:
     """The engine as the planner uses it, through the one door that writes everything down."""
 
-    def __init__(self, cluster: Cluster, pods: PodSink) -> None:
+    def __init__(self, cluster: Cluster, pods: PodSink, *, being_bound: Collection[PodUid]) -> None:
         self._cluster = cluster
         self._pods = pods
+        self._being_bound = being_bound
         self.forget_member = cluster.forget_member
         self.renew = cluster.renew
+
+    def follow(
+        self, *, on_room: Callable[[], None], on_expiry: Callable[[Sequence[GangKey]], None]
+    ) -> None:
+        """Tell when leaf cells may have come free, and whose leases ended."""
+        self._cluster.on_room.append(on_room)
+        self._cluster.on_expiry.append(on_expiry)
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -63,9 +71,9 @@ class ClusterCells:
         return self._cluster.engine.placement(member)
 
     def is_bound(self, member: PodUid) -> bool:
-        """Whether we bound a member, though its feed may not say so yet."""
+        """Whether we bound a member or are about to, though its feed may not say so yet."""
         known = self._cluster.members.get(member)
-        return known is not None and known.is_bound
+        return member in self._being_bound or (known is not None and known.is_bound)
 
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """The members of a gang that have a place."""
@@ -82,7 +90,7 @@ class Planner:
     def __init__(
         self,
         *,
-        cluster: Cluster,
+        cells: ClusterCells,
         pods: PodSink,
         nodes: NodeChoice,
         to_request: ToRequest,
@@ -97,13 +105,12 @@ class Planner:
         self._announcer = announcer
         self._metrics = metrics
         self._clock = clock
-        self._gangs = GangPlanner(ClusterCells(cluster, pods), nodes)
+        self._gangs = GangPlanner(cells, nodes)
         self._news = asyncio.Event()
         self._writes = asyncio.Semaphore(_AT_ONCE)
         pods.on_change.append(self._see)
         pods.on_end.append(self._lose)
-        cluster.on_room.append(self.wake)
-        cluster.on_expiry.append(self._expire)
+        cells.follow(on_room=self.wake, on_expiry=self._expire)
 
     # -- what is seen
 
