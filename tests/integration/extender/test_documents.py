@@ -55,7 +55,7 @@ async def test_a_vc_gets_its_share_and_not_more(tmp_path: Path, text: str) -> No
         (reason,) = answer["FailedAndUnresolvableNodes"].values()
         assert reason == (
             "gang lab/second needs 1 x 8 leaf cells, each member's in one cell of VC lab; of 8 leaf"
-            " cells that the VC was promised 0 are unused; it starts when gangs of this VC end, or "
+            " cells that the VC was promised 0 are unused; it starts when gangs of VC lab end, or "
             "at a higher priority than theirs"
         )
         assert await caller.filter(second, FOUR) == answer
