@@ -319,13 +319,15 @@ class EngineHistory(RuleBasedStateMachine):
         self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
     ) -> None:
         """The victims are enough, and none can be spared."""
-        chosen = {*decision.victims, *decision.cancelled}
+        gangs = self.engine._table.gangs
+        # Who is overtaken keeps what it holds.
+        overtaken = frozenset(decision.cancelled)
+        chosen = {*decision.victims, *(key for key in overtaken if gangs[key].is_preempting)}
         assert decision.victims
-        assert self.fits(request, candidates, lambda gang: gang.key in chosen)
+        assert self.fits(request, candidates, lambda gang: gang.key in chosen, overtaken)
         for victim in decision.victims:
             rest = chosen - {victim}
-            assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r)
-        gangs = self.engine._table.gangs
+            assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r, overtaken)
         endable = [
             gang
             for gang in gangs.values()
@@ -347,12 +349,20 @@ class EngineHistory(RuleBasedStateMachine):
             return True
         return gang.request.vc == request.vc and gang.priority < request.priority
 
-    def fits(self, request: MemberRequest, candidates: frozenset[NodeName], gone: object) -> bool:
+    def fits(
+        self,
+        request: MemberRequest,
+        candidates: frozenset[NodeName],
+        gone: object,
+        overtaken: frozenset[GangKey] = frozenset(),
+    ) -> bool:
         table = self.engine._table
         away = frozenset(g.key for g in table.gangs.values() if gone(g))  # type: ignore[operator]
 
         def usable(leaf: Cell) -> bool:
-            return all(user is None or user.key in away for user in (leaf.holder, leaf.reserver))
+            holder, reserver = leaf.holder, leaf.reserver
+            is_reserved = reserver is not None and reserver.key not in away | overtaken
+            return (holder is None or holder.key in away) and not is_reserved
 
         rest = list(request.gang_leaf_counts)
         rest.remove(request.leaf_count)
