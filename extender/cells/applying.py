@@ -221,7 +221,6 @@ class Lives:
     def downgrade(self, gang: Gang, *, by: GangKey) -> None:
         """Make a gang opportunistic where it is."""
         self._stop_asking(gang)
-        self._table.withdraw(gang)
         self._registry.remove(gang)
         self._table.downgrade(gang)
         gang.downgraded_by = by

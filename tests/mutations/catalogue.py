@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from extender.cells import applying, engine, invariants, sighting
+from extender.cells import applying, engine, invariants, sighting, victims
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Lives
 from extender.cells.claiming import Claimer
@@ -18,6 +18,7 @@ from extender.cells.engine import Engine
 from extender.cells.gangs import Gang
 from extender.cells.joining import Joiner
 from extender.cells.observing import Observer
+from extender.cells.planning import Planner
 from extender.cells.ranking import Ranking
 from extender.cells.registry import Registry
 from extender.cells.supply import Supply
@@ -27,9 +28,11 @@ from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_gangs as gangs
 from tests.unit.extender.cells import test_guarantees as guarantees
 from tests.unit.extender.cells import test_invariants as checks
+from tests.unit.extender.cells import test_late_members as late
 from tests.unit.extender.cells import test_observing as observed
 from tests.unit.extender.cells import test_reconfiguration as topologies
 from tests.unit.extender.cells import test_stale_decisions as stale
+from tests.unit.extender.cells import test_victims as weighed
 
 Test = Callable[[], object]
 
@@ -93,6 +96,14 @@ def _recover_unsafely(*args: Any, **options: Any) -> Any:
 def _keep_everything(_: Table) -> Iterator[Trial]:
     """Instead of undoing what was only tried."""
     yield Trial()
+
+
+def _take_the_first(first: Any, *_: Any) -> Any:
+    return first
+
+
+def _fit_anywhere(self: Planner, ask: Any, _: Any) -> Any:
+    return self._chains.fit_in_any(ask)
 
 
 def _seat_the_first_only(self: Lives, decision: Any, slots: Any, now: float) -> None:
@@ -193,6 +204,35 @@ MUTATIONS = (
         "what_if",
         _keep_everything,
         (_is_refused(stale.a_promise_would_break),),
+    ),
+    # -- least damage
+    Mutation(
+        "a victim that does not help is not spared",
+        victims,
+        "_spare",
+        _take_the_first,
+        (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
+    ),
+    Mutation(
+        "smaller sets of victims are not sought",
+        victims,
+        "_improve",
+        _nothing,
+        (weighed.test_one_gang_on_two_nodes_rather_than_one_on_each,),
+    ),
+    Mutation(
+        "late members are placed anywhere",
+        Planner,
+        "_fit_near",
+        _fit_anywhere,
+        (late.test_a_late_member_shares_a_node_with_its_gang_if_there_is_room,),
+    ),
+    Mutation(
+        "nobody makes room for anybody",
+        Planner,
+        "_make_room",
+        _nothing,
+        (late.test_a_replacement_preempts_who_took_its_place,),
     ),
     # -- no leaf twice
     Mutation(

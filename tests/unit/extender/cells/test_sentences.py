@@ -165,6 +165,13 @@ def other_wishes() -> Decision:
     return world.ask(strange, member=1)
 
 
+def pod_of_another_gang() -> Decision:
+    world = World(two_nodes())
+    world.apply(world.ask(a_gang("other").of(1)))
+    stray = replace(a_gang("bert").of(1).member(), member=PodUid("other-0"))
+    return world.engine.plan(stray, candidate_nodes=world.nodes)
+
+
 SENTENCES: dict[Callable[[], Decision], tuple[ReasonCode, str]] = {
     no_room: (
         ReasonCode.NO_ROOM,
@@ -311,6 +318,11 @@ SENTENCES: dict[Callable[[], Decision], tuple[ReasonCode, str]] = {
         "gang ns/bert runs with no pinned cell, any leaf type, all needed to start, and "
         "this pod says pinned cell PIN, leaf type A100, 1 needed to start; all members "
         "must say the same: correct this pod, or give it another gang",
+    ),
+    pod_of_another_gang: (
+        ReasonCode.GANG_MISMATCH,
+        "pod other-0 asks for gang ns/bert and is a member of gang ns/other; a pod "
+        "belongs to one gang as long as it lives",
     ),
 }
 
