@@ -146,6 +146,7 @@ class Lives:
         self.end_if_empty(gang)
 
     def end_if_empty(self, gang: Gang) -> None:
+        """A gang lost something: it ends with its last member, and may be foreign from now on."""
         if not gang.has_members() and not gang.asking:
             self.end(gang)
             return
