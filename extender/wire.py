@@ -80,6 +80,7 @@ def to_member_request(pod: ManagedPod) -> MemberRequest:
         gang_min=pod.gang.min_size,
         leaf_type=pod.leaf_type,
         vc=pod.vc,
+        created=pod.created,
         **_hived_wishes(pod),
     )
 

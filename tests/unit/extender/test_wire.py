@@ -1,5 +1,6 @@
 """kube-scheduler's words and ours."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -110,6 +111,12 @@ def test_garbage_is_refused_with_every_path(body: bytes, told: str) -> None:
 def test_members_of_a_labelled_gang_are_alike() -> None:
     labels = {marks.GANG_LABEL: "bert", marks.GANG_SIZE_LABEL: "2"}
     assert wire.to_member_request(a_managed_pod(labels=labels)) == REQUEST
+
+
+def test_the_engine_is_told_when_a_pod_was_created() -> None:
+    pod = replace(a_managed_pod(), created=1794823200.0)
+
+    assert wire.to_member_request(pod).created == 1794823200.0
 
 
 def test_hived_tells_what_each_member_asks_for() -> None:
