@@ -55,9 +55,10 @@ class Planner:
         refused = refusal(self._table, request, gang)
         if refused is not None:
             return refused
+        is_whole = gang is None or gang.is_preempting
         ask = Ask(
             request=request,
-            sizes=(request.leaf_count,),
+            sizes=_descending(request.gang_leaf_counts) if is_whole else (request.leaf_count,),
             candidates=candidates,
             budget=budget_for(len(request.gang_leaf_counts)),
         )
@@ -140,7 +141,6 @@ class Planner:
     # -- whole gangs
 
     def _plan_gang(self, ask: Ask) -> Decision:
-        ask = replace(ask, sizes=tuple(sorted(ask.request.gang_leaf_counts, reverse=True)))
         least_ask = (
             replace(ask, sizes=_smallest(ask.request, ask.request.gang_min))
             if ask.request.gang_min
@@ -297,7 +297,11 @@ def _smallest(request: MemberRequest, count: int) -> tuple[int, ...]:
     """So many members of a gang: the one that asks and the smallest others, descending."""
     others = sorted(request.gang_leaf_counts)
     others.remove(request.leaf_count)
-    return tuple(sorted([request.leaf_count, *others[: count - 1]], reverse=True))
+    return _descending([request.leaf_count, *others[: count - 1]])
+
+
+def _descending(sizes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(sizes, reverse=True))
 
 
 def _around(gang: Gang) -> Iterator[Candidates]:

@@ -292,7 +292,6 @@ class Table(Undoable):
 
     def downgrade(self, gang: Gang) -> None:
         """Make a gang opportunistic where it is; its preassigned cells are given back."""
-        self.withdraw(gang)
         self._set_guaranteed(gang, is_guaranteed=False)
         for slot in gang.slots:
             claim = slot.claim
@@ -317,8 +316,20 @@ class Table(Undoable):
         self.note(lambda: setattr(slot, "claim", before))
 
     def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
-        _add_user(claim, key, delta)
-        self.note(lambda: _add_user(claim, key, -delta))
+        left = claim.users.get(key, 0) + delta
+        if left:
+            claim.users[key] = left
+        else:
+            del claim.users[key]
+        if self._undo is not None:
+            self.note(lambda: self._uncount_user(claim, key, delta))
+
+    def _uncount_user(self, claim: Claim, key: GangKey, delta: int) -> None:
+        left = claim.users.get(key, 0) - delta
+        if left:
+            claim.users[key] = left
+        else:
+            del claim.users[key]
 
     # -- looking
 
@@ -354,11 +365,3 @@ def _add_bad(leaf: Cell, delta: int) -> None:
 
 def _remove(slots: list[Slot], slot: Slot) -> None:
     slots.remove(slot)
-
-
-def _add_user(claim: Claim, key: GangKey, delta: int) -> None:
-    left = claim.users.get(key, 0) + delta
-    if left:
-        claim.users[key] = left
-    else:
-        del claim.users[key]

@@ -28,7 +28,7 @@ from extender.cells.tree import Cell
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters
-from tests.property.naive import Question, fits
+from tests.property.naive import Question, fits, least_of
 from tests.unit.extender.cells.builders import a_node, nodes_of
 
 MOST_ENDABLE = 9
@@ -292,7 +292,7 @@ class EngineHistory(RuleBasedStateMachine):
         self, request: MemberRequest, decision: Decision, candidates: frozenset[NodeName]
     ) -> None:
         """The kind of decision is the one that trying everything gives."""
-        request = self.least(request)
+        request = least_of(request)
         if self.fits(request, candidates, lambda gang: False):
             assert isinstance(decision, Place), decision
             assert not decision.cancelled
@@ -307,13 +307,6 @@ class EngineHistory(RuleBasedStateMachine):
             assert isinstance(decision, Place | Preempt), decision
         if isinstance(decision, Preempt):
             self.compare_victims(request, decision, candidates)
-
-    def least(self, request: MemberRequest) -> MemberRequest:
-        """The members of an incremental gang that are enough: the smallest beside this one."""
-        others = sorted(request.gang_leaf_counts)
-        others.remove(request.leaf_count)
-        count = request.gang_min or len(request.gang_leaf_counts)
-        return replace(request, gang_leaf_counts=(request.leaf_count, *others[: count - 1]))
 
     def compare_victims(
         self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
