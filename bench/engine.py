@@ -30,6 +30,7 @@ from policy.topology import CellTypeName, Topology
 _FILLED = 0.85
 _SHAPES = {"1x1": (1,), "1x8": (8,), "4x8": (8,) * 4, "16x8": (8,) * 16}
 _KINDS: dict[str, type[Decision]] = {"place": Place, "wait": Wait, "preempt": Preempt}
+_OPEN_NODES = 5000
 _NANOSECONDS_PER_MICROSECOND = 1000
 
 
@@ -40,8 +41,23 @@ def measure(*, is_quick: bool) -> list[Result]:
     results: list[Result] = []
     for nodes in sizes:
         results += _measure_size(nodes, repeat)
+    results += _measure_candidates(repeat // 10)
     results += measure_spread(gangs=20 if is_quick else 60)
     return results
+
+
+def _measure_candidates(repeat: int) -> Iterator[Result]:
+    """Without a topology: all nodes are offered, or only those of the second half."""
+    engine, names = Engine(lease_seconds=3600), node_names(_OPEN_NODES)
+    for name in names:
+        engine.observe_node(NodeCell(name=name, leaf_type=None, leaf_count=LEAVES))
+    for name in Random(SEED).sample(names, int(_OPEN_NODES * _FILLED)):
+        _observe(engine, name, "a", 0, LEAVES)
+    for offered, nodes in (("all", names), ("half", names[_OPEN_NODES // 2 :])):
+        request = _request("bench", _SHAPES["4x8"], "a")
+        times = _decide(engine, dict.fromkeys(nodes), request, kind=Place, repeat=repeat)
+        case: dict[str, int | str] = {"nodes": _OPEN_NODES, "gang": "4x8", "offered": offered}
+        yield Result(case=case, metric="decide_p50_us", value=percentile(times, 50))
 
 
 def _measure_size(nodes: int, repeat: int) -> Iterator[Result]:

@@ -201,7 +201,6 @@ def _to_queued(
     return QueuedPod(
         request=request,
         gang_size=len(request.gang_leaf_counts),
-        created=unbound.created,
         is_gated=pod.is_gated,
         is_ending=pod.is_deleting,
         node=pod.node,

@@ -34,6 +34,7 @@ def to_single_request(request: MemberRequest, pod: ManagedPod) -> MemberRequest:
         gang_leaf_counts=(request.leaf_count,),
         leaf_type=request.leaf_type,
         vc=request.vc,
+        created=request.created,
         priority=request.priority,
     )
 
@@ -96,6 +97,7 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
         gang_min=pod.gang.min_size,
         leaf_type=pod.leaf_type,
         vc=pod.vc,
+        created=pod.created,
         priority=priority,
         **_hived_wishes(pod),
     )

@@ -47,6 +47,8 @@ class ManagedPod:
     """Empty where Kubernetes has yet to make it from `generate_name`."""
     generate_name: str = ""
     resource_version: str = ""
+    created: float = 0.0
+    """Seconds since 1970; 0 while it is being admitted."""
     node: NodeName | None = None
     """Where it is bound."""
     phase: PodPhase = PodPhase.PENDING

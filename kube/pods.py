@@ -5,6 +5,7 @@ hostile: whatever it holds, `read_pod` returns or raises RequestError.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -129,6 +130,7 @@ def _translate(
         name=name,
         generate_name=generate_name,
         resource_version=metadata.text("resourceVersion"),
+        created=_read_created(metadata),
         node=NodeName(spec.text("nodeName", OBJECT_NAME)) or None,
         phase=_read_phase(status),
         is_deleting=metadata.values.get("deletionTimestamp") is not None,
@@ -194,6 +196,15 @@ def _read_requested_class(annotations: Fields) -> ClassName | None:
 
 def _read_phase(status: Fields) -> PodPhase:
     return _PHASES.get(status.text("phase"), PodPhase.UNKNOWN)
+
+
+def _read_created(metadata: Fields) -> float:
+    """Seconds since 1970; 0 for what Kubernetes would not write, which only makes a pod older."""
+    try:
+        created = datetime.fromisoformat(metadata.text("creationTimestamp"))
+    except ValueError:
+        return 0.0
+    return created.timestamp() if created.tzinfo is not None else 0.0
 
 
 def _is_gated(spec: Fields) -> bool:

@@ -1,8 +1,7 @@
-"""What matters of a pod until it is bound: its age, its nominated node, which nodes it wants."""
+"""What matters of a pod until it is bound: its nominated node, and which nodes it wants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from kube.node_wishes import NodeWish, read_wish
@@ -13,8 +12,6 @@ from policy.submission import NodeName
 class Unbound:
     """A pod that is not bound."""
 
-    created: float
-    """Seconds since 1970, by the API server's clock."""
     nominated: NodeName | None
     node_wish: NodeWish
 
@@ -23,13 +20,6 @@ def read_unbound(pod: Mapping[str, Any]) -> Unbound:
     """Understand what the API server stored."""
     nominated = (pod.get("status") or {}).get("nominatedNodeName")
     return Unbound(
-        created=_read_time(pod["metadata"].get("creationTimestamp")),
         nominated=NodeName(nominated) if nominated else None,
         node_wish=read_wish(pod),
     )
-
-
-def _read_time(text: str | None) -> float:
-    if not text:
-        return 0.0
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()

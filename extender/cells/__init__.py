@@ -8,6 +8,8 @@
 From the bottom: `tree` (physical cells), `ranking` (bins by room), `supply` (buddy free lists,
 promises), `vcs` and `gangs` (who claims and who holds), `table` (all of it, and the operations
 that change it). On that, deciding: `leaves`, `gathering`, `openings`, `fitting`, `exhaustive`
-(where a gang fits), `preemption` (who makes room), `planning`; and doing: `applying`, `observing`,
-`joining`, `reconfiguration`. `engine` is the door.
+(where a gang fits), `preemption` (who makes room), `planning`; and doing: `lives` (gangs from their
+beginning to their end), `verifying` and `applying` (decisions), `sighting`, `claiming`, `observing`
+(what runs), `joining` (nodes), `adopting` and `reconfiguration` (a new topology). `engine` is the
+door.
 """

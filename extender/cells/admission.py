@@ -185,4 +185,6 @@ def chains_of(table: Table, request: MemberRequest) -> list[ChainName]:
     ]
     if request.priority != OPPORTUNISTIC and vc is not None:
         names = [name for name in names if name in vc.rankings]
+    if len(names) < 2:
+        return names
     return sorted(names, key=lambda name: (table.trees[name].levels[-1].leaf_count, name))

@@ -7,9 +7,9 @@ after it and stays where it was, to the leaf, or not at all.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.cells.applying import Lives
 from extender.cells.claiming import Claimer
 from extender.cells.gangs import Gang, Slot
+from extender.cells.lives import Lives
 from extender.cells.observing import Bound, Observer, agree, where_counted
 from extender.cells.placing import slot_placement
 from extender.cells.sighting import find_leaves, named_leaves

@@ -4,11 +4,15 @@ Chains share nothing: neither cells nor promises. So what fits in two chains sep
 at once.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from extender.cells.admission import chains_of
 from extender.cells.demand import ANYWHERE, Allowed, Ask, Demand
 from extender.cells.fitting import fit
+from extender.cells.limits import CHAIN_SPLITS
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.table import Table
 from policy.topology import ChainName
@@ -26,7 +30,9 @@ class Chains:
             seats = self.fit_in(ask, chain)
             if seats is not None:
                 return seats
-        return self._fit_across(ask) if ask.request.spans_chains else None
+        if not ask.request.spans_chains:
+            return None
+        return self._fit_across(ask) or self._fit_divided(ask)
 
     def fit_in(self, ask: Ask, chain: ChainName) -> list[Seat] | None:
         """Fit into one chain."""
@@ -58,15 +64,51 @@ class Chains:
         while low <= high:
             middle = (low + high) // 2
             sizes = tuple(sorted(ordered[:middle], reverse=True))
-            demand = self.demand(replace(ask, sizes=sizes), chain)
-            if not is_first:
-                demand = replace(demand, allowed_first=demand.allowed, first_size=sizes[0])
-            seats = fit(self._table, demand)
+            seats = self._fit_part(ask, chain, sizes, is_first=is_first)
             if seats is not None:
                 best, low = seats, middle + 1
             else:
                 high = middle - 1
         return best
+
+    def _fit_part(
+        self, ask: Ask, chain: ChainName, sizes: tuple[int, ...], *, is_first: bool
+    ) -> list[Seat] | None:
+        """Fit some members; the one that asks is among them, or it is not."""
+        demand = self.demand(replace(ask, sizes=sizes), chain)
+        if not is_first:
+            demand = replace(demand, allowed_first=demand.allowed, first_size=sizes[0])
+        return fit(self._table, demand)
+
+    def _fit_divided(self, ask: Ask) -> list[Seat] | None:
+        """Try every way to divide unequal members between the chains; equal ones have just one."""
+        chains = chains_of(self._table, ask.request)
+        if ask.sizes[0] == ask.sizes[-1] or len(chains) < 2:
+            return None
+        for number, parts in enumerate(_divisions(Counter(ask.sizes), len(chains))):
+            if number == CHAIN_SPLITS:
+                ask.budget.is_cut = True
+                return None
+            seats = self._fit_parts(ask, list(zip(chains, parts, strict=True)))
+            if seats is not None:
+                return seats
+        return None
+
+    def _fit_parts(
+        self, ask: Ask, parts: list[tuple[ChainName, tuple[int, ...]]]
+    ) -> list[Seat] | None:
+        """Fit each part into its chain; the member that asks into the first that takes it."""
+        found, has_first = list[Seat](), False
+        for chain, sizes in parts:
+            is_mine = not has_first and ask.request.leaf_count in sizes
+            seats = self._fit_part(ask, chain, sizes, is_first=is_mine) if sizes else []
+            has_first = has_first or (is_mine and seats is not None)
+            if seats is None and is_mine:
+                seats = self._fit_part(ask, chain, sizes, is_first=False)
+            if seats is None:
+                return None
+            found += seats
+        return found if has_first else None
 
     def demand(self, ask: Ask, chain: ChainName) -> Demand:
         """What is asked of one chain."""
@@ -93,3 +135,19 @@ class Chains:
         return (
             fit(self._table, replace(demand, allowed=ANYWHERE, allowed_first=ANYWHERE)) is not None
         )
+
+
+def _divisions(sizes: Counter[int], chains: int) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """All ways to divide members into as many parts as there are chains, sizes descending."""
+    if chains == 1:
+        yield (_descending(sizes),)
+        return
+    kinds = sorted(sizes, reverse=True)
+    for counts in product(*(range(sizes[size], -1, -1) for size in kinds)):
+        part = Counter(dict(zip(kinds, counts, strict=True)))
+        for rest in _divisions(sizes - part, chains - 1):
+            yield (_descending(part), *rest)
+
+
+def _descending(sizes: Counter[int]) -> tuple[int, ...]:
+    return tuple(sorted(sizes.elements(), reverse=True))

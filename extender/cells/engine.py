@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from extender.cells import invariants, views, wording
 from extender.cells.adopting import Adopter
-from extender.cells.applying import Lives
+from extender.cells.applying import Applier
 from extender.cells.joining import Joiner
+from extender.cells.lives import Lives
 from extender.cells.model import (
     Decision,
     GangView,
@@ -34,8 +35,9 @@ class _Parts:
     def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
         self.table = Table(topology)
         self.registry = Registry()
-        self.lives = Lives(self.table, self.registry, lease_seconds=lease_seconds)
+        self.lives = Lives(self.table, self.registry)
         self.planner = Planner(self.table, self.registry)
+        self.applier = Applier(self.table, self.lives, lease_seconds=lease_seconds)
         self.observer = Observer(self.table, self.lives)
         self.joiner = Joiner(self.table, self.observer)
 
@@ -67,7 +69,7 @@ class Engine:
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision of `plan` true; ConflictError, and no change, if it is out of date."""
-        self._parts.lives.apply(decision, now=now)
+        self._parts.applier.apply(decision, now=now)
         self._parts.observer.count_freed()
 
     def renew(self, key: GangKey, *, now: float) -> None:

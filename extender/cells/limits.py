@@ -30,6 +30,8 @@ BIN_LOOKS = 32
 """Mapped bins that are compared for one member of an unequal gang."""
 NEAR_NODES = 512
 """Nodes around a gang among which a late member is placed first; beyond, near is far."""
+CHAIN_SPLITS = 256
+"""Ways to divide a gang between chains that are tried where filling one after the other fails."""
 KNOWN_SIZES = 16
 """Member sizes for which a ranking keeps its index: one more makes every change dearer."""
 

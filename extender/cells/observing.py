@@ -10,9 +10,9 @@ the leaves that are known and free is counted as soon as there are any.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from extender.cells.applying import Lives
 from extender.cells.claiming import Claimer, covers
 from extender.cells.gangs import Gang, Slot
+from extender.cells.lives import Lives
 from extender.cells.model import MemberRequest, Placement
 from extender.cells.placing import slot_placement
 from extender.cells.sighting import find_leaves, unheld_leaves

@@ -1,43 +1,37 @@
 """From a request to a decision. Changes nothing: what is tried is undone.
 
 A member of a gang that is known takes one of its gang's open slots, or is placed near the others.
-An unknown gang is placed whole, or as much of it as is enough to start. In this order: where it
-fits as things are; where it fits when preemptions at lower priorities are overtaken; when lazy
-gangs of its VC are downgraded; when victims end.
+An unknown gang is placed whole, or as much of it as is enough to start: where it fits as things
+are, else where others make room (`making_room`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from extender.cells import preemption, wording
-from extender.cells.admission import chains_of, refusal
+from extender.cells import wording
+from extender.cells.admission import refusal
 from extender.cells.chains import Chains
 from extender.cells.demand import Ask, Candidates
 from extender.cells.fitting import surroundings
 from extender.cells.gangs import Gang, Slot, holders
-from extender.cells.limits import MOST_VICTIM_LOOKS, VICTIM_LOOKS, OutOfBudgetError, budget_for
+from extender.cells.limits import OutOfBudgetError, budget_for
+from extender.cells.making_room import RoomMaker, keys, place
 from extender.cells.model import (
     OPPORTUNISTIC,
     Decision,
     MemberRequest,
     Place,
-    Placement,
     Preempt,
     Seat,
     Wait,
 )
-from extender.cells.outlook import Damage, Outlook, damage
-from extender.cells.placing import placement_of, slot_placement
-from extender.cells.preemption import Case, Found
+from extender.cells.placing import slot_placement
 from extender.cells.reasons import Reasons
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from extender.cells.tree import Cell
-from extender.cells.victims import fewest, least
 from policy.submission import GangKey
 from policy.topology import ChainName
-
-Attempt = Callable[[Ask, Case], Place | Preempt | None]
 
 
 class Planner:
@@ -45,9 +39,9 @@ class Planner:
 
     def __init__(self, table: Table, registry: Registry) -> None:
         self._table = table
-        self._registry = registry
         self._chains = Chains(table)
         self._reasons = Reasons(table, self._chains)
+        self._room = RoomMaker(table, registry, self._chains)
 
     def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
         """Decide about one member, and with it about its gang."""
@@ -55,9 +49,10 @@ class Planner:
         refused = refusal(self._table, request, gang)
         if refused is not None:
             return refused
+        is_whole = gang is None or gang.is_preempting
         ask = Ask(
             request=request,
-            sizes=(request.leaf_count,),
+            sizes=_descending(request.gang_leaf_counts) if is_whole else (request.leaf_count,),
             candidates=candidates,
             budget=budget_for(len(request.gang_leaf_counts)),
         )
@@ -114,7 +109,7 @@ class Planner:
         if ready:
             return _at(ask, _offered(ready, ask))
         if usable:
-            return wording.preempting(ask.request, victims=_keys(holders(usable)))
+            return wording.preempting(ask.request, victims=keys(holders(usable)))
         with self._table.what_if():
             self._table.unseat(gang, slots[0])
             decision = self._plan_late(ask, gang)
@@ -125,7 +120,7 @@ class Planner:
             return self._plan_anew(ask, gang)
         victims = gang.victims()
         if victims:
-            return wording.preempting(ask.request, victims=_keys(victims))
+            return wording.preempting(ask.request, victims=keys(victims))
         slots = gang.reserved_slots(ask.request.leaf_count)
         return _at(ask, _offered(slots, ask)) if slots else wording.gang_full(ask.request)
 
@@ -140,7 +135,6 @@ class Planner:
     # -- whole gangs
 
     def _plan_gang(self, ask: Ask) -> Decision:
-        ask = replace(ask, sizes=tuple(sorted(ask.request.gang_leaf_counts, reverse=True)))
         least_ask = (
             replace(ask, sizes=_smallest(ask.request, ask.request.gang_min))
             if ask.request.gang_min
@@ -173,131 +167,21 @@ class Planner:
         try:
             seats = fit()
             if seats is not None:
-                return self._place(ask, seats)
-            return self._make_room(ask) or self._reasons.why_not(ask)
+                return place(self._table, ask, seats)
+            return self._room.make(ask) or self._reasons.why_not(ask)
         except OutOfBudgetError:
             return wording.search_ended(ask.request, ask.sizes)
-
-    # -- others make room
-
-    def _make_room(self, ask: Ask) -> Place | Preempt | None:
-        request = ask.request
-        if not self._chains.is_guaranteed(request):
-            return None
-        if not self._registry.has_candidates(request.vc, request.priority):
-            return None
-        attempts: tuple[Attempt, ...] = (self._overtake, self._downgrade, self._preempt)
-        cases = list(self._cases(ask))
-        for attempt in attempts:
-            tried = [attempt(ask, case) for case in cases]
-            found = [decision for decision in tried if decision is not None]
-            if found:
-                return min(found, key=self._cost)
-        return None
-
-    def _cases(self, ask: Ask) -> Iterator[Case]:
-        """Each chain alone, or all together where the gang may lie so."""
-        chains, priority = chains_of(self._table, ask.request), ask.request.priority
-        if ask.request.spans_chains and len(chains) > 1:
-            demands = tuple(self._chains.demand(ask, chain) for chain in chains)
-            fit = self._chains.fit_in_any
-            yield Case(demands=demands, fit=lambda: fit(ask), priority=priority)
-            return
-        for chain in chains:
-            demand = self._chains.demand(ask, chain)
-            yield Case(demands=(demand,), fit=self._fitter(ask, chain), priority=priority)
-
-    def _fitter(self, ask: Ask, chain: ChainName) -> Callable[[], list[Seat] | None]:
-        return lambda: self._chains.fit_in(ask, chain)
-
-    def _cost(self, decision: Place | Preempt) -> Damage:
-        """What a decision does to others."""
-        keys = decision.victims if isinstance(decision, Preempt) else decision.downgraded
-        return damage([self._table.gangs[key] for key in keys])
-
-    def _overtake(self, ask: Ask, case: Case) -> Place | None:
-        rivals = preemption.overtaken(self._registry, case)
-        found = fewest(rivals, preemption.fit_overtaking(self._table, case))
-        if found is None:
-            return None
-        return replace(self._place(ask, found.seats), cancelled=_keys(found.gangs))
-
-    def _downgrade(self, ask: Ask, case: Case) -> Place | None:
-        works = preemption.fit_downgraded(self._table, case)
-        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
-            outlook = Outlook(self._table, case, leaves_go=False)
-            is_all = outlook.take(preemption.downgradable(self._registry, case), most=most)
-            found = least(outlook, works)
-            if found is not None:
-                return replace(self._place(ask, found.seats), downgraded=_keys(found.gangs))
-            if is_all:
-                return None
-        ask.budget.is_cut = True
-        return None
-
-    def _preempt(self, ask: Ask, case: Case) -> Preempt | None:
-        """Victims, first with all rivals in place, then with them overtaken."""
-        rivals = preemption.overtaken(self._registry, case)
-        for cancelled in ([], rivals) if rivals else ([],):
-            with self._table.what_if():
-                for rival in cancelled:
-                    self._table.withdraw(rival)
-                found = self._victims(case)
-            if found is not None:
-                return wording.preempting(
-                    ask.request,
-                    victims=_keys(found.gangs),
-                    seats=found.seats,
-                    cancelled=_keys(cancelled),
-                )
-        return None
-
-    def _victims(self, case: Case) -> Found | None:
-        works = preemption.fit_without(self._table, case)
-        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
-            outlook = Outlook(self._table, case)
-            own = outlook.take(preemption.endable(self._registry, case), most=most)
-            others = outlook.take(self._registry.opportunistic(), most=most)
-            found = least(outlook, works)
-            if found is not None or (own and others):
-                return found
-        case.budget.is_cut = True
-        return None
-
-    # -- helpers
-
-    def _place(self, ask: Ask, seats: Sequence[Seat]) -> Place:
-        """The member that asks gets a seat of its size on a node that it was offered."""
-        placed = [(seat, self._placement_of(seat)) for seat in seats]
-        first = next(
-            index
-            for index, (seat, placement) in enumerate(placed)
-            if len(seat.leaves) == ask.request.leaf_count and placement.node in ask.candidates
-        )
-        placed.insert(0, placed.pop(first))
-        return Place(
-            request=ask.request,
-            placement=placed[0][1],
-            others=tuple(placement for _, placement in placed[1:]),
-            seats=tuple(seat for seat, _ in placed),
-        )
-
-    def _placement_of(self, seat: Seat) -> Placement:
-        tree = self._table.trees[seat.chain]
-        leaves = tuple(tree.by_address[address] for address in seat.leaves)
-        claim = tree.by_address[seat.claim] if seat.claim else None
-        return placement_of(leaves, claim_cell=claim)
-
-
-def _keys(gangs: Sequence[Gang]) -> tuple[GangKey, ...]:
-    return tuple(sorted(gang.key for gang in gangs))
 
 
 def _smallest(request: MemberRequest, count: int) -> tuple[int, ...]:
     """So many members of a gang: the one that asks and the smallest others, descending."""
     others = sorted(request.gang_leaf_counts)
     others.remove(request.leaf_count)
-    return tuple(sorted([request.leaf_count, *others[: count - 1]], reverse=True))
+    return _descending([request.leaf_count, *others[: count - 1]])
+
+
+def _descending(sizes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(sizes, reverse=True))
 
 
 def _around(gang: Gang) -> Iterator[Candidates]:

@@ -6,35 +6,24 @@ end. That is how `plan` tries things without changing anything, and how `apply` 
 nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from extender.cells.gangs import Gang, Slot
 from extender.cells.placing import slot_placement
 from extender.cells.ranking import Ranking
 from extender.cells.supply import Supply
 from extender.cells.tree import Cell, ChainTree, build_tree
+from extender.cells.trials import Undoable
 from extender.cells.vcs import Claim, Vc, build_vc
 from policy.submission import GangKey, LeafType, NodeName, VcName
 from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
 
 
-@dataclass(slots=True)
-class Trial:
-    """Changes that are undone, unless they are kept."""
-
-    is_kept: bool = False
-
-    def keep(self) -> None:
-        """Let the changes stand."""
-        self.is_kept = True
-
-
-class Table:
+class Table(Undoable):
     """Chains, VCs and gangs."""
 
     def __init__(self, topology: Topology | None) -> None:
+        super().__init__()
         self.trees: dict[ChainName, ChainTree] = {}
         self.supplies: dict[ChainName, Supply] = {}
         self.idle: dict[ChainName, Ranking] = {}
@@ -47,7 +36,6 @@ class Table:
         """Slots that lack leaves of a node: somebody uses them, and they could not be counted."""
         self.freed: dict[NodeName, None] = {}
         """Of those, the ones where a leaf may have become free."""
-        self._undo: list[Callable[[], None]] | None = None
         self.is_open = topology is None
         """Without a topology there are no promises: everybody may use everything."""
         if topology is not None:
@@ -71,6 +59,8 @@ class Table:
                     )
                     ranking.promised = pinned[virtual.pinned].leaf_count
                     self._map(Claim(vc_name, virtual, pinned[virtual.pinned]))
+        for supply in self.supplies.values():
+            supply.is_safe()  # what the answer needs is built now, not while somebody waits
 
     def add_tree(self, tree: ChainTree) -> ChainTree:
         """Take in a chain."""
@@ -91,29 +81,6 @@ class Table:
         self.unclaimed[tree.name].put(top, 0)
         self.supplies[tree.name].remove_top(top)
         tree.remove(top)
-
-    # -- trying
-
-    @contextmanager
-    def what_if(self) -> Iterator[Trial]:
-        """Undo at the end what the body changed, unless the trial is kept; may be nested."""
-        outer, trial = self._undo, Trial()
-        self._undo = []
-        try:
-            yield trial
-        finally:
-            undo, self._undo = self._undo, None
-            if not trial.is_kept:
-                for step in reversed(undo):
-                    step()
-            elif outer is not None:
-                outer += undo
-            self._undo = outer
-
-    def note(self, undo: Callable[[], None]) -> None:
-        """Say how to take a change back."""
-        if self._undo is not None:
-            self._undo.append(undo)
 
     # -- leaves
 
@@ -158,7 +125,7 @@ class Table:
             leaf.is_bad = is_bad
             _add_bad(leaf, 1 if is_bad else -1)
         self._recount(changed, was_idle)
-        assert self._undo is None, "health is observed, never tried"
+        assert not self.is_trying, "health is observed, never tried"
 
     def _recount(self, leaves: Sequence[Cell], was_idle: Sequence[bool]) -> None:
         """Bring the sums above these leaves up to date, then the rankings of their bins."""
@@ -291,7 +258,7 @@ class Table:
 
     def extend(self, gang: Gang, slot: Slot, leaves: Sequence[Cell]) -> None:
         """Count leaves that a slot lacked; observed, never tried."""
-        assert self._undo is None
+        assert not self.is_trying
         self._await_no_more(slot)
         self.hold(leaves, gang)
         slot.leaves, slot.lacking = (*slot.leaves, *leaves), slot.lacking - len(leaves)

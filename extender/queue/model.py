@@ -14,7 +14,6 @@ class QueuedPod:
     request: MemberRequest
     """What it asks for, as far as it alone can tell."""
     gang_size: int
-    created: float
     is_gated: bool
     is_ending: bool = False
     node: NodeName | None = None
@@ -30,6 +29,11 @@ class QueuedPod:
     def uid(self) -> PodUid:
         """Which pod."""
         return self.request.member
+
+    @property
+    def created(self) -> float:
+        """When it was created."""
+        return self.request.created
 
     @property
     def is_released(self) -> bool:

@@ -40,7 +40,9 @@ def shape_of(
     request: MemberRequest, sizes: Iterable[int], *, nodes: Hashable, own: GangKey | None
 ) -> Shape:
     """Forget who asks."""
-    nameless = replace(request, member=PodUid(""), gang=_NOBODY, leaf_count=0, gang_leaf_counts=())
+    nameless = replace(
+        request, member=PodUid(""), gang=_NOBODY, leaf_count=0, gang_leaf_counts=(), created=0.0
+    )
     return Shape(nameless, tuple(sorted(sizes, reverse=True)), nodes, own)
 
 

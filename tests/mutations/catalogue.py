@@ -12,17 +12,20 @@ import pytest
 
 from extender.cells import applying, engine, invariants, sighting, victims
 from extender.cells.adopting import Adopter
-from extender.cells.applying import Lives
+from extender.cells.applying import Applier
 from extender.cells.claiming import Claimer
 from extender.cells.engine import Engine
 from extender.cells.gangs import Gang
 from extender.cells.joining import Joiner
+from extender.cells.lives import Lives
+from extender.cells.making_room import RoomMaker
 from extender.cells.observing import Observer
 from extender.cells.planning import Planner
 from extender.cells.ranking import Ranking
 from extender.cells.registry import Registry
 from extender.cells.supply import Supply
-from extender.cells.table import Table, Trial
+from extender.cells.table import Table
+from extender.cells.trials import Trial
 from tests.property import test_engine_histories as histories
 from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_gangs as gangs
@@ -106,11 +109,11 @@ def _fit_anywhere(self: Planner, ask: Any, _: Any) -> Any:
     return self._chains.fit_in_any(ask)
 
 
-def _seat_the_first_only(self: Lives, decision: Any, slots: Any, now: float) -> None:
+def _seat_the_first_only(self: Applier, decision: Any, slots: Any, now: float) -> None:
     _apply_place(self, decision, slots[:1], now)
 
 
-_apply_place = Lives._apply_place
+_apply_place = Applier._apply_place
 
 
 def _put_without_merging(self: Supply, cell: Any) -> None:
@@ -164,7 +167,7 @@ MUTATIONS = (
     ),
     Mutation(
         "VC safety is not looked at again when a decision is applied",
-        Lives,
+        Applier,
         "_check_promises",
         _nothing,
         (_is_refused(stale.a_promise_would_break),),
@@ -229,8 +232,8 @@ MUTATIONS = (
     ),
     Mutation(
         "nobody makes room for anybody",
-        Planner,
-        "_make_room",
+        RoomMaker,
+        "make",
         _nothing,
         (late.test_a_replacement_preempts_who_took_its_place,),
     ),
@@ -283,7 +286,7 @@ MUTATIONS = (
     ),
     Mutation(
         "gangs are not whole: only the first member gets a place",
-        Lives,
+        Applier,
         "_apply_place",
         _seat_the_first_only,
         (topologies.test_places_that_are_held_survive_a_new_topology,),

@@ -4,8 +4,9 @@ It reads leaves, claims and promises, and nothing that the engine counts or rank
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from extender.cells.model import MemberRequest
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 from policy.submission import NodeName, VcName
@@ -158,3 +159,11 @@ def _pack(bins: Sequence[Cell], question: Question) -> bool:
         return False
 
     return place(0)
+
+
+def least_of(request: MemberRequest) -> MemberRequest:
+    """The members of an incremental gang that are enough: the smallest beside this one."""
+    others = sorted(request.gang_leaf_counts)
+    others.remove(request.leaf_count)
+    count = request.gang_min or len(request.gang_leaf_counts)
+    return replace(request, gang_leaf_counts=(request.leaf_count, *others[: count - 1]))

@@ -136,7 +136,9 @@ class PlannerWorld:
     # -- users
 
     def create(self, request: MemberRequest, *, size: int) -> None:
-        pod = FakePod(QueuedPod(request=request, gang_size=size, created=self.now, is_gated=True))
+        pod = FakePod(
+            QueuedPod(request=replace(request, created=self.now), gang_size=size, is_gated=True)
+        )
         self.pods[pod.uid] = pod
         self.undelivered[pod.uid] = None
 

@@ -28,7 +28,7 @@ from extender.cells.tree import Cell
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters
-from tests.property.naive import Question, fits
+from tests.property.naive import Question, fits, least_of
 from tests.unit.extender.cells.builders import a_node, nodes_of
 
 MOST_ENDABLE = 9
@@ -292,7 +292,7 @@ class EngineHistory(RuleBasedStateMachine):
         self, request: MemberRequest, decision: Decision, candidates: frozenset[NodeName]
     ) -> None:
         """The kind of decision is the one that trying everything gives."""
-        request = self.least(request)
+        request = least_of(request)
         if self.fits(request, candidates, lambda gang: False):
             assert isinstance(decision, Place), decision
             assert not decision.cancelled
@@ -308,24 +308,19 @@ class EngineHistory(RuleBasedStateMachine):
         if isinstance(decision, Preempt):
             self.compare_victims(request, decision, candidates)
 
-    def least(self, request: MemberRequest) -> MemberRequest:
-        """The members of an incremental gang that are enough: the smallest beside this one."""
-        others = sorted(request.gang_leaf_counts)
-        others.remove(request.leaf_count)
-        count = request.gang_min or len(request.gang_leaf_counts)
-        return replace(request, gang_leaf_counts=(request.leaf_count, *others[: count - 1]))
-
     def compare_victims(
         self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
     ) -> None:
         """The victims are enough, and none can be spared."""
-        chosen = {*decision.victims, *decision.cancelled}
+        gangs = self.engine._table.gangs
+        # Who is overtaken keeps what it holds.
+        overtaken = frozenset(decision.cancelled)
+        chosen = {*decision.victims, *(key for key in overtaken if gangs[key].is_preempting)}
         assert decision.victims
-        assert self.fits(request, candidates, lambda gang: gang.key in chosen)
+        assert self.fits(request, candidates, lambda gang: gang.key in chosen, overtaken)
         for victim in decision.victims:
             rest = chosen - {victim}
-            assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r)
-        gangs = self.engine._table.gangs
+            assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r, overtaken)
         endable = [
             gang
             for gang in gangs.values()
@@ -347,12 +342,20 @@ class EngineHistory(RuleBasedStateMachine):
             return True
         return gang.request.vc == request.vc and gang.priority < request.priority
 
-    def fits(self, request: MemberRequest, candidates: frozenset[NodeName], gone: object) -> bool:
+    def fits(
+        self,
+        request: MemberRequest,
+        candidates: frozenset[NodeName],
+        gone: object,
+        overtaken: frozenset[GangKey] = frozenset(),
+    ) -> bool:
         table = self.engine._table
         away = frozenset(g.key for g in table.gangs.values() if gone(g))  # type: ignore[operator]
 
         def usable(leaf: Cell) -> bool:
-            return all(user is None or user.key in away for user in (leaf.holder, leaf.reserver))
+            holder, reserver = leaf.holder, leaf.reserver
+            is_reserved = reserver is not None and reserver.key not in away | overtaken
+            return (holder is None or holder.key in away) and not is_reserved
 
         rest = list(request.gang_leaf_counts)
         rest.remove(request.leaf_count)

@@ -221,6 +221,24 @@ def test_a_named_pod_is_shown_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        ("2026-11-16T10:00:00Z", 1794823200.0),
+        ("2026-11-16T10:00:00+02:00", 1794816000.0),
+        (None, 0.0),
+        ("", 0.0),
+        ("2026-11-16T10:00:00", 0.0),
+        ("yesterday", 0.0),
+    ],
+)
+def test_when_a_pod_was_created(told: str | None, seconds: float) -> None:
+    pod = a_pod().with_gpus(1)
+    pod["metadata"]["creationTimestamp"] = told
+
+    assert _read(pod).created == seconds
+
+
+@pytest.mark.parametrize(
     ("phase", "expected", "is_finished"),
     [
         ("", PodPhase.PENDING, False),

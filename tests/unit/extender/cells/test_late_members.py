@@ -261,6 +261,24 @@ def test_a_gang_over_several_chains_preempts_in_all_of_them() -> None:
     assert {seat.chain for seat in decision.seats} == {"one", "two"}
 
 
+def test_unequal_members_are_divided_between_chains_in_whatever_way_fits() -> None:
+    cluster = a_cluster("1 racks x 1 nodes x 4", name="one").chain(
+        "1 pods x 1 nodes x 3", name="two"
+    )
+    cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1)
+    world = World(cluster)
+
+    # Filling the chain of three first with the largest member leaves 2 + 2 for the other.
+    world.place(a_gang("wide").of(2, 2, 3).spanning())
+    assert isinstance(world.ask(a_gang("more").of(1).spanning()), Wait)
+
+
+def test_a_gang_over_several_chains_waits_where_its_vc_has_none() -> None:
+    world = World(a_cluster("1 nodes x 4").promising("a", node=1).promising("b"))
+
+    assert isinstance(world.ask(a_gang("wide").of(2, 1).in_vc("b").spanning()), Wait)
+
+
 def test_a_gang_over_several_chains_ends_only_who_is_in_the_way() -> None:
     world = two_chains()
     world.place(a_gang("left").of(2).at(-1))

@@ -140,6 +140,21 @@ def test_a_preemption_whose_node_went_bad_is_planned_anew() -> None:
     assert world.state("young") is GangState.ALLOCATED
 
 
+def test_a_preemption_is_planned_anew_for_the_whole_gang() -> None:
+    world = World(a_cluster("3 nodes x 2").promising("a", node=3))
+    for name in ("one", "two", "three"):
+        world.place(a_gang(name).of(2))
+    pair = a_gang("pair").of(2, 2).at(5)
+    world.apply(world.ask(pair))
+    world.engine.observe_node(a_node(world.nodes_of("three")[0], is_healthy=False))
+
+    decision = world.ask(pair)
+
+    assert victims(decision) == ["one", "two"]
+    assert isinstance(decision, Preempt)
+    assert len(decision.seats) == 2
+
+
 def test_an_unused_preemption_expires() -> None:
     world = one_node()
     preempting(world)
