@@ -11,7 +11,7 @@ from aiohttp import web
 
 from extender.hived_routes import HivedRoutes
 from extender.inspection import InspectionRoutes
-from extender.leases import expire_leases, preempt_alone
+from extender.leases import expire_leases, see_preemptions_through
 from extender.metrics import StateMetrics
 from extender.parts import State, Verbs
 from extender.pods import NodeSink
@@ -210,4 +210,6 @@ async def _recover_and_keep(
         group.create_task(verbs.halves.run())
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
-        group.create_task(preempt_alone(state.waiting, verbs.preemption, clock=state.clock))
+        group.create_task(
+            see_preemptions_through(state.waiting, verbs.preemption, clock=state.clock)
+        )

@@ -16,6 +16,7 @@ from extender.filtering import Filter
 from extender.halves import HalfBoundGangs
 from extender.journal import LogJournal
 from extender.metrics import ExtenderMetrics
+from extender.outcomes import Outcomes
 from extender.pods import PodSink
 from extender.policies import ClusterFile, Policies
 from extender.preempting import Preemption
@@ -118,19 +119,24 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.filter = Filter(
-            questions=self.questions,
+        outcomes = Outcomes(
             cluster=state.cluster,
             pods=state.pods,
             waiting=state.waiting,
             announcer=state.announcer,
-            metrics=state.metrics,
             clock=state.clock,
+        )
+        self.filter = Filter(
+            questions=self.questions,
+            cluster=state.cluster,
+            outcomes=outcomes,
+            metrics=state.metrics,
         )
         self.preemption = Preemption(
             questions=self.questions,
             pods=state.pods,
             waiting=state.waiting,
+            outcomes=outcomes,
             victims=self.victims,
             metrics=state.metrics,
         )
@@ -152,7 +158,6 @@ class Verbs:
         self.binding = Binding(
             cluster=state.cluster,
             pods=state.pods,
-            to_request=to_request,
             binder=Binder(client),
             journal=state.journal,
             metrics=state.metrics,
