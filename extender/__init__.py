@@ -1,6 +1,12 @@
 """The scheduler side: where a gang runs.
 
-`cells` decides and is pure; everything else here is the shell around it: `wire` translates,
-`service` keeps the one sequence plan → apply → log → answer, `routes` speaks HTTP, `app` puts the
-parts together.
+`cells` decides and is pure. Around it, from the inside outwards:
+
+    cluster, members, journal, rows, replay    the one door to the engine, and its rows in the log
+    requests, pods, policies, topology         what Kubernetes says, in the engine's words
+    questions, outcomes, waiting, victims      what follows from a decision
+    filtering, preempting, binding, routes     kube-scheduler's verbs
+    recovery, halves, reconcile, bookkeeping, leases    what is looked after while nobody asks
+    inspection, showing, explaining, hived_*, snapshots, census, metrics, openapi   what people see
+    parts, app                                 all of it put together
 """

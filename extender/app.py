@@ -12,7 +12,7 @@ from aiohttp import web
 from extender.hived_routes import HivedRoutes
 from extender.inspection import InspectionRoutes
 from extender.leading import Leading, NoRivals
-from extender.leases import expire_leases, preempt_alone
+from extender.leases import expire_leases, see_preemptions_through
 from extender.metrics import StateMetrics
 from extender.parts import State, Verbs
 from extender.pods import NodeSink
@@ -233,7 +233,9 @@ async def _lead(state: State, verbs: Verbs, feeds: Mapping[str, Feed], health: H
         group.create_task(verbs.halves.run())
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
-        group.create_task(preempt_alone(state.waiting, verbs.preemption, clock=state.clock))
+        group.create_task(
+            see_preemptions_through(state.waiting, verbs.preemption, clock=state.clock)
+        )
 
 
 def _build_leading(settings: ExtenderSettings, client: KubeClient) -> Leading:

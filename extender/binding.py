@@ -14,9 +14,7 @@ from extender.cluster import Cluster
 from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
-from extender.questions import ToRequest
 from kube.binding import PodRef, is_unknown
-from kube.pods import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import PodUid
 from service.clock import Clock
@@ -41,7 +39,6 @@ class Binding:
         leading: Leading,
         cluster: Cluster,
         pods: PodSink,
-        to_request: ToRequest,
         binder: BindPods,
         metrics: ExtenderMetrics,
         clock: Clock,
@@ -49,7 +46,6 @@ class Binding:
         self._leading = leading
         self._cluster = cluster
         self._pods = pods
-        self._to_request = to_request
         self._binder = binder
         self._metrics = metrics
         self._clock = clock
@@ -78,24 +74,23 @@ class Binding:
             logger.warning("bind failed", extra={"pod_uid": arguments.uid, "error": str(exc)})
             if is_unknown(exc):
                 # It may be bound: its leaf cells are kept for as long as the pod exists.
-                self._keep(pod, placement)
+                self._keep(arguments, placement)
             return wire.error_answer(str(exc))
         finally:
             self.under_way.discard(PodUid(arguments.uid))
-        self._note_bound(arguments, placement, pod, seconds=self._clock.monotonic() - began)
+        self._note_bound(arguments, placement, seconds=self._clock.monotonic() - began)
         return wire.error_answer("")
 
     def _note_bound(
         self,
         arguments: wire.BindArguments,
         placement: Placement,
-        pod: ManagedPod | None,
         *,
         seconds: float,
     ) -> None:
         self._metrics.binds.labels("bound").inc()
         # The feed will say so, too, but may be late, and a lease does not wait for it.
-        self._keep(pod, placement)
+        self._keep(arguments, placement)
         self._cluster.journal.note(
             Kind.BIND,
             f"{arguments.namespace}/{arguments.name}",
@@ -106,11 +101,11 @@ class Binding:
             details={"node": arguments.node, "leafCells": list(placement.leaf_cells)},
         )
 
-    def _keep(self, pod: ManagedPod | None, placement: Placement) -> None:
-        """Let no lease end that a pod has used."""
-        if pod is not None and self._cluster.engine.placement(pod.uid) == placement:
-            request = self._to_request(pod)
-            self._cluster.observe_bound(Bound(request=request, placement=placement))
+    def _keep(self, arguments: wire.BindArguments, placement: Placement) -> None:
+        """Let no lease end that a pod has used; it may have ended meanwhile, with its pod."""
+        member = self._cluster.members.get(PodUid(arguments.uid))
+        if member is not None and member.placement.node == placement.node:
+            self._cluster.observe_bound(Bound(request=member.request, placement=placement))
 
     def _placement(self, arguments: wire.BindArguments) -> Placement:
         placement = self._cluster.engine.placement(PodUid(arguments.uid))

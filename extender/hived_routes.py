@@ -8,10 +8,11 @@ from aiohttp import web
 
 from extender.cells.model import GangView
 from extender.cluster import Cluster
-from extender.hived_views import ClusterStatus, show_group
+from extender.hived_views import ClusterStatus, VirtualLeaves, show_group
 from extender.pods import PodSink
 from extender.snapshots import Snapshots
 from policy.submission import VcName
+from policy.topology import Topology
 from service.http import encode_json, json_answer, raw_json_answer
 
 _ROOT = "/v1/inspect"
@@ -24,6 +25,8 @@ class HivedRoutes:
         self._cluster = cluster
         self._snapshots = snapshots
         self._pods = pods
+        self._of_topology: Topology | None = None
+        self._leaves: VirtualLeaves | None = None
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
@@ -42,13 +45,13 @@ class HivedRoutes:
 
     async def _groups(self, _: web.Request) -> web.Response:
         gangs = self._snapshots.gangs().values()
-        return json_answer({"items": [show_group(gang, name=self._name(gang)) for gang in gangs]})
+        return json_answer({"items": [self._show(gang, self._name(gang)) for gang in gangs]})
 
     async def _group(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
         for gang in self._snapshots.gangs().values():
             if name in (self._name(gang), str(gang.gang)):
-                return json_answer(show_group(gang, name=name))
+                return json_answer(self._show(gang, name))
         return _user_error(
             f"Affinity group {name} does not exist since it is not allocated or preempting"
         )
@@ -69,6 +72,13 @@ class HivedRoutes:
             return raw_json_answer(body)
 
         return handle
+
+    def _show(self, gang: GangView, name: str) -> Any:  # noqa: ANN401 - JSON
+        topology = self._cluster.topology
+        if topology is not self._of_topology:
+            self._of_topology = topology
+            self._leaves = VirtualLeaves(topology) if topology else None
+        return show_group(gang, name=name, leaves=self._leaves)
 
     def _name(self, gang: GangView) -> str:
         """HiveD's name of a gang: global for an affinity group, `namespace/pod` for one pod."""

@@ -7,10 +7,10 @@ built from views of the engine, which do not change, so that this can be done be
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from extender.cells.model import GangState, GangView
+from extender.cells.model import GangState, GangView, Placement
 from extender.cells.views import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
 from policy.submission import VcName
-from policy.topology import CellAddress, Chain, ChainName, Topology
+from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
 
 Shape = dict[str, Any]
 
@@ -21,16 +21,56 @@ _STATES = {
 }
 
 
-def show_group(gang: GangView, *, name: str) -> Shape:
+class VirtualLeaves:
+    """The virtual address of every leaf cell, once it is known which cell of a VC it lies in.
+
+    Below a preassigned cell, cells are numbered level by level: child `i` of number `n` among cells
+    with `c` children each is number `n * c + i`.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self._chains = topology.chains
+        self._ways: dict[tuple[str, int, ChainName], tuple[int, ...]] = {}
+        """By node, device and chain: the place among its siblings on each level, from the top."""
+        for chain in topology.chains.values():
+            for cell in chain.cells:
+                self._note(chain.name, cell, ())
+
+    def _note(self, chain: ChainName, cell: PhysicalCell, way: tuple[int, ...]) -> None:
+        if cell.node is not None and cell.device is not None:
+            self._ways[cell.node, cell.device, chain] = way
+        for place, child in enumerate(cell.children):
+            self._note(chain, child, (*way, place))
+
+    def addresses(self, placement: Placement) -> list[str]:
+        """Of the leaf cells of a placement that counts against a cell of its VC."""
+        chain = self._chains.get(placement.chain or ChainName(""))
+        if chain is None or placement.vc_cell is None:
+            return []
+        types = [level.cell_type for level in chain.levels]
+        if placement.vc_cell_type not in types:
+            return []
+        level = types.index(placement.vc_cell_type) + 1
+        ways = [self._ways.get((placement.node, leaf, chain.name)) for leaf in placement.leaf_cells]
+        return [_address(placement.vc_cell, chain, level, way) for way in ways if way is not None]
+
+
+def _address(root: str, chain: Chain, level: int, way: tuple[int, ...]) -> str:
+    parts, index = [root], 0
+    for below in range(level - 1, 0, -1):
+        index = index * chain.levels[below].child_count + way[-below]
+        parts.append(str(index))
+    return "/".join(parts)
+
+
+def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> Shape:
     """An AffinityGroup; what is empty is left out, as HiveD does."""
-    places = [*gang.members.values(), *gang.held]
     physical: dict[str, list[int]] = {}
     virtual: dict[str, list[str]] = {}
-    for place in places:
+    for place in (*gang.members.values(), *gang.held):
         physical.setdefault(place.node, []).extend(place.leaf_cells)
-        if place.vc_cell is not None and gang.is_guaranteed:
-            leaves = [f"{place.vc_cell}/{leaf}" for leaf in place.leaf_cells]
-            virtual.setdefault(place.vc_cell, []).extend(leaves)
+        if place.vc_cell is not None and gang.is_guaranteed and leaves is not None:
+            virtual.setdefault(place.vc_cell, []).extend(leaves.addresses(place))
     status: Shape = {
         "vc": gang.vc,
         "priority": gang.priority,

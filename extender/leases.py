@@ -15,6 +15,8 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 5.0
 """kube-scheduler asks whom to preempt in the same cycle as filter, or not at all."""
+_RENEW_ROUNDS: Final = 10
+"""Often enough for a lease of a minute."""
 
 
 async def expire_leases(cluster: Cluster, *, clock: Clock, metrics: ExtenderMetrics) -> NoReturn:
@@ -26,11 +28,18 @@ async def expire_leases(cluster: Cluster, *, clock: Clock, metrics: ExtenderMetr
             logger.info("lease expired", extra={"gang": str(gang)})
 
 
-async def preempt_alone(waiting: WaitingPods, preemption: Preemption, *, clock: Clock) -> NoReturn:
-    """Preempt for pods that kube-scheduler has found no victims for, but the engine has."""
+async def see_preemptions_through(
+    waiting: WaitingPods, preemption: Preemption, *, clock: Clock
+) -> NoReturn:
+    """Preempt where kube-scheduler sees no need to, and keep what victims are about to leave."""
+    rounds = 0
     while True:
         await asyncio.sleep(_EVERY_SECONDS)
+        rounds += 1
         now = clock.now()
-        for pod in [pod for pod in waiting if pod.asks_to_preempt]:
-            if (now - pod.since).total_seconds() >= _PATIENCE_SECONDS:
+        for pod in list(waiting):
+            is_overdue = (now - pod.since).total_seconds() >= _PATIENCE_SECONDS
+            if pod.asks_to_preempt and is_overdue:
                 preemption.preempt_alone(pod)
+            elif pod.victims and rounds % _RENEW_ROUNDS == 0:
+                preemption.renew(pod)

@@ -18,6 +18,7 @@ from extender.halves import HalfBoundGangs
 from extender.journal import LogJournal, NoJournal
 from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
+from extender.outcomes import Outcomes
 from extender.planner import ClusterCells, Planner
 from extender.pods import PodSink
 from extender.policies import ClusterFile, Policies
@@ -132,7 +133,6 @@ class Verbs:
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
-            to_request=to_request,
             binder=Binder(client),
             metrics=state.metrics,
             clock=state.clock,
@@ -149,20 +149,25 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.filter = Filter(
-            planner=self.planner,
-            questions=self.questions,
+        outcomes = Outcomes(
             cluster=state.cluster,
             pods=state.pods,
             waiting=state.waiting,
             announcer=state.announcer,
-            metrics=state.metrics,
             clock=state.clock,
+        )
+        self.filter = Filter(
+            planner=self.planner,
+            questions=self.questions,
+            cluster=state.cluster,
+            outcomes=outcomes,
+            metrics=state.metrics,
         )
         self.preemption = Preemption(
             questions=self.questions,
             pods=state.pods,
             waiting=state.waiting,
+            outcomes=outcomes,
             victims=self.victims,
             metrics=state.metrics,
         )

@@ -1,11 +1,12 @@
 """Preempt: whom kube-scheduler may end for a pod, and whom we end ourselves."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from extender import wire
-from extender.cells.model import Preempt
+from extender.cells.model import Decision, Place, Preempt
 from extender.metrics import ExtenderMetrics
+from extender.outcomes import Outcomes
 from extender.pods import PodSink
 from extender.questions import Questions
 from extender.victims import Victims
@@ -24,12 +25,14 @@ class Preemption:
         questions: Questions,
         pods: PodSink,
         waiting: WaitingPods,
+        outcomes: Outcomes,
         victims: Victims,
         metrics: ExtenderMetrics,
     ) -> None:
         self._questions = questions
         self._pods = pods
         self._waiting = waiting
+        self._outcomes = outcomes
         self._victims = victims
         self._metrics = metrics
 
@@ -39,18 +42,22 @@ class Preemption:
         if pod is None:
             return wire.veto_answer()
         waiting = self._waiting.get(pod.uid)
-        if waiting is not None:
-            waiting.asks_to_preempt = False
         # Nodes with room were offered to filter in the same cycle; here are those without.
-        candidates = dict.fromkeys(arguments.candidate_nodes)
-        candidates |= dict.fromkeys(map(NodeName, waiting.offered if waiting else ()))
-        decision = self._questions.decide(
-            pod, candidates, kind=Kind.PREEMPTION, applies_preemption=True
-        )
+        nodes = dict.fromkeys([*arguments.candidate_nodes, *(waiting.offered if waiting else ())])
+        decision = self._decide(pod, list(nodes))
         if not isinstance(decision, Preempt):
             return wire.veto_answer()
         self._metrics.preemptions.labels("kube-scheduler").inc()
         return self._name_victims(decision, arguments.candidate_nodes)
+
+    def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName]) -> Decision:
+        """Ask the engine, and let it keep the cells that victims make free."""
+        decision = self._questions.decide(
+            pod, dict.fromkeys(nodes), kind=Kind.PREEMPTION, applies_preemption=True
+        )
+        if not isinstance(decision, Place):
+            self._outcomes.waits(pod, decision, offered=nodes)
+        return decision
 
     def _name_victims(self, decision: Preempt, nodes: Collection[NodeName]) -> dict[str, Any]:
         """kube-scheduler ends those of one node; the others are ended by us."""
@@ -68,12 +75,17 @@ class Preemption:
 
     def preempt_alone(self, waiting: Waiting) -> None:
         """End the victims of a pod for which kube-scheduler has found no use in ending any."""
-        pod = self._pods.get(waiting.uid)
         waiting.asks_to_preempt = False
+        pod = self._pods.get(waiting.uid)
         if pod is None or pod.node is not None:
             return
-        nodes = dict.fromkeys(map(NodeName, waiting.offered))
-        decision = self._questions.decide(pod, nodes, kind=Kind.PREEMPTION, applies_preemption=True)
+        decision = self._decide(pod, waiting.offered)
         if isinstance(decision, Preempt):
             self._metrics.preemptions.labels("cellgate").inc()
             self._victims.end(decision, self._victims.members(decision))
+
+    def renew(self, waiting: Waiting) -> None:
+        """Keep what is reserved for a pod while its victims take their time to end."""
+        pod = self._pods.get(waiting.uid)
+        if pod is not None and pod.node is None and self._victims.are_ending(waiting.victims):
+            self._decide(pod, waiting.offered)

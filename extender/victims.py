@@ -19,7 +19,7 @@ from extender.queue.wording import preemption_words
 from kube.binding import PodRef
 from kube.pods import ManagedPod
 from policy.errors import BackendError
-from policy.submission import PodUid
+from policy.submission import GangKey, PodUid
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,12 @@ class Victims:
             uid for victim in decision.victims for uid in self._cluster.members.of_gang(victim)
         ]
         return [pod for uid in members if (pod := self._pods.get(uid)) is not None]
+
+    def are_ending(self, gangs: Sequence[GangKey]) -> bool:
+        """Whether a pod of these gangs was told to end, and has not yet."""
+        members = [uid for gang in gangs for uid in self._cluster.members.of_gang(gang)]
+        pods = [pod for uid in members if (pod := self._pods.get(uid)) is not None]
+        return any(pod.is_deleting or pod.uid in self._ending for pod in pods)
 
     def end(self, decision: Preempt, pods: Sequence[ManagedPod]) -> None:
         """End these pods soon, gracefully; one that is not bound yet only loses its place."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from policy.submission import GangKey, PodUid, VcName
+from policy.submission import GangKey, NodeName, PodUid, VcName
 
 _MOST: Final = 100_000
 """More pods than a cluster has; beyond, the oldest is forgotten, and asked about anew."""
@@ -25,7 +25,9 @@ class Waiting:
     change: str
     """What would have to change."""
     since: datetime
-    offered: Sequence[str]
+    offered: Sequence[NodeName]
+    victims: tuple[GangKey, ...] = ()
+    """Gangs that end, or would have to, before it can start."""
     asks_to_preempt: bool = False
     """Others would have to end for it, and kube-scheduler has not asked who, so far."""
 
