@@ -14,6 +14,7 @@ from state.log import DecisionLog, DecisionRecord, LogSettings
 from state.memory import MemoryDecisions
 from state.records import Kind, LoggedDocument
 from state.spool import Spool, SpoolSettings
+from state.spooling import RecordSpool
 from tests.eventually import eventually
 from tests.records import a_decision
 
@@ -192,6 +193,33 @@ async def test_what_another_version_left_is_counted_and_skipped(
         await log.flush()
         assert (log.written, spool.count) == (1, 0)
         assert "spooled decision is unreadable" in caplog.text
+
+
+async def test_nothing_to_spool_does_not_mean_that_the_spool_is_full(tmp_path: Path) -> None:
+    with _spool(tmp_path) as spool:
+        records = RecordSpool(spool)
+        assert (await records.append([])).kept == 0
+        assert (await records.append(_gangs(2))).kept == 2
+
+
+async def test_a_spool_that_somebody_removes_does_not_stop_the_log(
+    store: MemoryDecisions, tmp_path: Path
+) -> None:
+    with _spool(tmp_path) as spool:
+        log = DecisionLog(store, _IMPATIENT, spool=spool)
+        store.is_away = True
+        async with _running(log):
+            for record in _gangs(5):
+                log.append(record)
+            await eventually(lambda: log.unacknowledged == 0)
+            for path in spool.directory.glob("*.spool"):
+                path.unlink()
+            store.is_away = False
+            log.append(a_decision("team-a/later"))
+            await eventually(lambda: log.pending == 0)
+        assert store.records[-1].subject == "team-a/later"
+        # A batch that was read before is written all the same.
+        assert len(store.records) + log.dropped_by_reason["unreadable"] == 6
 
 
 async def test_what_a_killed_process_had_in_memory_is_counted(
