@@ -122,10 +122,10 @@ TABLE holdings (
     leaf_count_high bigint NOT NULL,
     gang_count bigint NOT NULL,
     by_leaf_type jsonb NOT NULL,
-    leaf_micros bigint NOT NULL,
-    day_base bigint NOT NULL,
-    week_base bigint NOT NULL,
-    month_base bigint NOT NULL,
+    leaf_micros numeric(30,0) NOT NULL,
+    day_base numeric(30,0) NOT NULL,
+    week_base numeric(30,0) NOT NULL,
+    month_base numeric(30,0) NOT NULL,
     counted_at timestamp with time zone NOT NULL,
     version bigint NOT NULL,
     changed_in xid8 NOT NULL,
@@ -146,7 +146,7 @@ TABLE leaf_cell_days (
     vc text NOT NULL,
     class text NOT NULL,
     leaf_type text NOT NULL,
-    leaf_micros bigint NOT NULL,
+    leaf_micros numeric(30,0) NOT NULL,
     CONSTRAINT leaf_cell_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class, leaf_type)
 );
 CREATE INDEX leaf_cell_days_user ON public.leaf_cell_days USING btree (user_name, day);
@@ -257,23 +257,23 @@ FUNCTION grant_rights() RETURNS void; -- ad50434748f9f1f91cf40e80687d1ccd
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
-FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 674e2f313424d29e2af9efa2c6e95d26
+FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 8c66c959cd81352418f3995bd24398d1
 
 FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 78223f0a9537e5b3504d21e52f21b241
 
-FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- a43ad09ac90e593494767b6355037aae
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 15f913f7c8b5d7f7b61d874dcc122b82
 
-FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS jsonb; -- b74b45f777992dc8fa6beefa8edef62b
+FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 53e18b592888107817e9cbecdb9a515c
 
 FUNCTION ledger_confirm(text,bigint,jsonb) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 546f95b24bc708e9faac9bc694fb1ba9
 
-FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, leaf_micros bigint); -- 5f0f026394f2863eb3a6658b044e39f1
+FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, leaf_micros numeric); -- fc133217226ceaf5888b6c54d651aca0
 
 FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges; -- 5a138c111d71884d290d646dbd4b826a
 
 FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 5bccb583bde1432f82d06db453f57c28
 
-FUNCTION ledger_existing(charges,uuid,interval,timestamp with time zone) RETURNS jsonb; -- 72b9f926c5e85b8bfb9b12a84bd925fa
+FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 20aaa6615056b03a941583a4a796a486
 
 FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 4e0ad9f853e2f5bbd837ee86fddeb06a
 
@@ -291,9 +291,9 @@ FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) R
 
 FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 23b5a9c0ffce2ba22c9d08f49f00ecec
 
-FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 7519bfa6e63d09a102a2013013bbb797
+FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 
-FUNCTION ledger_usage(holdings) RETURNS jsonb; -- ceb8ca03a78dd34c378fe8688a954af3
+FUNCTION ledger_usage(holdings) RETURNS json; -- 87876f550d8e0549cb9a9b0415dfbb1a
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 
