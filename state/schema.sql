@@ -68,6 +68,7 @@ TABLE documents (
     kind text NOT NULL,
     content text NOT NULL,
     first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL DEFAULT now(),
     CONSTRAINT documents_pkey PRIMARY KEY (hash)
 );
 
@@ -156,6 +157,13 @@ TABLE log_epochs (
     epoch bigint NOT NULL,
     since timestamp with time zone NOT NULL DEFAULT now(),
     CONSTRAINT log_epochs_pkey PRIMARY KEY (service)
+);
+
+TABLE log_terms (
+    service text NOT NULL,
+    epoch bigint NOT NULL,
+    began_at timestamp with time zone NOT NULL,
+    CONSTRAINT log_terms_pkey PRIMARY KEY (service, epoch)
 );
 
 TABLE past_charges (
@@ -249,11 +257,11 @@ FUNCTION drop_decision_day(date) RETURNS text SECURITY DEFINER SET search_path=p
 
 FUNCTION ensure_decision_days(date,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=1s; -- 630eca862457cc4595e864459df14a47
 
-FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 32eef983627b77cdadb6d922003938f8
+FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 69406f590850f00638e9b18287451eee
 
-FUNCTION grant_log_rights() RETURNS void; -- cbe49ebe08b343bb6094cdc0c0e59063
+FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- f2176e24711ff7626a9860cd823d3837
 
-FUNCTION grant_rights() RETURNS void; -- ad50434748f9f1f91cf40e80687d1ccd
+FUNCTION grant_rights() RETURNS void; -- d40aeefd0f341c2d93f09b38c3b536b0
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
@@ -298,3 +306,5 @@ FUNCTION ledger_usage(holdings) RETURNS json; -- 87876f550d8e0549cb9a9b0415dfbb1
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 
 FUNCTION split_days(timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, micros bigint, is_last boolean); -- 5d7b16aa2b95bc938db7646cea4eb539
+
+FUNCTION tell_older_release() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- fb0229eba141b3bcab66c6f9955d31aa

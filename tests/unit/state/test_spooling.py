@@ -252,7 +252,7 @@ async def test_a_deposed_leader_is_refused_and_the_next_term_is_not(
     assert (line.levelname, line.__dict__["epoch"]) == ("ERROR", 5)
 
 
-async def test_a_journal_numbers_rows_without_gaps_and_sends_a_document_once(
+async def test_a_journal_numbers_rows_without_gaps_and_keeps_a_document_once(
     store: MemoryDecisions,
 ) -> None:
     log = DecisionLog(store)
@@ -288,6 +288,6 @@ class _HangingStore(MemoryDecisions):
         super().__init__()
         self.go_on = asyncio.Event()
 
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
         await self.go_on.wait()
-        await super().insert(records)
+        return await super().insert(records)
