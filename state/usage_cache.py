@@ -36,6 +36,7 @@ from state.queries import sql
 logger = logging.getLogger(__name__)
 
 CHANNEL = "cellgate_usage"
+_FLAG = "--database-listen-url"
 _EVERYTHING = 0
 
 
@@ -125,6 +126,19 @@ class UsageCache:
         """Do not count an assumed charge any more."""
         self._assumed.pop(gang, None)
 
+    async def check(self) -> None:
+        """Raise SettingsError if the URL can never work, or does not now: for start-up."""
+        where = describe_server(self._url, flag=_FLAG)
+        try:
+            with backend_errors("looking for it"):
+                async with self._connect():
+                    pass
+        except (BackendError, ValueError) as error:
+            cause = type(error.__cause__ or error).__name__
+            raise SettingsError(
+                f"cannot listen to PostgreSQL at {where} ({cause}): check {_FLAG}, and that it runs"
+            ) from error
+
     async def run(self) -> NoReturn:
         """Keep usage fresh until cancelled; SettingsError if the URL leads to a pooler."""
         pause = self._settings.first_retry_seconds
@@ -160,7 +174,7 @@ class UsageCache:
                 raise SettingsError(
                     f"{describe_server(self._url)} is a connection pooler such as PgBouncer, which "
                     "does not pass notifications on: give the direct address of PostgreSQL with "
-                    "--database-listen-url"
+                    f"{_FLAG}"
                 )
             yield connection
         finally:

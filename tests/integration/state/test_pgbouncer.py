@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from cli.serve import open_ledger
 from policy.errors import BackendError, SettingsError
 from policy.submission import UserName
 from state.database import Database, PoolSettings, backend_errors, open_database
@@ -74,6 +75,17 @@ async def test_listening_through_it_is_refused_with_a_clear_word(pooled_url: str
     cache = UsageCache(pooled_url)
     with pytest.raises(SettingsError, match=r"give the direct address .* --database-listen-url"):
         await cache.run()
+
+
+async def test_a_service_behind_it_says_at_once_what_it_needs(
+    pooled_url: str, stock_database: Database
+) -> None:
+    async with _opened(pooled_url) as database:
+        with pytest.raises(SettingsError, match="--database-listen-url"):
+            await open_ledger(database).__aenter__()
+        async with open_ledger(database, listen_url=stock_database.url) as (ledger, usage):
+            await ledger.charge(a_charge())
+            assert usage.usage(ALICE).leaf_cells == 4
 
 
 async def test_the_cache_follows_by_a_direct_address(
