@@ -19,8 +19,8 @@ somebody else's hours with pods that never come.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
@@ -28,6 +28,7 @@ from uuid import UUID
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 
 MICROS_PER_HOUR = 3_600_000_000
+_MICROSECOND = timedelta(microseconds=1)
 _UNLIMITED = 2**63 - 1
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_KEY = 2500
@@ -119,8 +120,30 @@ class Usage:
     day_micros: int = 0
     week_micros: int = 0
     month_micros: int = 0
+    counted_at: datetime | None = field(default=None, compare=False)
+    """When that was so: leaf-cell-time has grown since. None if nothing was ever held."""
     version: int = field(default=0, compare=False)
     """Grows with each change; of two, the higher one is newer."""
+
+    def advance(self, now: datetime) -> "Usage":
+        """Return what it is at a later moment, if nothing is charged or released meanwhile."""
+        if self.counted_at is None or now <= self.counted_at:
+            return self
+        day = datetime.combine(now.astimezone(UTC).date(), time(), UTC)
+        week, month = day - timedelta(days=day.weekday()), day.replace(day=1)
+        return replace(
+            self,
+            day_micros=self._since(day, self.day_micros, now),
+            week_micros=self._since(week, self.week_micros, now),
+            month_micros=self._since(month, self.month_micros, now),
+            counted_at=now,
+        )
+
+    def _since(self, begin: datetime, used: int, now: datetime) -> int:
+        """Count a period that began then; one that ended since the last count starts at nothing."""
+        assert self.counted_at is not None
+        counted = used if begin <= self.counted_at else 0
+        return counted + self.leaf_cells * ((now - max(begin, self.counted_at)) // _MICROSECOND)
 
     def used(self, measure: Measure, leaf_type: LeafType | None = None) -> int:
         """How much of a measure: leaf cells, gangs, or leaf-cell-microseconds."""

@@ -242,6 +242,7 @@ class MemoryLedger:
             day_micros=self._micros_since(scope, today),
             week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
             month_micros=self._micros_since(scope, today.replace(day=1)),
+            counted_at=self._clock(),
             version=self._version,
         )
 

@@ -301,7 +301,7 @@ FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS json
 
 FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 
-FUNCTION ledger_usage(holdings) RETURNS json; -- 87876f550d8e0549cb9a9b0415dfbb1a
+FUNCTION ledger_usage(holdings) RETURNS json; -- 80f8e1d241b96dcdf892276247acf091
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 

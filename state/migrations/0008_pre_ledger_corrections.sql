@@ -79,7 +79,7 @@ BEGIN
 END $$;
 
 
--- What a scope had used when it was counted last, as the services read it.
+-- What a scope had used when it was counted last, as the services read it: they know the clock.
 CREATE FUNCTION ledger_usage(held holdings) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN json_build_object(
@@ -92,6 +92,7 @@ RETURN json_build_object(
     'day_micros', held.leaf_micros - held.day_base,
     'week_micros', held.leaf_micros - held.week_base,
     'month_micros', held.leaf_micros - held.month_base,
+    'counted_at', held.counted_at,
     'version', held.version
 );
 

@@ -19,7 +19,7 @@ from state.ledger_postgres import PostgresLedger
 from state.migrate import migrate
 from state.usage_cache import CacheSettings, UsageCache
 from state.usage_metrics import UsageMetrics
-from tests.charges import ALICE, TERM, VISION, a_charge, a_gang
+from tests.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 from tests.eventually import eventually
 
 _ONLY_HINTS = CacheSettings(look_seconds=600)
@@ -78,6 +78,28 @@ async def test_what_was_charged_before_is_known_from_the_start(database: Databas
     async with _running(UsageCache(database.url)) as cache:
         assert cache.usage(VISION).leaf_cells == 4
         assert cache.staleness_seconds < 60
+
+
+async def test_hours_grow_with_the_clock_though_nobody_charges(database: Database) -> None:
+    clock = Clock()
+    ledger = PostgresLedger(database.pool, clock=clock)
+    await ledger.charge(a_charge(leaf_count=2))
+    async with _running(UsageCache(database.url, now=clock)) as cache:
+        for hours in (1, 4, 24, 24 * 40):  # on a Sunday evening at the end of a month
+            clock.advance(hours=hours)
+            assert cache.usage(ALICE) == await ledger.usage(ALICE)
+        assert cache.usage(Scope(UserName("nobody"))) == Usage(scope=Scope(UserName("nobody")))
+
+
+async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
+    cache = UsageCache("postgresql://nowhere/nothing")
+    cache.assume(a_charge(leaf_count=9))
+    cache.assume(a_charge(leaf_count=2, group=GroupName("nlp")))
+    assert cache.usage(ALICE).leaf_cells == 2
+    assert cache.usage(VISION).leaf_cells == 0
+    cache.forget(a_gang("bert"))
+    cache.forget(a_gang("bert"))
+    assert cache.usage(ALICE) == Usage(scope=ALICE)
 
 
 async def test_own_charges_are_seen_at_once_and_others_are_told(database: Database) -> None:
