@@ -11,10 +11,10 @@ told, one line each, right when it was told: whoever kills it can check later th
 import asyncio
 import contextlib
 import io
+import os
 import random
 import sys
 import uuid
-from typing import NoReturn
 
 import uvloop
 
@@ -46,9 +46,10 @@ class Client:
         self._name = name
         self._gangs: list[str] = []
 
-    async def run(self) -> NoReturn:
-        """Work, whatever happens to Postgres."""
-        while True:
+    async def run(self) -> None:
+        """Work, whatever happens to Postgres, as long as whoever started us lives."""
+        parent = os.getppid()
+        while os.getppid() == parent:
             try:
                 await self._charge()
                 await self._release()
