@@ -82,7 +82,7 @@ async def _beside_log(
     """Charge while another process writes the log: both together are what one Postgres must do."""
     async with log_beside(url, folder, seconds=charges / _LOG_OUTLASTS) as beside:
         seconds = await _time_all(ledger, users=200, charges=charges)
-    case = {"users": 200, "waiting": _WAITING, "beside": "log"}
+    case: dict[str, int | str] = {"users": 200, "waiting": _WAITING, "beside": "log"}
     return [*_together(case, charges, seconds), *beside.results]
 
 
