@@ -162,12 +162,13 @@ def _sum_parts(parts: Iterable[_Part]) -> list[Hours]:
         if part.seconds <= 0:
             continue
         fact = part.fact
-        whose = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
+        names = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
+        user, group, vc, class_name = whose = tuple(name or None for name in names)
         known = sums.get(whose) or Hours(
-            user_name=fact.user_name,
-            group_name=fact.group_name,
-            vc=fact.vc,
-            class_name=fact.granted_class,
+            user_name=user,
+            group_name=group,
+            vc=vc,
+            class_name=class_name,
             leaf_cell_hours=0.0,
             gangs=0,
         )

@@ -207,7 +207,8 @@ WITH asked AS (
     FROM asked WHERE first < last
 ), parts AS (
     SELECT
-        user_name, group_name, vc, granted_class AS class,
+        nullif(user_name, '') AS user_name, nullif(group_name, '') AS group_name,
+        nullif(vc, '') AS vc, nullif(granted_class, '') AS class,
         coalesce(leaf_count, 0) * (extract(epoch FROM greatest(
             least(ended_at, edges.until) - greatest(started_at, edges.since), interval '0'
         )) * 1000000) AS micros,
@@ -225,7 +226,7 @@ WITH asked AS (
     UNION ALL
     -- What goes on has no sum yet.
     SELECT
-        user_name, group_name, vc, granted_class,
+        nullif(user_name, ''), nullif(group_name, ''), nullif(vc, ''), nullif(granted_class, ''),
         coalesce(leaf_count, 0) * (extract(epoch FROM
             least(now(), $2::timestamptz) - greatest(started_at, $1::timestamptz)
         ) * 1000000),

@@ -325,7 +325,18 @@ async def test_hours_of_days_follow_what_is_learnt_later(stores: Stores) -> None
     assert await stores.history.hours_of_days(first, second) == [_hours("bob", 16.0, gangs=1)]
 
 
-def _hours(user: str, hours: float, *, gangs: int) -> Hours:
+async def test_an_empty_name_is_none_however_hours_are_asked_for(stores: Stores) -> None:
+    ran = _facts(
+        user_name="", vc="lab", leaf_count=1, started_at=_NOON, ended_at=_NOON + 48 * _HOUR
+    )
+    await stores.decisions.insert([a_decision(facts=ran)])
+    day = (_NOON + 24 * _HOUR).date()
+    assert await stores.history.hours_of_days(day, day) == [_hours(None, 24.0, gangs=0)]
+    between = await stores.history.hours_between(_NOON, _NOON + 48 * _HOUR)
+    assert between == [_hours(None, 48.0, gangs=1)]
+
+
+def _hours(user: str | None, hours: float, *, gangs: int) -> Hours:
     return Hours(
         user_name=user,
         group_name=None,

@@ -50,6 +50,19 @@ async def test_the_ledger_works_through_it(pooled_url: str) -> None:
         assert (await ledger.usage(VISION)).leaf_cells == 0
 
 
+async def test_statements_of_many_connections_share_few_servers(pooled_url: str) -> None:
+    """A statement that is prepared on one server must not be looked for on another."""
+    async with _opened(pooled_url) as database:
+
+        async def ask(number: int) -> int:
+            answer: int = await database.pool.fetchval("SELECT $1::int + $2::int", number, 1)
+            return answer
+
+        for _ in range(10):
+            answers = await asyncio.gather(*(ask(number) for number in range(40)))
+            assert answers == list(range(1, 41))
+
+
 async def test_a_statement_ends_in_time(pooled_url: str) -> None:
     async with _opened(pooled_url) as database:
         began = time.monotonic()
