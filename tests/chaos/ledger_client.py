@@ -67,13 +67,22 @@ class Client:
             self._note("C", charge.gang.name)
             self._gangs.append(charge.gang.name)
             await self._ledger.confirm([charge.gang], term=TERM)
+        else:
+            await self._make_room()
+
+    async def _make_room(self) -> None:
+        """Release any gang: those of clients that were killed would hold everything before long."""
+        if live := await self._ledger.charges():
+            await self._release_one(random.choice(live).charge.gang.name)
 
     async def _release(self) -> None:
         while len(self._gangs) > random.randint(0, 6):
-            gang = self._gangs.pop(0)
-            self._note("r", gang)
-            await self._ledger.release([a_gang(gang)], term=TERM)
-            self._note("R", gang)
+            await self._release_one(self._gangs.pop(0))
+
+    async def _release_one(self, gang: str) -> None:
+        self._note("r", gang)
+        await self._ledger.release([a_gang(gang)], term=TERM)
+        self._note("R", gang)
 
     def _note(self, what: str, gang: str) -> None:
         self._notes.write(f"{what} {gang}\n".encode())
