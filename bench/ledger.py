@@ -9,31 +9,37 @@ import os
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
 import uvloop
 
+from bench.beside import log_beside
 from bench.report import SEED, Result, percentile
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 from state.database import open_database
 from state.ledger import Charge, Charged, Limit, Measure, Scope
 from state.ledger_postgres import LedgerSettings, PostgresLedger
+from state.maintenance import LogMaintenance
 from state.migrate import migrate
 
 _CONNECTIONS = 8
 _WAITING = 64  # reviews under way at once, in one replica of the webhook
 _GROUPS = 20
 _PLENTY = 10**9
+_LOG_OUTLASTS = 1500  # charges a second, at which the log would be written just as long
 _NUMBERS = count(SEED)
 
 
 def measure(*, is_quick: bool) -> list[Result]:
     """Measure on an embedded server of the benchmark's own."""
-    with tempfile.TemporaryDirectory(prefix="cellgate-bench-") as folder:
-        disk = _write_times(Path(folder), repeat=50)
-        results = uvloop.run(_measure(f"embedded:{folder}/data", is_quick=is_quick))
+    with tempfile.TemporaryDirectory(prefix="cellgate-bench-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # an embedded server may run as another user
+        disk = _write_times(folder, repeat=50)
+        results = uvloop.run(_measure(folder, is_quick=is_quick))
     return [
         Result(case={"disk": "one write"}, metric="fdatasync_p50_ms", value=percentile(disk, 50)),
         *results,
@@ -51,20 +57,33 @@ def _write_times(folder: Path, *, repeat: int) -> list[float]:
     return times
 
 
-async def _measure(url: str, *, is_quick: bool) -> list[Result]:
+async def _measure(folder: Path, *, is_quick: bool) -> list[Result]:
     charges = 1000 if is_quick else 10_000
+    url = f"embedded:{folder / 'data'}"
     async with open_database(url, application_name="bench") as database:
         await migrate(database.pool)
+        await LogMaintenance(database.pool).maintain(datetime.now(UTC))
         settings = LedgerSettings(lanes=_CONNECTIONS, charge_timeout_seconds=30)
         ledger = PostgresLedger(database.pool, settings)
         await _time_all(ledger, users=200, charges=300)  # rows made, plans cached
         results = list(_alone(await _time_each(ledger, charges=charges // 10)))
         for users in (200, 1):
-            results += _together(
-                users, charges, await _time_all(ledger, users=users, charges=charges)
-            )
-        await _check_totals(ledger, expected=300 + charges // 10 + 2 * charges)
+            case = {"users": users, "waiting": _WAITING}
+            seconds = await _time_all(ledger, users=users, charges=charges)
+            results += _together(case, charges, seconds)
+        results += await _beside_log(ledger, database.url, folder, charges=charges)
+        await _check_totals(ledger, expected=300 + charges // 10 + 3 * charges)
     return results
+
+
+async def _beside_log(
+    ledger: PostgresLedger, url: str, folder: Path, *, charges: int
+) -> list[Result]:
+    """Charge while another process writes the log: both together are what one Postgres must do."""
+    async with log_beside(url, folder, seconds=charges / _LOG_OUTLASTS) as beside:
+        seconds = await _time_all(ledger, users=200, charges=charges)
+    case: dict[str, int | str] = {"users": 200, "waiting": _WAITING, "beside": "log"}
+    return [*_together(case, charges, seconds), *beside.results]
 
 
 def _alone(times: list[float]) -> Iterator[Result]:
@@ -74,8 +93,7 @@ def _alone(times: list[float]) -> Iterator[Result]:
         )
 
 
-def _together(users: int, charges: int, seconds: float) -> Iterator[Result]:
-    case = {"users": users, "waiting": _WAITING}
+def _together(case: Mapping[str, int | str], charges: int, seconds: float) -> Iterator[Result]:
     yield Result(case=case, metric="charges_per_second", value=charges / seconds)
     yield Result(case=case, metric="ms_per_charge", value=1000 * seconds / charges)
 

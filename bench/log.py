@@ -7,7 +7,7 @@ then asks the usual questions. A server of its own in a temporary directory, com
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -75,7 +75,7 @@ async def _measure_database(directory: Path, *, is_quick: bool, rows: int | None
             case: dict[str, int | str] = {"nodes": nodes}
             results.append(Result(case=case, metric="ingest_rows_per_s", value=rate))
             results.append(Result(case=case, metric="row_bytes", value=size))
-        results += await _sustain(database, directory, seconds=2 if is_quick else 10)
+        results += await sustain(database, directory, seconds=2 if is_quick else 10)
         total = rows or (20_000 if is_quick else 200_000)
         results += await log_questions.measure(database, rows=total)
     return results
@@ -111,16 +111,24 @@ async def _ingest(
     return len(records) / seconds, float(size) / len(records)
 
 
-async def _sustain(database: Database, directory: Path, *, seconds: int) -> list[Result]:
+async def sustain(
+    database: Database,
+    directory: Path,
+    *,
+    seconds: float,
+    offered_per_second: int = _OFFERED_PER_SECOND,
+    on_begin: Callable[[], None] = lambda: None,
+) -> list[Result]:
     """Append at a steady rate while the log writes behind; tell how far it falls behind."""
-    records = list(islice(_rows(max(_NODES)), _OFFERED_PER_SECOND * seconds))
+    records = list(islice(_rows(max(_NODES)), int(offered_per_second * seconds)))
     spool = Spool(directory / "sustain")
     log = DecisionLog(PostgresDecisions(database.pool), spool=spool)
     writer = asyncio.create_task(log.run())
+    on_begin()
     began, most = time.monotonic(), 0
     done = 0
     while done < len(records):
-        due = int((time.monotonic() - began) * _OFFERED_PER_SECOND)
+        due = int((time.monotonic() - began) * offered_per_second)
         for record in records[done:due]:
             log.append(record)
         done = min(due, len(records))
@@ -131,7 +139,7 @@ async def _sustain(database: Database, directory: Path, *, seconds: int) -> list
     writer.cancel()
     await asyncio.wait([writer])
     spool.close()
-    case: dict[str, int | str] = {"offered_per_s": _OFFERED_PER_SECOND}
+    case: dict[str, int | str] = {"offered_per_s": offered_per_second}
     return [
         Result(case=case, metric="sustained_rows_per_s", value=rate),
         Result(case=case, metric="most_unacknowledged", value=most),

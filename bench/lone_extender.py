@@ -17,8 +17,9 @@ from state.memory import MemoryDecisions
 class _Forgetting(MemoryDecisions):
     """Takes every row and keeps none: the memory of rows is not the extender's."""
 
-    async def insert(self, records: object) -> None:
-        """Forget them."""
+    async def insert(self, records: object) -> list[DecisionRecord]:
+        """Forget them; none is refused."""
+        return []
 
     async def recent(self, *_: object, **__: object) -> list[DecisionRecord]:
         """There is nothing."""

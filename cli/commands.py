@@ -11,9 +11,15 @@ from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
 from cli.serve import serve_extender, serve_webhook
 from service.process import Exit, Stop
+from state.maintenance import RetentionSettings
 
 Command = Callable[[Namespace, Stop], Awaitable[Exit]]
 
+_KEPT = {
+    "log": "how long decisions are kept, to be explained and replayed",
+    "history": "how long runs of gangs, past charges and documents are kept",
+    "totals": "how long hours by day are kept",
+}
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -43,6 +49,7 @@ def _run(options: Options, environment: Mapping[str, str]) -> None:
     _directory(options, "--data-dir", data_directory(environment), about="where data is kept")
     options.add("--kubeconfig", about="attach to this cluster instead of a simulated one")
     options.add("--database-url", about="use this database instead of an embedded one")
+    _state(options)
     _namespace(options)
     options.add_address("--extender-listen", default="127.0.0.1:9096", about="the extender's place")
     options.add_address("--webhook-listen", default="127.0.0.1:9443", about="the webhook's place")
@@ -78,6 +85,7 @@ def _service(options: Options, environment: Mapping[str, str], *, listen: str) -
     kubeconfig = None if is_in_cluster else environment.get("KUBECONFIG")
     options.add("--kubeconfig", default=kubeconfig, about="the cluster; else the one we run in")
     _database_url(options)
+    _state(options)
     options.add("--spool-dir", about="keep decisions here while the database is away")
     _namespace(options)
     _log_level(options, default="info")
@@ -90,6 +98,21 @@ def _directory(options: Options, flag: str, default: Path | None, *, about: str)
 def _database_url(options: Options) -> None:
     forms = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or embedded:DIR"
     options.add("--database-url", is_required=True, about=forms)
+
+
+def _state(options: Options) -> None:
+    """Flags of everything that uses the database."""
+    options.add(
+        "--database-listen-url",
+        about="PostgreSQL's own address, where --database-url leads to a pooler such as PgBouncer",
+    )
+    kept = RetentionSettings()
+    for what, days in (
+        ("log", kept.log_days),
+        ("history", kept.history_days),
+        ("totals", kept.totals_days),
+    ):
+        options.add_days(f"--keep-{what}-days", default=days, about=_KEPT[what])
 
 
 def _namespace(options: Options) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from cli.commands import build_parser
-from policy.errors import SettingsError
+from policy.errors import BackendError, SettingsError
 from service.logs import configure_logs
 from service.process import Exit, run_until_signal
 
@@ -19,3 +19,6 @@ def main(argv: Sequence[str], environment: Mapping[str, str]) -> Exit:
     except SettingsError as exc:
         print(f"cellgate: {exc}", file=sys.stderr)
         return Exit.USAGE
+    except BackendError as exc:  # such as a table that somebody else locks while it is migrated
+        print(f"cellgate: {exc}; try again", file=sys.stderr)
+        return Exit.DIED

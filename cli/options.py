@@ -1,6 +1,7 @@
 """Flags, each with an environment variable `CELLGATE_<FLAG>` as its second home."""
 
 import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any, NoReturn
 
 from policy.errors import SettingsError
 from service.settings import Address, parse_address
+
+_DAYS = re.compile("[1-9][0-9]{0,4}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,6 +53,10 @@ class Options:
     def add_address(self, flag: str, *, about: str, default: str) -> None:
         """Add a flag that takes HOST:PORT."""
         self.add(flag, about=about, default=default, read=partial(_read_address, flag=flag))
+
+    def add_days(self, flag: str, *, about: str, default: int) -> None:
+        """Add a flag that takes a number of days."""
+        self.add(flag, about=about, default=str(default), read=_read_days)
 
     def add_choice(self, flag: str, *, about: str, default: str, choices: Sequence[str]) -> None:
         """Add a flag that takes one of some words."""
@@ -101,6 +108,12 @@ def _read_address(text: str, *, flag: str) -> Address:
         return parse_address(text, flag=flag)
     except SettingsError as exc:
         raise ValueError(str(exc)) from exc
+
+
+def _read_days(text: str) -> int:
+    if not _DAYS.fullmatch(text):
+        raise ValueError(f"must be a number of days from 1 to 99999, not {text!r}")
+    return int(text)
 
 
 def _read_switch(variable: str, text: str) -> bool:

@@ -7,7 +7,14 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from cli import banner
-from cli.serve import open_ledger, open_log, open_state, supervise_state
+from cli.serve import (
+    open_ledger,
+    open_log,
+    open_state,
+    read_retention,
+    supervise_state,
+    supervise_usage,
+)
 from cli.simulate import Simulation, run_simulation
 from extender.app import ExtenderSettings, run_extender
 from kube.client import KubeClient, connect
@@ -16,6 +23,7 @@ from service.health import Health
 from service.process import Exit, Stop
 from service.running import RunningService
 from state.migrate import Stage
+from state.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.05
@@ -87,11 +95,13 @@ async def _services(
         open_state(database_url, service="run", until=Stage.POST) as database,
         open_log(database, spool=spools / "webhook") as webhook_log,
         open_log(database, spool=spools / "extender") as extender_log,
+        open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         run_webhook(webhook_settings, client=client, log=webhook_log) as webhook,
-        open_ledger(database) as ledger,
         run_extender(extender_settings, client=client, log=extender_log, ledger=ledger) as extender,
     ):
-        supervise_state(webhook, database, webhook_log)
+        supervise_state(webhook, database, webhook_log, retention=read_retention(options))
+        supervise_usage(webhook, usage)
+        UsageMetrics(extender.registry, usage)
         extender.supervisor.start("decision log", extender_log.run())
         yield webhook, extender
 

@@ -19,9 +19,11 @@ from state.database import Database, open_database
 from state.decisions import PostgresDecisions
 from state.ledger_postgres import PostgresLedger
 from state.log import DecisionLog
-from state.maintenance import LogMaintenance
+from state.maintenance import LogMaintenance, RetentionSettings
 from state.migrate import Stage, migrate
 from state.spool import Spool
+from state.usage_cache import UsageCache
+from state.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 
 _LOOK_SECONDS = 0.2
@@ -43,11 +45,12 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
     async with (
         open_state(options.database_url, service="extender", until=Stage.PRE) as database,
         open_log(database, spool=options.spool_dir) as log,
+        open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
-        open_ledger(database) as ledger,
         run_extender(settings, client=client, log=log, ledger=ledger) as extender,
     ):
-        supervise_state(extender, database, log)
+        supervise_state(extender, database, log, retention=read_retention(options))
+        supervise_usage(extender, usage)
         return await until_ended(stop, extender.health)
 
 
@@ -59,10 +62,12 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
     async with (
         open_state(options.database_url, service="webhook", until=Stage.PRE) as database,
         open_log(database, spool=options.spool_dir) as log,
+        open_ledger(database, listen_url=options.database_listen_url) as (_, usage),
         connect(options.kubeconfig) as client,
         run_webhook(settings, client=client, log=log) as webhook,
     ):
-        supervise_state(webhook, database, log)
+        supervise_state(webhook, database, log, retention=read_retention(options))
+        supervise_usage(webhook, usage)
         return await until_ended(stop, webhook.health)
 
 
@@ -106,17 +111,38 @@ async def open_log(database: Database, *, spool: Path | str | None) -> AsyncIter
 
 
 @asynccontextmanager
-async def open_ledger(database: Database) -> AsyncIterator[PostgresLedger]:
-    """Have the ledger of a database."""
-    ledger = PostgresLedger(database.pool)
+async def open_ledger(
+    database: Database, *, listen_url: str | None = None
+) -> AsyncIterator[tuple[PostgresLedger, UsageCache]]:
+    """Have the ledger of a database, and usage in memory, which `supervise_usage` keeps fresh."""
+    usage = UsageCache(listen_url or database.url)
+    await usage.check()
+    ledger = PostgresLedger(database.pool, on_usage=usage.observe)
     try:
-        yield ledger
+        yield ledger, usage
     finally:
         await ledger.aclose()
 
 
-def supervise_state(service: RunningService, database: Database, log: DecisionLog) -> None:
+def supervise_state(
+    service: RunningService, database: Database, log: DecisionLog, *, retention: RetentionSettings
+) -> None:
     """Let a service write its decisions and keep its database alive and in order."""
     service.supervisor.start("database", database.keep_alive())
-    service.supervisor.start("log maintenance", LogMaintenance(database.pool).run())
+    service.supervisor.start("log maintenance", LogMaintenance(database.pool, retention).run())
     service.supervisor.start("decision log", log.run())
+
+
+def supervise_usage(service: RunningService, usage: UsageCache) -> None:
+    """Let a service follow what everybody holds, and tell how old its knowledge is."""
+    UsageMetrics(service.registry, usage)
+    service.supervisor.start("usage", usage.run())
+
+
+def read_retention(options: Namespace) -> RetentionSettings:
+    """Say how long things are kept."""
+    return RetentionSettings(
+        log_days=options.keep_log_days,
+        history_days=options.keep_history_days,
+        totals_days=options.keep_totals_days,
+    )

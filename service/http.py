@@ -52,6 +52,7 @@ class _InFlight:
             self.none.set()
 
 
+METRICS = web.AppKey("metrics", ServiceMetrics)
 _IN_FLIGHT = web.AppKey("in_flight", _InFlight)
 
 
@@ -77,6 +78,7 @@ def build_app(*, health: Health, metrics: ServiceMetrics, max_body_bytes: int) -
         middlewares=[_measured(metrics), _closing_while_draining(health), answer_faults],
     )
     app[_IN_FLIGHT] = _InFlight()
+    app[METRICS] = metrics
     probes = _Probes(health, metrics)
     app.router.add_get("/healthz", probes.healthz)
     app.router.add_get("/readyz", probes.readyz)

@@ -13,9 +13,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
+from prometheus_client import CollectorRegistry
 
 from service.health import Health
-from service.http import HttpServer
+from service.http import METRICS, HttpServer
 from service.settings import Address
 from service.tasks import Supervisor
 
@@ -30,6 +31,8 @@ class RunningService:
     url: str
     health: Health
     supervisor: Supervisor
+    registry: CollectorRegistry
+    """Of its metrics: what runs beside it is measured there, too."""
 
 
 @asynccontextmanager
@@ -47,7 +50,13 @@ async def running(
     logger.info("service listens", extra={"service": name, "url": url})
     async with Supervisor(health) as supervisor:
         try:
-            yield RunningService(name=name, url=url, health=health, supervisor=supervisor)
+            yield RunningService(
+                name=name,
+                url=url,
+                health=health,
+                supervisor=supervisor,
+                registry=app[METRICS].registry,
+            )
         finally:
             # Background tasks end after the last answer: an answer may need them.
             health.is_draining = True

@@ -120,15 +120,15 @@ def parse_embedded(url: str) -> Path | None:
     return Path(directory)
 
 
-def describe_server(url: str) -> str:
+def describe_server(url: str, *, flag: str = "--database-url") -> str:
     """Name the server and database of a URL, without user and password."""
-    parts = _split(url)
+    parts = _split(url, flag)
     user, _, hosts = parts.netloc.rpartition("@")
     # A `/` or `#` in a password ends the host part early: never show what might be a password.
     misplaced = not user and "@" in parts.path + parts.query + parts.fragment
     if misplaced or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
         raise SettingsError(
-            f"--database-url is not understood; write {_FORMS}, with special characters of the "
+            f"{flag} is not understood; write {_FORMS}, with special characters of the "
             "password as %XX"
         )
     hosts = unquote(hosts) or ",".join(parse_qs(parts.query).get("host", [])) or "its default host"
@@ -136,12 +136,12 @@ def describe_server(url: str) -> str:
     return f"{hosts}, database {database}" if database else hosts
 
 
-def _split(url: str) -> SplitResult:
+def _split(url: str, flag: str = "--database-url") -> SplitResult:
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme in ("postgresql", "postgres"):
             return parts
-    raise SettingsError(f"--database-url is not understood; write {_FORMS}")
+    raise SettingsError(f"{flag} is not understood; write {_FORMS}")
 
 
 @contextlib.asynccontextmanager

@@ -8,7 +8,6 @@ from typing import Any, Final
 import asyncpg
 import orjson
 
-from policy.errors import ConflictError
 from state.database import backend_errors
 from state.history import GangFacts, merge_all
 from state.queries import sql
@@ -22,18 +21,18 @@ _OBSERVATIONS: Final = sorted(OBSERVATIONS)
 
 
 class PostgresDecisions:
-    """A DecisionStore over the tables `decisions`, `documents`, `log_epochs` and `gang_history`."""
+    """A DecisionStore over the tables `decisions`, `documents`, `log_terms` and `gang_history`."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
 
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
         """Store all records, or none; what goes beside the rows with them, in one transaction."""
         if not records:
-            return
+            return []
         with backend_errors("writing decisions"):
             try:
-                await self._insert(records)
+                return await self._insert(records)
             except ValueError as error:  # asyncpg's, about a value it cannot send
                 raise ValueError(str(error)) from error
             except asyncpg.PostgresError as error:
@@ -76,17 +75,18 @@ class PostgresDecisions:
             row = await self._pool.fetchrow(sql("document_of_hash"), to_text(document_hash))
         return LoggedDocument(**row) if row else None
 
-    async def _insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def _insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
         runs = [list(run) for _, run in groupby(records, key=_term)]
         extras = any(record.documents or record.facts for record in records)
         if len(runs) == 1 and not extras:  # the usual case: one round trip
-            await _insert_rows(self._pool, runs[0])
-            return
+            return await _insert_rows(self._pool, runs[0])
         async with self._pool.acquire() as connection, connection.transaction():
-            for run in runs:
-                await _insert_rows(connection, run)
-            await _insert_documents(connection, records)
-            await _merge_facts(connection, records)
+            refused = [record for run in runs for record in await _insert_rows(connection, run)]
+            keys = {record.key for record in refused}
+            stored = [record for record in records if record.key not in keys]
+            await _insert_documents(connection, stored)
+            await _merge_facts(connection, stored)
+            return refused
 
 
 def _term(record: DecisionRecord) -> tuple[str, int | None]:
@@ -95,13 +95,13 @@ def _term(record: DecisionRecord) -> tuple[str, int | None]:
 
 async def _insert_rows(
     connection: asyncpg.Pool | asyncpg.Connection, records: Sequence[DecisionRecord]
-) -> None:
-    """Store rows of one service and epoch; ConflictError if a newer epoch has written."""
+) -> list[DecisionRecord]:
+    """Store rows of one service and epoch; return those decided after a newer one had begun."""
     service, epoch = _term(records[0])
     columns = zip(*map(_to_row, records), strict=True)
     query = sql("insert_decisions")
-    if not await connection.fetchval(query, to_text(service), epoch, *map(list, columns)):
-        raise ConflictError(f"{service} has written with a newer epoch than {epoch}")
+    takeover = await connection.fetchval(query, to_text(service), epoch, *map(list, columns))
+    return [record for record in records if takeover is not None and record.at >= takeover]
 
 
 async def _insert_documents(

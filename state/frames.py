@@ -5,7 +5,8 @@
     n bytes  payload
 
 A file is only ever appended to. Whatever does not fit the frames from some point on was being
-written when the process or the machine died, or was damaged later: reading stops there.
+written when the process or the machine died, or was damaged later: reading stops there. A damaged
+payload between whole frames costs no other: it is read as an empty one, which nobody writes.
 """
 
 import struct
@@ -35,16 +36,33 @@ def frame(payload: bytes) -> bytes:
 
 
 def read_frames(data: bytes, *, offset: int = 0) -> Iterator[Frame]:
-    """Yield whole, undamaged frames from `offset` on, up to the first that is not."""
-    while offset + _HEADER.size <= len(data):
-        length, checksum = _HEADER.unpack_from(data, offset)
-        begin = offset + _HEADER.size
-        end = begin + length
-        payload = data[begin:end]
-        if length > LARGEST_PAYLOAD or end > len(data) or checksum != _checksum(payload):
-            return
-        yield Frame(payload, end)
-        offset = end
+    """Yield frames from `offset` on, up to where none can be found any more."""
+    while (found := _read_frame(data, offset)) is not None:
+        if not found.is_whole:
+            following = _read_frame(data, found.end)
+            if following is None or not following.is_whole:
+                return
+        yield Frame(found.payload if found.is_whole else b"", found.end)
+        offset = found.end
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    payload: bytes
+    end: int
+    is_whole: bool
+
+
+def _read_frame(data: bytes, offset: int) -> _Found | None:
+    """Read what looks like a frame; None if there is no room for one."""
+    begin = offset + _HEADER.size
+    if begin > len(data):
+        return None
+    length, checksum = _HEADER.unpack_from(data, offset)
+    if length > LARGEST_PAYLOAD or begin + length > len(data):
+        return None
+    payload = data[begin : begin + length]
+    return _Found(payload, begin + length, checksum == _checksum(payload))
 
 
 def _checksum(payload: bytes) -> int:

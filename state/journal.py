@@ -23,7 +23,6 @@ class EpochJournal:
         self._log = log
         self._sequence = 0
         self._nodes = KnownNodes()
-        self._documents: set[str] = set()
 
     @property
     def sequence(self) -> int:
@@ -48,17 +47,12 @@ class EpochJournal:
         self.append(record)
 
     def observe_document(self, record: DecisionRecord, document: LoggedDocument) -> None:
-        """Append that a document is in force now; its text goes along the first time only."""
-        is_new = document.hash not in self._documents
-        self._documents.add(document.hash)
-        self.append(
-            replace(
-                record,
-                kind=Kind.DOCUMENT,
-                inputs={**record.inputs, "document": document.hash},
-                documents=(document,) if is_new else (),
-            )
-        )
+        """Append that a document is in force now. Its text goes along each time, stored or not.
+
+        So a document is kept for as long as any row that speaks of it.
+        """
+        inputs = {**record.inputs, "document": document.hash}
+        self.append(replace(record, kind=Kind.DOCUMENT, inputs=inputs, documents=(document,)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

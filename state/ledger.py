@@ -9,8 +9,8 @@ A *scope* is whose holdings are summed: a user, a group, or a user within a grou
 counts in all of its own scopes, so a limit is one comparison, and all limits of a charge are
 looked at in one atomic step.
 
-Three answers, none of them an exception: `Charged`, `Held` (the gang has a charge of another
-decision: one decision per gang) and `Refused`. BackendError means "not known": the charge may
+Three answers, none of them an exception: `Charged`, `Held` (the gang has another charge than the
+one asked for: one decision per gang) and `Refused`. BackendError means "not known": the charge may
 have been made; it then expires by itself, or is confirmed with its pods.
 
 Leaf-cell-hours are leaf cells times the time from charge to release, exact to the microsecond, by
@@ -19,8 +19,8 @@ somebody else's hours with pods that never come.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
@@ -28,6 +28,11 @@ from uuid import UUID
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 
 MICROS_PER_HOUR = 3_600_000_000
+_MICROSECOND = timedelta(microseconds=1)
+_UNLIMITED = 2**63 - 1
+_LARGEST_COUNT = 2**31 - 1
+_LONGEST_KEY = 2500
+"""Bytes: what a page of an index of Postgres takes is a little more."""
 
 
 class Measure(StrEnum):
@@ -115,8 +120,30 @@ class Usage:
     day_micros: int = 0
     week_micros: int = 0
     month_micros: int = 0
+    counted_at: datetime | None = field(default=None, compare=False)
+    """When that was so: leaf-cell-time has grown since. None if nothing was ever held."""
     version: int = field(default=0, compare=False)
     """Grows with each change; of two, the higher one is newer."""
+
+    def advance(self, now: datetime) -> "Usage":
+        """Return what it is at a later moment, if nothing is charged or released meanwhile."""
+        if self.counted_at is None or now <= self.counted_at:
+            return self
+        day = datetime.combine(now.astimezone(UTC).date(), time(), UTC)
+        week, month = day - timedelta(days=day.weekday()), day.replace(day=1)
+        return replace(
+            self,
+            day_micros=self._since(day, self.day_micros, now),
+            week_micros=self._since(week, self.week_micros, now),
+            month_micros=self._since(month, self.month_micros, now),
+            counted_at=now,
+        )
+
+    def _since(self, begin: datetime, used: int, now: datetime) -> int:
+        """Count a period that began then; one that ended since the last count starts at nothing."""
+        assert self.counted_at is not None
+        counted = used if begin <= self.counted_at else 0
+        return counted + self.leaf_cells * ((now - max(begin, self.counted_at)) // _MICROSECOND)
 
     def used(self, measure: Measure, leaf_type: LeafType | None = None) -> int:
         """How much of a measure: leaf cells, gangs, or leaf-cell-microseconds."""
@@ -164,7 +191,7 @@ class Charged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Nothing changed: the gang is charged already, by another decision."""
+    """Nothing changed: the gang is charged already, by another decision or otherwise than asked."""
 
     live: LiveCharge
     usage: tuple[Usage, ...]
@@ -238,7 +265,7 @@ class Ledger(Protocol):
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
         """Charge a gang if no limit is exceeded, all looked at in one step.
 
-        Raises ValueError if the decision is that of another live gang.
+        Raises ValueError if the decision is that of another live gang, or by `check_storable`.
         """
 
     async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
@@ -258,7 +285,8 @@ class Ledger(Protocol):
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods, one entry for each gang.
 
-        Confirmed charges without pods end if they are older than the grace time.
+        Confirmed charges without pods end if they are older than the grace time. What
+        `check_storable` refuses is left out.
         """
 
     async def charges(self) -> tuple[LiveCharge, ...]:
@@ -301,4 +329,22 @@ def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
 
 def to_units(limit: Limit) -> int:
     """Return the limit in the units that are counted: leaf cells, gangs or microseconds."""
-    return round(limit.most * (MICROS_PER_HOUR if limit.measure.is_hours else 1))
+    return round(min(limit.most * (MICROS_PER_HOUR if limit.measure.is_hours else 1), _UNLIMITED))
+
+
+def check_storable(charge: Charge) -> None:
+    """Raise ValueError for a charge that no ledger can hold, before it costs another one."""
+    if not charge.user or charge.group == "":
+        raise ValueError(f"gang {charge.gang}: the name of its user or group is empty")
+    if not 0 <= charge.leaf_count <= _LARGEST_COUNT:
+        raise ValueError(f"gang {charge.gang}: {charge.leaf_count} leaf cells cannot be counted")
+    for texts in ((charge.gang.namespace, charge.gang.name), _whose(charge)):
+        length = sum(len(text.encode(errors="replace")) for text in texts)
+        if length > _LONGEST_KEY:
+            raise ValueError(f"names of {length} bytes are too long for the ledger")
+
+
+def _whose(charge: Charge) -> tuple[str, ...]:
+    """Name whom and what its hours are summed for."""
+    group, leaf_type = charge.group or "", charge.leaf_type or ""
+    return charge.user, group, charge.vc, charge.class_name, leaf_type

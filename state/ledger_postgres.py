@@ -4,6 +4,7 @@ The functions are in the migrations, and with them the order of locks. Here is w
 them: deadlines, the translation of rows and errors, and batches of charges (`state.charging`).
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,13 +34,19 @@ from state.ledger import (
     Term,
     Usage,
     build_exceeded,
+    check_storable,
     choose_applicable,
 )
 from state.queries import sql
 
+logger = logging.getLogger(__name__)
+
 _EPOCH_IS_OVER = "CG001"
-# What is wrong with a charge itself, and will be tomorrow: bad data, a broken constraint.
-_REFUSED_CLASSES = ("22", "23")
+# What is wrong with a charge itself, and will be tomorrow: bad data, a broken constraint, too long.
+_REFUSED_CLASSES = ("22", "23", "54")
+# Lost a race against another writer: nothing was changed, and the next attempt sees what it did.
+_LOST_RACES = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+_ATTEMPTS = 3
 _EXPIRED_AT_ONCE = 1000
 
 
@@ -100,6 +107,7 @@ class PostgresLedger:
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
         """Charge a gang if no limit is exceeded, all looked at in one step."""
+        check_storable(charge)
         asked = _Asked(charge=charge, limits=choose_applicable(charge, limits))
         with backend_errors("charging a gang"):
             answer = await self._batches.ask(
@@ -129,7 +137,7 @@ class PostgresLedger:
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods."""
         grace = timedelta(seconds=grace_seconds)
-        charges = rows.to_charges_json(existing)
+        charges = rows.to_charges_json([one for one in existing if _is_storable(one)])
         drift = rows.from_drift_json(
             await self._write("reconcile", term, charges, grace, self._now())
         )
@@ -160,25 +168,37 @@ class PostgresLedger:
 
     async def _charge_all(self, asked: Sequence[_Asked]) -> list[Answer | ValueError]:
         """Charge a batch in one transaction. Raises ValueError if Postgres takes none of it."""
+        # In one order everywhere: two replicas that charge the same gangs wait, and not in a ring.
+        order = sorted(range(len(asked)), key=lambda number: asked[number].charge.gang)
         charges = [
             {**rows.to_charge_row(one.charge), "limits": rows.to_limit_rows(one.limits)}
-            for one in asked
+            for one in (asked[number] for number in order)
         ]
         with _refusals():
-            found = await self._fetch(
-                "charge",
-                orjson.dumps(charges).decode(),
-                self._ttl,
-                self._now(),
-                timeout_seconds=self._settings.charge_timeout_seconds,
-            )
-        answers = [
-            _to_answer(one, orjson.loads(row[0])) for one, row in zip(asked, found, strict=True)
-        ]
-        for answer in answers:
+            found = await self._fetch_charged(orjson.dumps(charges).decode())
+        answers = {
+            number: _to_answer(asked[number], orjson.loads(row[0]))
+            for number, row in zip(order, found, strict=True)
+        }
+        for answer in answers.values():
             if isinstance(answer, Charged):
                 self._on_usage(answer.usage)
-        return answers
+        return [answers[number] for number in range(len(asked))]
+
+    async def _fetch_charged(self, charges: str) -> list[asyncpg.Record]:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return await self._fetch(
+                    "charge",
+                    charges,
+                    self._ttl,
+                    self._now(),
+                    timeout_seconds=self._settings.charge_timeout_seconds,
+                )
+            except _LOST_RACES:
+                if attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
 
     def _ended(self, text: str) -> tuple[Charge, ...]:
         ended = rows.from_charges_json(text)
@@ -218,6 +238,18 @@ class PostgresLedger:
                 sql(name), *values, timeout=timeout_seconds
             )
             return found
+
+
+def _is_storable(charge: Charge) -> bool:
+    """Leave out, and tell of, a gang that would keep all others from being reconciled."""
+    try:
+        check_storable(charge)
+    except ValueError as error:
+        logger.error(
+            "gang cannot be charged", extra={"gang": str(charge.gang), "error": str(error)}
+        )
+        return False
+    return True
 
 
 @contextmanager

@@ -124,6 +124,7 @@ def from_usage(row: Row) -> Usage:
         day_micros=row["day_micros"],
         week_micros=row["week_micros"],
         month_micros=row["month_micros"],
+        counted_at=datetime.fromisoformat(row["counted_at"]),
         version=row["version"],
     )
 

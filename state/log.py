@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from policy.errors import BackendError, ConflictError
+from policy.errors import BackendError
 from state.records import DecisionRecord
 from state.spool import Spool
 from state.spooling import RecordSpool, uninterrupted
@@ -36,12 +36,12 @@ _MOST_MOVED = 2000
 class DecisionStore(Protocol):
     """Where records end up: `state.decisions` or `state.memory`."""
 
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def insert(self, records: Sequence[DecisionRecord]) -> Sequence[DecisionRecord]:
         """Store all records, in order, or none; skips those whose key is stored already.
 
-        Raises BackendError if it is not known whether it did (try again), ValueError if one of
-        them can never be stored, and ConflictError if one is of an older epoch than its service
-        has written with.
+        Returns those that it refuses: of an older epoch, and decided after a newer one of their
+        service had begun. Raises BackendError if it is not known whether it stored them (try
+        again), and ValueError if one of them can never be stored.
         """
 
     async def recent(
@@ -296,39 +296,22 @@ class DecisionLog:
             self._spool.measure(appended=self._appended, acknowledged=self.acknowledged)
 
     async def _insert(self, records: Sequence[DecisionRecord]) -> "_Gone":
-        """Store records, each epoch by itself: a refused one must not cost the next."""
-        gone = _Gone()
-        for (service, epoch), run in itertools.groupby(records, key=_term):
-            rows = list(run)
-            try:
-                gone.refused += await self._insert_storable(rows)
-            except ConflictError as error:
-                gone.deposed += len(rows)
-                logger.error(
-                    "decisions of a deposed leader refused",
-                    extra={"service": service, "epoch": epoch, "rows": len(rows),
-                           "error": str(error)},
-                )  # fmt: skip
-        return gone
-
-    async def _insert_storable(self, rows: Sequence[DecisionRecord]) -> int:
-        """Store rows but for those that can never be stored; return how many those are.
+        """Store records but for those that can never be stored; return how many those are.
 
         Halving finds them, so that one bad row neither stops the log nor costs its neighbours.
         """
         try:
-            await self._store.insert(rows)
+            deposed = await self._store.insert(records)
         except ValueError as error:
-            if len(rows) > 1:
-                middle = len(rows) // 2
-                first = await self._insert_storable(rows[:middle])
-                return first + await self._insert_storable(rows[middle:])
-            logger.error(
-                "decision refused by the store",
-                extra={"key": str(rows[0].key), "subject": rows[0].subject, "error": str(error)},
-            )
-            return 1
-        return 0
+            if len(records) > 1:
+                middle = len(records) // 2
+                first = await self._insert(records[:middle])
+                return first.plus(await self._insert(records[middle:]))
+            _log_refusal(records[0], error)
+            return _Gone(refused=1, deposed=0)
+        if deposed:
+            _log_deposed(deposed)
+        return _Gone(refused=0, deposed=len(deposed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,13 +323,28 @@ class _Batch:
     moves: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Gone:
     """How many records of a batch will never be written."""
 
-    refused: int = 0
-    deposed: int = 0
+    refused: int
+    deposed: int
+
+    def plus(self, other: "_Gone") -> "_Gone":
+        """Add up."""
+        return _Gone(refused=self.refused + other.refused, deposed=self.deposed + other.deposed)
 
 
-def _term(record: DecisionRecord) -> tuple[str, int | None]:
-    return record.service, record.epoch
+def _log_refusal(record: DecisionRecord, error: ValueError) -> None:
+    logger.error(
+        "decision refused by the store",
+        extra={"key": str(record.key), "subject": record.subject, "error": str(error)},
+    )
+
+
+def _log_deposed(records: Sequence[DecisionRecord]) -> None:
+    first = records[0]
+    logger.error(
+        "decisions of a deposed leader refused",
+        extra={"service": first.service, "epoch": first.epoch, "rows": len(records)},
+    )

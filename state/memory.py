@@ -1,10 +1,12 @@
 """What is stored in Postgres, in memory instead, for tests. tests/contract keeps both alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import groupby
+from uuid import UUID
 
-from policy.errors import BackendError, ConflictError
+from policy.errors import BackendError
 from state.history import GangFacts, merge_all
 from state.records import DecisionRecord, LoggedDocument
 from state.runs import Hours
@@ -19,21 +21,30 @@ class MemoryDecisions:
     def __init__(self) -> None:
         self.records: list[DecisionRecord] = []
         self.documents: dict[str, LoggedDocument] = {}
-        self.epochs: dict[str, int] = {}
+        self.terms: dict[tuple[str, int], datetime] = {}
         self.history: dict[str, GangFacts] = {}
         self.is_away = False
 
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
-        """Store all records, or none; skips those whose key is stored already."""
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
+        """Store all records but those that a newer epoch forbids; skips keys stored already."""
         self._check_there()
-        epochs = self._advanced_epochs(records)
+        storable = {record.key: to_storable(record) for record in records}
+        refused: list[DecisionRecord] = []
+        for _, run in groupby(records, key=lambda record: (record.service, record.epoch)):
+            refused += self._refuse(list(run))
+        keys = {record.key for record in refused}
+        self._keep([record for record in records if record.key not in keys], storable)
+        return refused
+
+    def _keep(
+        self, records: Sequence[DecisionRecord], storable: Mapping[UUID, DecisionRecord]
+    ) -> None:
         known = {record.key for record in self.records}
-        new = {record.key: to_storable(record) for record in records if record.key not in known}
-        told = [to_storable_facts(record.facts) for record in records if record.facts]
-        self.records.extend(new.values())
-        self.epochs = epochs
+        keys = dict.fromkeys(record.key for record in records if record.key not in known)
+        self.records.extend(storable[key] for key in keys)
         for document in (document for record in records for document in record.documents):
             self.documents.setdefault(document.hash, document)
+        told = [to_storable_facts(record.facts) for record in records if record.facts]
         for fact in merge_all([*self.history.values(), *told]):
             self.history[fact.run] = fact
 
@@ -74,17 +85,15 @@ class MemoryDecisions:
         self._check_there()
         return self.documents.get(document_hash)
 
-    def _advanced_epochs(self, records: Sequence[DecisionRecord]) -> dict[str, int]:
-        """Return the highest epochs after these records; ConflictError if one of them is old."""
-        epochs = dict(self.epochs)
-        for record in records:
-            if record.epoch is None:
-                continue
-            service = to_text(record.service)
-            if record.epoch < epochs.get(service, record.epoch):
-                raise ConflictError(f"{service} has written with a newer epoch than {record.epoch}")
-            epochs[service] = record.epoch
-        return epochs
+    def _refuse(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
+        """Return rows of one term that were decided after a newer one had begun."""
+        service, epoch = to_text(records[0].service), records[0].epoch
+        if epoch is None:
+            return []
+        began_at = min(record.at for record in records)
+        self.terms[service, epoch] = min(began_at, self.terms.get((service, epoch), began_at))
+        newer = [at for (one, other), at in self.terms.items() if one == service and other > epoch]
+        return [record for record in records if newer and record.at >= min(newer)]
 
     def _check_there(self) -> None:
         if self.is_away:
@@ -153,12 +162,13 @@ def _sum_parts(parts: Iterable[_Part]) -> list[Hours]:
         if part.seconds <= 0:
             continue
         fact = part.fact
-        whose = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
+        names = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
+        user, group, vc, class_name = whose = tuple(name or None for name in names)
         known = sums.get(whose) or Hours(
-            user_name=fact.user_name,
-            group_name=fact.group_name,
-            vc=fact.vc,
-            class_name=fact.granted_class,
+            user_name=user,
+            group_name=group,
+            vc=vc,
+            class_name=class_name,
             leaf_cell_hours=0.0,
             gangs=0,
         )

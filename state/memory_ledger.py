@@ -27,6 +27,7 @@ from state.ledger import (
     Term,
     Usage,
     build_exceeded,
+    check_storable,
     choose_applicable,
     to_units,
 )
@@ -60,6 +61,7 @@ class MemoryLedger:
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
         """Charge a gang if no limit is exceeded."""
+        check_storable(charge)
         self._check_there()
         now = self._clock()
         existing = self._live.get(charge.gang)
@@ -78,7 +80,7 @@ class MemoryLedger:
         if existing.expires_at is not None and existing.expires_at <= now:
             existing = replace(existing, expires_at=now + self._ttl)
             self._live[charge.gang] = existing
-        answer = Charged if existing.charge.decision == charge.decision else Held
+        answer = Charged if existing.charge == charge else Held
         return answer(live=existing, usage=self._usages(existing.charge))
 
     def _exceeded(self, charge: Charge, limits: Sequence[Limit]) -> Iterator[Exceeded]:
@@ -123,7 +125,7 @@ class MemoryLedger:
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods."""
         self._fence(term)
-        wanted = {charge.gang: charge for charge in existing}
+        wanted = {charge.gang: charge for charge in existing if _is_storable(charge)}
         grown_at = self._clock() - timedelta(seconds=grace_seconds)
         gone = [
             gang
@@ -240,6 +242,7 @@ class MemoryLedger:
             day_micros=self._micros_since(scope, today),
             week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
             month_micros=self._micros_since(scope, today.replace(day=1)),
+            counted_at=self._clock(),
             version=self._version,
         )
 
@@ -250,6 +253,14 @@ class MemoryLedger:
             for charge, since, until in self._billed()
             if scope in charge.scopes
         )
+
+
+def _is_storable(charge: Charge) -> bool:
+    try:
+        check_storable(charge)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_same(one: Charge, other: Charge) -> bool:

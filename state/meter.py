@@ -21,7 +21,8 @@ class Meter:
     def __init__(self, path: Path) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.ftruncate(handle, _NUMBERS.size)
+            # With its room on disk: a write to a page that the disk has no room for is a SIGBUS.
+            os.posix_fallocate(handle, 0, _NUMBERS.size)
             self._memory = mmap.mmap(handle, _NUMBERS.size)
         finally:
             os.close(handle)

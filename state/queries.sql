@@ -2,19 +2,17 @@
 -- state/queries.py reads this file; schema changes are in migrations/.
 
 -- name: insert_decisions
--- Append rows of one service and epoch in their order, unless a newer epoch has written; tell which.
-WITH fence AS (
-    -- Locks the service's epoch until the rows are in: a newer leader waits, an older one is refused.
-    INSERT INTO log_epochs AS known (service, epoch)
-    SELECT $1, $2::bigint WHERE $2::bigint IS NOT NULL
-    ON CONFLICT (service) DO UPDATE SET
-        epoch = excluded.epoch,
-        since = CASE WHEN known.epoch = excluded.epoch THEN known.since ELSE excluded.since END
-    WHERE known.epoch <= excluded.epoch
-    RETURNING epoch
+-- Append rows of one service and epoch in their order; tell from when on a newer epoch forbids them.
+WITH term AS (
+    -- Writes when the term is new, or when a row comes late that was decided before its first.
+    INSERT INTO log_terms AS known (service, epoch, began_at)
+    SELECT $1, $2::bigint, min(at) FROM unnest($4::timestamptz[]) AS batch (at)
+    HAVING $2::bigint IS NOT NULL
+    ON CONFLICT (service, epoch) DO UPDATE SET began_at = excluded.began_at
+    WHERE known.began_at > excluded.began_at
 ),
-verdict AS (
-    SELECT $2::bigint IS NULL OR EXISTS (SELECT FROM fence) AS is_accepted
+takeover AS (
+    SELECT min(began_at) AS at FROM log_terms WHERE service = $1 AND epoch > $2::bigint
 ),
 -- Rows that an earlier attempt already stored are skipped.
 stored AS (
@@ -32,21 +30,20 @@ stored AS (
         key, at, kind, subject, pod_uid, outcome, reason, policy_version, sequence,
         latency_seconds, details, inputs, position
     )
-    WHERE (SELECT is_accepted FROM verdict)
+    WHERE batch.at < coalesce((SELECT takeover.at FROM takeover), 'infinity')
     ORDER BY position
     ON CONFLICT (at, key) DO NOTHING
 )
-SELECT is_accepted FROM verdict
-
--- name: epoch_of_service
--- Read the highest epoch that a service has written with.
-SELECT epoch FROM log_epochs WHERE service = $1
+SELECT at FROM takeover
 
 -- name: insert_documents
--- Keep the text of documents; those that are known already are skipped.
-INSERT INTO documents (hash, kind, content, first_seen_at)
-SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
-ON CONFLICT (hash) DO NOTHING
+-- Keep the text of documents, and when they were seen last; the text of a known one is skipped.
+INSERT INTO documents AS known (hash, kind, content, first_seen_at, last_seen_at)
+SELECT hash, kind, content, at, at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+    AS batch (hash, kind, content, at)
+ON CONFLICT (hash) DO UPDATE SET last_seen_at = excluded.last_seen_at
+WHERE known.last_seen_at < excluded.last_seen_at
 
 -- name: document_of_hash
 -- Read the text of a document that a row refers to.
@@ -133,8 +130,12 @@ LIMIT $4
 SELECT ensure_decision_days($1, $2)
 
 -- name: drop_decision_day
--- Drop the oldest day before a date; returns its name, or nothing.
-SELECT drop_decision_day($1)
+-- Drop the oldest day that is too old by both clocks, ours and the database's; returns its name.
+SELECT drop_decision_day(least($1::date, (now() AT TIME ZONE 'UTC')::date) - $2::integer)
+
+-- name: forget_past
+-- Delete some rows of a table that are too old; returns how many.
+SELECT forget_past($1, $2, $3, $4)
 
 -- name: my_last_jobs
 -- Read the newest runs of one user's gangs, newest first.
@@ -187,10 +188,59 @@ ORDER BY
     nullif(parts.class, '')
 
 -- name: hours_between
--- Sum the leaf-cell-hours between any two moments: exact, at the price of reading each run.
-SELECT user_name, group_name, vc, class, sum(leaf_count * hours) AS leaf_cell_hours, count(*) AS gangs
-FROM runs_between($1, $2)
+-- Sum the leaf-cell-hours between any two moments: whole days by their sums, the rest by each run.
+WITH asked AS (
+    SELECT
+        $1::timestamptz AS since, $2::timestamptz AS until,
+        -- Midnight after the beginning and before the end.
+        date_trunc('day', $1::timestamptz + interval '86399.999999 seconds', 'UTC') AS first,
+        date_trunc('day', $2::timestamptz, 'UTC') AS last
+), edges AS (
+    -- A gang counts once: where it ended, or at the end if it went on then.
+    SELECT since, until, since AS found_since, '-infinity'::timestamptz AS ended_after,
+        'infinity'::timestamptz AS ended_by
+    FROM asked WHERE first >= last
+    UNION ALL
+    SELECT since, first, since, '-infinity', first FROM asked WHERE first < last
+    UNION ALL
+    SELECT last, until, least(last, until - interval '1 microsecond'), last, 'infinity'
+    FROM asked WHERE first < last
+), parts AS (
+    SELECT
+        nullif(user_name, '') AS user_name, nullif(group_name, '') AS group_name,
+        nullif(vc, '') AS vc, nullif(granted_class, '') AS class,
+        coalesce(leaf_count, 0) * (extract(epoch FROM greatest(
+            least(ended_at, edges.until) - greatest(started_at, edges.since), interval '0'
+        )) * 1000000) AS micros,
+        (ended_at > ended_after AND ended_at <= ended_by)::integer AS gangs
+    FROM edges JOIN gang_history ON ran && tstzrange(found_since, edges.until)
+    WHERE started_at IS NOT NULL AND ended_at IS NOT NULL
+    UNION ALL
+    SELECT
+        nullif(user_name, ''), nullif(group_name, ''), nullif(vc, ''), nullif(class, ''),
+        leaf_cell_micros, ended
+    FROM gang_days
+    WHERE gangs > 0
+        AND day >= (SELECT (first AT TIME ZONE 'UTC')::date FROM asked)
+        AND day < (SELECT (last AT TIME ZONE 'UTC')::date FROM asked)
+    UNION ALL
+    -- What goes on has no sum yet.
+    SELECT
+        nullif(user_name, ''), nullif(group_name, ''), nullif(vc, ''), nullif(granted_class, ''),
+        coalesce(leaf_count, 0) * (extract(epoch FROM
+            least(now(), $2::timestamptz) - greatest(started_at, $1::timestamptz)
+        ) * 1000000),
+        1
+    FROM gang_history
+    WHERE ended_at IS NULL AND started_at < least(now(), $2::timestamptz)
+        AND $1::timestamptz < least(now(), $2::timestamptz)
+)
+SELECT
+    user_name, group_name, vc, class, sum(micros)::float8 / 3.6e9 AS leaf_cell_hours,
+    sum(gangs)::bigint AS gangs
+FROM parts
 GROUP BY user_name, group_name, vc, class
+HAVING sum(gangs) > 0
 ORDER BY user_name, group_name, vc, class
 
 -- name: lock_migrations

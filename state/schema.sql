@@ -68,6 +68,7 @@ TABLE documents (
     kind text NOT NULL,
     content text NOT NULL,
     first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL DEFAULT now(),
     CONSTRAINT documents_pkey PRIMARY KEY (hash)
 );
 
@@ -122,10 +123,10 @@ TABLE holdings (
     leaf_count_high bigint NOT NULL,
     gang_count bigint NOT NULL,
     by_leaf_type jsonb NOT NULL,
-    leaf_micros bigint NOT NULL,
-    day_base bigint NOT NULL,
-    week_base bigint NOT NULL,
-    month_base bigint NOT NULL,
+    leaf_micros numeric(30,0) NOT NULL,
+    day_base numeric(30,0) NOT NULL,
+    week_base numeric(30,0) NOT NULL,
+    month_base numeric(30,0) NOT NULL,
     counted_at timestamp with time zone NOT NULL,
     version bigint NOT NULL,
     changed_in xid8 NOT NULL,
@@ -146,7 +147,7 @@ TABLE leaf_cell_days (
     vc text NOT NULL,
     class text NOT NULL,
     leaf_type text NOT NULL,
-    leaf_micros bigint NOT NULL,
+    leaf_micros numeric(30,0) NOT NULL,
     CONSTRAINT leaf_cell_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class, leaf_type)
 );
 CREATE INDEX leaf_cell_days_user ON public.leaf_cell_days USING btree (user_name, day);
@@ -156,6 +157,13 @@ TABLE log_epochs (
     epoch bigint NOT NULL,
     since timestamp with time zone NOT NULL DEFAULT now(),
     CONSTRAINT log_epochs_pkey PRIMARY KEY (service)
+);
+
+TABLE log_terms (
+    service text NOT NULL,
+    epoch bigint NOT NULL,
+    began_at timestamp with time zone NOT NULL,
+    CONSTRAINT log_terms_pkey PRIMARY KEY (service, epoch)
 );
 
 TABLE past_charges (
@@ -249,31 +257,31 @@ FUNCTION drop_decision_day(date) RETURNS text SECURITY DEFINER SET search_path=p
 
 FUNCTION ensure_decision_days(date,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=1s; -- 630eca862457cc4595e864459df14a47
 
-FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 32eef983627b77cdadb6d922003938f8
+FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 69406f590850f00638e9b18287451eee
 
-FUNCTION grant_log_rights() RETURNS void; -- cbe49ebe08b343bb6094cdc0c0e59063
+FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- f2176e24711ff7626a9860cd823d3837
 
-FUNCTION grant_rights() RETURNS void; -- ad50434748f9f1f91cf40e80687d1ccd
+FUNCTION grant_rights() RETURNS void; -- d40aeefd0f341c2d93f09b38c3b536b0
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
-FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 674e2f313424d29e2af9efa2c6e95d26
+FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 8c66c959cd81352418f3995bd24398d1
 
 FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 78223f0a9537e5b3504d21e52f21b241
 
-FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- a43ad09ac90e593494767b6355037aae
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 15f913f7c8b5d7f7b61d874dcc122b82
 
-FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS jsonb; -- b74b45f777992dc8fa6beefa8edef62b
+FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 53e18b592888107817e9cbecdb9a515c
 
 FUNCTION ledger_confirm(text,bigint,jsonb) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 546f95b24bc708e9faac9bc694fb1ba9
 
-FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, leaf_micros bigint); -- 5f0f026394f2863eb3a6658b044e39f1
+FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, leaf_micros numeric); -- fc133217226ceaf5888b6c54d651aca0
 
 FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges; -- 5a138c111d71884d290d646dbd4b826a
 
 FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 5bccb583bde1432f82d06db453f57c28
 
-FUNCTION ledger_existing(charges,uuid,interval,timestamp with time zone) RETURNS jsonb; -- 72b9f926c5e85b8bfb9b12a84bd925fa
+FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 20aaa6615056b03a941583a4a796a486
 
 FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 4e0ad9f853e2f5bbd837ee86fddeb06a
 
@@ -291,10 +299,12 @@ FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) R
 
 FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 23b5a9c0ffce2ba22c9d08f49f00ecec
 
-FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 7519bfa6e63d09a102a2013013bbb797
+FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 
-FUNCTION ledger_usage(holdings) RETURNS jsonb; -- ceb8ca03a78dd34c378fe8688a954af3
+FUNCTION ledger_usage(holdings) RETURNS json; -- 80f8e1d241b96dcdf892276247acf091
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 
 FUNCTION split_days(timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, micros bigint, is_last boolean); -- 5d7b16aa2b95bc938db7646cea4eb539
+
+FUNCTION tell_older_release() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- fb0229eba141b3bcab66c6f9955d31aa

@@ -8,6 +8,9 @@ What is promised: once `append` returns, the payloads survive the death of this 
 returns, that of the machine. A torn end, from a death in the middle of an append, is cut off when
 the spool is opened, and counted; it was never acknowledged. There is room for `capacity_bytes`;
 `append` takes what fits, oldest first, because dropping old ones would break the promise above.
+
+Reading never fails: a file that the disk does not give back, or that somebody has cut or taken
+away, is counted and passed over. It is left where it is, for whoever opens the spool next.
 """
 
 import fcntl
@@ -28,6 +31,7 @@ from state.meter import Meter
 logger = logging.getLogger(__name__)
 
 _SUFFIX: Final = ".spool"
+_DIGITS: Final = 10
 _READ_BYTES: Final = 2**20
 
 
@@ -47,7 +51,6 @@ class _Segment:
     """One file: how many frames it has, and how far it is taken."""
 
     path: Path
-    number: int
     end: int = 0
     """Offset behind the last whole frame."""
     count: int = 0
@@ -62,18 +65,26 @@ class Spool:
         self.directory = directory
         self._settings = settings or SpoolSettings()
         self._lock = threading.Lock()
-        self._directory_lock = _lock_directory(directory)
         self._segments: deque[_Segment] = deque()
+        self._next_number = 1
         self._writing: int | None = None
         self._is_synced = True
         self._peeked_ends: list[int] = []
         self._count = 0
         self._byte_count = 0
-        self.meter = Meter(directory / "meter")
         self.torn = 0
         """Frames that were cut off when the spool was opened: at least so many."""
-        for path in sorted(directory.glob(f"*{_SUFFIX}")):
-            self._recover(path)
+        self.unreadable = 0
+        """Payloads that were in a file which could not be read: at least so many."""
+        self._directory_lock = _lock_directory(directory)
+        try:
+            self.meter = Meter(directory / "meter")
+            paths = sorted(directory.glob("[0-9]" * _DIGITS + _SUFFIX))
+            for path in paths:
+                self._recover(path, is_last=path is paths[-1])
+        except OSError as error:
+            os.close(self._directory_lock)
+            raise _unusable(directory, error) from error
 
     @property
     def count(self) -> int:
@@ -110,9 +121,9 @@ class Spool:
     def peek(self, limit: int) -> list[bytes]:
         """Return the oldest payloads, at most `limit`, of one segment; empty if there are none."""
         with self._lock:
-            while self._segments and (segment := self._segments[0]).taken_count == segment.count:
-                self._drop_first()
-            frames = self._read(self._segments[0], limit) if self._segments else []
+            frames: list[Frame] = []
+            while self._segments and not frames:
+                frames = self._read_first(limit)
             self._peeked_ends = [found.end for found in frames]
             return [found.payload for found in frames]
 
@@ -145,13 +156,20 @@ class Spool:
         try:
             _write_all(handle, data)
         except OSError:
-            os.ftruncate(handle, segment.end)
+            self._cut_off(handle, segment.end)
             raise
         self._is_synced = False
         segment.end += len(data)
         segment.count += count
         self._byte_count += len(data)
         self._count += count
+
+    def _cut_off(self, handle: int, end: int) -> None:
+        """Undo half a write; where that fails too, the file is not written to any more."""
+        try:
+            os.ftruncate(handle, end)
+        except OSError:
+            self._close_writing()
 
     def _open_for(self, size: int) -> tuple[int, _Segment]:
         """Return the file to append to: the last one, or a new one if that is full."""
@@ -165,13 +183,43 @@ class Spool:
         if self._writing is not None and not self._is_synced:
             os.fdatasync(self._writing)
         self._close_writing()
-        number = self._segments[-1].number + 1 if self._segments else 1
-        segment = _Segment(path=self.directory / f"{number:010}{_SUFFIX}", number=number)
+        segment = _Segment(path=self.directory / f"{self._next_number:0{_DIGITS}}{_SUFFIX}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._writing = os.open(segment.path, flags, 0o600)
-        _sync(self.directory)
+        self._next_number += 1
+        handle = os.open(segment.path, flags, 0o600)
+        try:
+            _sync(self.directory)
+        except OSError:  # it would not survive the machine: the next attempt makes another one
+            os.close(handle)
+            raise
+        self._writing = handle
         self._segments.append(segment)
-        return self._writing, segment
+        return handle, segment
+
+    def _read_first(self, limit: int) -> list[Frame]:
+        """Return the next frames of the first segment; drop it if it has none left for us."""
+        segment = self._segments[0]
+        left = segment.count - segment.taken_count
+        try:
+            frames = self._read(segment, limit) if left else []
+        except OSError as error:
+            return self._pass_over(left, why=str(error))
+        if left and not frames:
+            return self._pass_over(left, why="it was cut or damaged")
+        if not left:
+            self._drop_first()
+        return frames
+
+    def _pass_over(self, count: int, *, why: str) -> list[Frame]:
+        """Give up what is left of the first segment. Its file stays, for the next process."""
+        segment = self._forget_first()
+        self.unreadable += count
+        self._count -= count
+        logger.error(
+            "spool file cannot be read",
+            extra={"file": segment.path.name, "records": count, "error": why},
+        )
+        return []
 
     def _read(self, segment: _Segment, limit: int) -> list[Frame]:
         """Return the next frames of a segment; offsets count from what is taken already."""
@@ -184,26 +232,40 @@ class Spool:
         return list(islice(read_frames(data), limit))
 
     def _drop_first(self) -> None:
+        segment = self._forget_first()
+        try:
+            segment.path.unlink(missing_ok=True)
+        except OSError as error:
+            # It will be read again after a restart, and recognised.
+            logger.error(
+                "spool file cannot be deleted",
+                extra={"file": segment.path.name, "error": str(error)},
+            )
+
+    def _forget_first(self) -> _Segment:
         if len(self._segments) == 1:
             self._close_writing()
             self._is_synced = True
         segment = self._segments.popleft()
         self._byte_count -= segment.end
-        segment.path.unlink(missing_ok=True)
+        return segment
 
     def _close_writing(self) -> None:
         if self._writing is not None:
             os.close(self._writing)
             self._writing = None
 
-    def _recover(self, path: Path) -> None:
+    def _recover(self, path: Path, *, is_last: bool) -> None:
         """Take over a segment that an earlier process left, as far as it is whole."""
-        segment = _Segment(path=path, number=int(path.stem))
+        segment = _Segment(path=path)
+        self._next_number = int(path.stem) + 1
         data = path.read_bytes()
         for found in read_frames(data):
             segment.end, segment.count = found.end, segment.count + 1
         if segment.end < len(data):
             self.torn += 1
+            # Only the last one can have been in the middle of a write.
+            self.unreadable += not is_last
             logger.warning(
                 "spool has a torn end",
                 extra={"file": path.name, "bytes": len(data) - segment.end, "kept": segment.count},
@@ -227,9 +289,7 @@ def _lock_directory(directory: Path) -> int:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise SettingsError(
-            f"cannot keep a spool in {directory}: {error.strerror}; choose another directory"
-        ) from error
+        raise _unusable(directory, error) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -238,6 +298,12 @@ def _lock_directory(directory: Path) -> int:
             f"the spool {directory} is in use by another process; give each one its own"
         ) from error
     return handle
+
+
+def _unusable(directory: Path, error: OSError) -> SettingsError:
+    return SettingsError(
+        f"cannot keep a spool in {directory}: {error.strerror}; choose another directory"
+    )
 
 
 def _sync(path: Path) -> None:

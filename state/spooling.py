@@ -35,8 +35,7 @@ class RecordSpool:
         self._peeked = 0
         self._is_failing = False
         self._is_full = False
-        self.unreadable = 0
-        """Records that another version of Cellgate left, and we cannot read."""
+        self._undecodable = 0
         if spool.meter.lost or spool.torn:
             logger.error(
                 "decisions lost by a killed process",
@@ -53,13 +52,19 @@ class RecordSpool:
         """Records that the process before this one had not got acknowledged."""
         return self._spool.meter.lost
 
+    @property
+    def unreadable(self) -> int:
+        """Records on disk that are damaged, or in the layout of another version of Cellgate."""
+        return self._undecodable + self._spool.unreadable
+
     def measure(self, *, appended: int, acknowledged: int) -> None:
         """Take note of how far this process has got, for the one after it."""
         self._spool.meter.set(appended=appended, acknowledged=acknowledged)
 
     async def append(self, records: Sequence[DecisionRecord]) -> Spooled:
         """Put records on disk, oldest first, as far as there is room."""
-        if self._is_full:  # until something is taken: do not encode the same records again
+        # Full until something is taken: the same records are not encoded again and again.
+        if self._is_full or not records:
             return Spooled(kept=0, refused=0)
         try:
             spooled = await asyncio.to_thread(self._append, records)
@@ -115,7 +120,7 @@ class RecordSpool:
             try:
                 records.append(codec.decode(payload))
             except ValueError as error:
-                self.unreadable += 1
+                self._undecodable += 1
                 logger.error("spooled decision is unreadable", extra={"error": str(error)})
         return records
 

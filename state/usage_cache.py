@@ -21,6 +21,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import NoReturn
 
 import asyncpg
@@ -36,6 +37,7 @@ from state.queries import sql
 logger = logging.getLogger(__name__)
 
 CHANNEL = "cellgate_usage"
+_FLAG = "--database-listen-url"
 _EVERYTHING = 0
 
 
@@ -70,13 +72,17 @@ class UsageCache:
         settings: CacheSettings | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`listen_url` leads to Postgres itself, not to a pooler."""
         self._url = listen_url
         self._settings = settings or CacheSettings()
         self._clock = clock
+        self._now = now
         self._known: dict[Scope, Usage] = {}
         self._assumed: dict[GangKey, tuple[Charge, float]] = {}
+        # The same by scope: a read costs as much as its own scope, however long Postgres is away.
+        self._assumed_of: dict[Scope, dict[GangKey, Charge]] = {}
         self._version = _EVERYTHING
         self._fresh_at: float | None = None
         self._woken = asyncio.Event()
@@ -101,11 +107,10 @@ class UsageCache:
         return tuple(charge for charge, _ in self._assumed.values())
 
     def usage(self, scope: Scope) -> Usage:
-        """Return what a scope holds, to the best of our knowledge. Never waits."""
-        usage = self._known.get(scope) or Usage(scope=scope)
-        for charge, _ in self._assumed.values():
-            if scope in charge.scopes:
-                usage = _add(usage, charge)
+        """Return what a scope holds, and has used by now, as far as we know. Never waits."""
+        usage = (self._known.get(scope) or Usage(scope=scope)).advance(self._now())
+        for charge in self._assumed_of.get(scope, {}).values():
+            usage = _add(usage, charge)
         return usage
 
     def observe(self, usages: Sequence[Usage]) -> None:
@@ -119,11 +124,33 @@ class UsageCache:
 
     def assume(self, charge: Charge) -> None:
         """Count a charge that Postgres did not, or may not have, heard of."""
+        self.forget(charge.gang)
         self._assumed[charge.gang] = (charge, self._clock())
+        for scope in charge.scopes:
+            self._assumed_of.setdefault(scope, {})[charge.gang] = charge
 
     def forget(self, gang: GangKey) -> None:
         """Do not count an assumed charge any more."""
-        self._assumed.pop(gang, None)
+        if gang not in self._assumed:
+            return
+        charge, _ = self._assumed.pop(gang)
+        for scope in charge.scopes:
+            self._assumed_of[scope].pop(gang)
+            if not self._assumed_of[scope]:
+                del self._assumed_of[scope]
+
+    async def check(self) -> None:
+        """Raise SettingsError if the URL can never work, or does not now: for start-up."""
+        where = describe_server(self._url, flag=_FLAG)
+        try:
+            with backend_errors("looking for it"):
+                async with self._connect():
+                    pass
+        except (BackendError, ValueError) as error:
+            cause = type(error.__cause__ or error).__name__
+            raise SettingsError(
+                f"cannot listen to PostgreSQL at {where} ({cause}): check {_FLAG}, and that it runs"
+            ) from error
 
     async def run(self) -> NoReturn:
         """Keep usage fresh until cancelled; SettingsError if the URL leads to a pooler."""
@@ -160,7 +187,7 @@ class UsageCache:
                 raise SettingsError(
                     f"{describe_server(self._url)} is a connection pooler such as PgBouncer, which "
                     "does not pass notifications on: give the direct address of PostgreSQL with "
-                    "--database-listen-url"
+                    f"{_FLAG}"
                 )
             yield connection
         finally:

@@ -58,7 +58,7 @@ def _configuration(url: str, *, folder: Path, port: int) -> str:
 {parts.path.removeprefix("/")} = {where}
 [pgbouncer]
 pool_mode = transaction
-default_pool_size = 4
+default_pool_size = 3
 listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =

@@ -1,1 +1,1 @@
-"""Kill things at random, then count: `python -m tests.chaos.ledger --seconds 300`."""
+"""Kill things at random, then count: `python -m tests.chaos.ledger`, `… tests.chaos.log`."""

@@ -93,6 +93,7 @@ class Chaos:
     def _kill_client(self) -> None:
         self.kills["clients"] += 1
         victim = self._clients.pop(random.randrange(len(self._clients)))
+        assert not victim.poll(), "a client failed by itself"
         victim.kill()
         victim.wait()
 

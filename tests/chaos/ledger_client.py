@@ -11,10 +11,10 @@ told, one line each, right when it was told: whoever kills it can check later th
 import asyncio
 import contextlib
 import io
+import os
 import random
 import sys
 import uuid
-from typing import NoReturn
 
 import uvloop
 
@@ -46,9 +46,10 @@ class Client:
         self._name = name
         self._gangs: list[str] = []
 
-    async def run(self) -> NoReturn:
-        """Work, whatever happens to Postgres."""
-        while True:
+    async def run(self) -> None:
+        """Work, whatever happens to Postgres, as long as whoever started us lives."""
+        parent = os.getppid()
+        while os.getppid() == parent:
             try:
                 await self._charge()
                 await self._release()
@@ -66,13 +67,22 @@ class Client:
             self._note("C", charge.gang.name)
             self._gangs.append(charge.gang.name)
             await self._ledger.confirm([charge.gang], term=TERM)
+        else:
+            await self._make_room()
+
+    async def _make_room(self) -> None:
+        """Release any gang: those of clients that were killed would hold everything before long."""
+        if live := await self._ledger.charges():
+            await self._release_one(random.choice(live).charge.gang.name)
 
     async def _release(self) -> None:
         while len(self._gangs) > random.randint(0, 6):
-            gang = self._gangs.pop(0)
-            self._note("r", gang)
-            await self._ledger.release([a_gang(gang)], term=TERM)
-            self._note("R", gang)
+            await self._release_one(self._gangs.pop(0))
+
+    async def _release_one(self, gang: str) -> None:
+        self._note("r", gang)
+        await self._ledger.release([a_gang(gang)], term=TERM)
+        self._note("R", gang)
 
     def _note(self, what: str, gang: str) -> None:
         self._notes.write(f"{what} {gang}\n".encode())

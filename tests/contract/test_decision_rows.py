@@ -1,14 +1,13 @@
 """Epochs, observations, documents and history in the log, on Postgres and on its twin in memory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 import pytest
 
-from policy.errors import ConflictError
 from state.candidates import KnownNodes
 from state.database import Database
 from state.decisions import PostgresDecisions
@@ -46,20 +45,51 @@ def _rows(epoch: int, numbers: Sequence[int], service: str = "extender") -> list
     ]
 
 
-async def test_a_whole_batch_of_an_older_epoch_is_refused(stores: Stores) -> None:
-    new = _rows(6, [1, 2])
-    await stores.decisions.insert(new)
-    with pytest.raises(ConflictError, match="extender has written with a newer epoch than 5"):
-        await stores.decisions.insert(_rows(5, [1, 2, 3]))
+async def test_rows_of_an_older_epoch_decided_after_the_takeover_are_refused(
+    stores: Stores,
+) -> None:
+    new, old = _rows(6, [1, 2]), _rows(5, [1, 2, 3])
+    assert await stores.decisions.insert(new) == []
+    assert await stores.decisions.insert(old) == old
     assert await stores.decisions.of_epoch("extender", epoch=5) == []
     assert await stores.decisions.of_epoch("extender", epoch=6) == new
 
 
-async def test_a_batch_that_goes_back_an_epoch_is_refused_as_a_whole(stores: Stores) -> None:
-    with pytest.raises(ConflictError):
-        await stores.decisions.insert([*_rows(6, [1]), *_rows(5, [9])])
-    assert await stores.decisions.recent(10) == []
-    await stores.decisions.insert(_rows(5, [1]))  # epoch 6 was not remembered either
+async def test_what_a_leader_decided_before_it_was_deposed_is_taken_however_late(
+    stores: Stores,
+) -> None:
+    document = LoggedDocument(kind="rules", content="rules: []")
+    await stores.decisions.insert([replace(row, at=_NOON) for row in _rows(6, [1])])
+    await stores.decisions.insert([replace(row, at=_NOON + _HOUR) for row in _rows(8, [1])])
+    spooled = [
+        replace(row, at=_NOON + hours * _HOUR, facts=_facts(f"r{hours}"), documents=(document,))
+        for row, hours in zip(_rows(5, [1, 2, 3]), (-2, -1, 0), strict=True)
+    ]
+    assert await stores.decisions.insert(spooled) == spooled[2:]
+    found = await stores.decisions.of_epoch("extender", epoch=5)
+    assert [row.sequence for row in found] == [1, 2]
+    runs = await stores.history.of_gang("team-a/bert", 10)
+    assert {run.run for run in runs} == {"r-2", "r-1"}
+    # Epoch 7 never wrote, and what it decided before epoch 8 began stands beside that of epoch 6.
+    late = [replace(row, at=_NOON + 0.5 * _HOUR) for row in _rows(7, [1])]
+    assert await stores.decisions.insert(late) == []
+
+
+async def test_a_term_began_with_its_earliest_row_in_whatever_order_they_come(
+    stores: Stores,
+) -> None:
+    for hours in (2, 1):
+        await stores.decisions.insert([replace(_rows(6, [hours])[0], at=_NOON + hours * _HOUR)])
+    [old] = [replace(row, at=_NOON + 1.5 * _HOUR) for row in _rows(5, [1])]
+    assert await stores.decisions.insert([old]) == [old]
+
+
+async def test_a_batch_that_goes_back_an_epoch_loses_only_what_came_after_the_takeover(
+    stores: Stores,
+) -> None:
+    new, old = _rows(6, [1]), _rows(5, [9])
+    assert await stores.decisions.insert([*new, *old]) == old
+    assert await stores.decisions.recent(10) == new
 
 
 async def test_the_same_and_a_newer_epoch_are_taken(stores: Stores) -> None:
@@ -81,8 +111,7 @@ async def test_a_repeated_batch_of_an_epoch_that_was_overtaken_is_refused_but_st
     old = _rows(5, [1])
     await stores.decisions.insert(old)
     await stores.decisions.insert(_rows(6, [1]))
-    with pytest.raises(ConflictError):
-        await stores.decisions.insert(old)
+    assert await stores.decisions.insert(old) == old
     assert await stores.decisions.of_epoch("extender", epoch=5) == old
 
 
@@ -243,6 +272,40 @@ async def test_hours_count_what_lies_between_two_moments(stores: Stores) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [(-30, 40), (-12, 36), (-12, 40), (-30, 36), (-12, 12), (0, 0.5), (-100, -60), (12, 12.5)],
+)
+async def test_hours_between_moments_of_different_days_are_exact(
+    stores: Stores, since: float, until: float
+) -> None:
+    """Midnight is at -12, 12 and 36 hours from noon."""
+    spans = [(-40, -31), (-31, -29), (-13, -12), (-12, 12), (-50, 50), (11, 13), (30, 36), (36, 39),
+             (39, 41), (-30, 40), (1, 2)]  # fmt: skip
+    await stores.decisions.insert(
+        [
+            a_decision(
+                facts=_facts(
+                    f"{start} to {end}",
+                    user_name=f"user-{number}",
+                    vc="lab",
+                    leaf_count=2,
+                    started_at=_NOON + start * _HOUR,
+                    ended_at=_NOON + end * _HOUR,
+                )
+            )
+            for number, (start, end) in enumerate(spans)
+        ]
+    )
+    found = await stores.history.hours_between(_NOON + since * _HOUR, _NOON + until * _HOUR)
+    told = {(hours.user_name, hours.leaf_cell_hours, hours.gangs) for hours in found}
+    assert told == {
+        (f"user-{number}", 2.0 * (min(end, until) - max(start, since)), 1)
+        for number, (start, end) in enumerate(spans)
+        if min(end, until) > max(start, since)
+    }
+
+
 async def test_hours_of_days_follow_what_is_learnt_later(stores: Stores) -> None:
     midnight = _NOON + 12 * _HOUR
     facts = [
@@ -262,7 +325,18 @@ async def test_hours_of_days_follow_what_is_learnt_later(stores: Stores) -> None
     assert await stores.history.hours_of_days(first, second) == [_hours("bob", 16.0, gangs=1)]
 
 
-def _hours(user: str, hours: float, *, gangs: int) -> Hours:
+async def test_an_empty_name_is_none_however_hours_are_asked_for(stores: Stores) -> None:
+    ran = _facts(
+        user_name="", vc="lab", leaf_count=1, started_at=_NOON, ended_at=_NOON + 48 * _HOUR
+    )
+    await stores.decisions.insert([a_decision(facts=ran)])
+    day = (_NOON + 24 * _HOUR).date()
+    assert await stores.history.hours_of_days(day, day) == [_hours(None, 24.0, gangs=0)]
+    between = await stores.history.hours_between(_NOON, _NOON + 48 * _HOUR)
+    assert between == [_hours(None, 48.0, gangs=1)]
+
+
+def _hours(user: str | None, hours: float, *, gangs: int) -> Hours:
     return Hours(
         user_name=user,
         group_name=None,

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from policy.errors import ConflictError
 from policy.submission import ClassName, GroupName, LeafType, UserName, VcName
 from state.ledger import (
     MICROS_PER_HOUR,
+    Charge,
     Charged,
     DayUse,
     Drift,
@@ -90,6 +92,56 @@ async def test_another_decision_for_a_charged_gang_gets_the_charge_there_is(
     other = a_charge(class_name=ClassName("oppo"), leaf_count=1, user=UserName("bob"))
     assert await ledger.charge(other) == Held(live=first.live, usage=first.usage)
     assert (await ledger.usage(Scope(UserName("bob")))).gangs == 0
+
+
+async def test_a_decision_that_comes_again_with_another_request_is_told_what_is_charged(
+    ledger: Ledger,
+) -> None:
+    first = await ledger.charge(a_charge())
+    assert isinstance(first, Charged)
+    for change in ({"leaf_count": 9}, {"class_name": ClassName("oppo")}, {"group": None}):
+        changed = replace(first.live.charge, **change)
+        assert await ledger.charge(changed) == Held(live=first.live, usage=first.usage)
+    assert (await ledger.usage(ALICE)).leaf_cells == 4
+
+
+@pytest.mark.parametrize(
+    "charge",
+    [
+        a_charge(user=UserName("")),
+        a_charge(group=GroupName("")),
+        a_charge(user=UserName("".join(map(chr, range(200, 1600))))),
+        a_charge("".join(map(chr, range(200, 1600)))),
+        a_charge(vc=VcName("".join(map(chr, range(200, 1600))))),
+        a_charge(leaf_count=2**31),
+        a_charge(leaf_count=-1),
+    ],
+    ids=["no user", "no group", "long user", "long gang", "long VC", "too many", "too few"],
+)
+async def test_what_no_ledger_can_hold_is_refused_and_costs_no_other(
+    ledger: Ledger, charge: Charge
+) -> None:
+    with pytest.raises(ValueError, match=r"empty|too long|cannot be counted"):
+        await ledger.charge(charge)
+    other = a_charge("other")
+    assert (await ledger.reconcile([charge, other], term=TERM)).created == (other,)
+    await ledger.release([other.gang], term=TERM)
+
+
+async def test_a_gang_beyond_all_measure_stops_nobody(ledger: Ledger, clock: Clock) -> None:
+    """A label says how large a gang is: leaf-cell-time of months must fit, whatever it says."""
+    huge = a_charge("huge", leaf_count=2**31 - 1)
+    await ledger.charge(huge)
+    await ledger.confirm([huge.gang], term=TERM)
+    clock.advance(days=400)
+    limits = [at_most(5, Measure.HOURS_DAY, ALICE)]
+    assert isinstance(await ledger.charge(a_charge("later"), limits=limits), Refused)
+    bob = a_charge("bob", user=UserName("bob"))
+    plenty = [at_most(1e300, Measure.HOURS_MONTH, Scope(UserName("bob")))]
+    assert isinstance(await ledger.charge(bob, limits=plenty), Charged)
+    assert (await ledger.days(date(2026, 6, 1), date(2026, 6, 1)))[0].leaf_micros >= 2**63 - 1
+    assert await ledger.release([huge.gang], term=TERM) == {huge.gang}
+    assert (await ledger.usage(VISION)).leaf_cells == 4
 
 
 async def test_a_decision_is_that_of_one_gang(ledger: Ledger) -> None:

@@ -111,6 +111,8 @@ async def test_everything_is_served_and_gangs_run(tmp_path: Path) -> None:
     async with cellgate_run(tmp_path) as run:
         for what in ("extender", "webhook"):
             assert await get(f"{run.url(what)}/readyz") == (200, "ok\n")
+            _, metrics = await get(f"{run.url(what)}/metrics")
+            assert "cellgate_usage_staleness_seconds" in metrics
         rows = await some_gang_is_bound(run)
         assert {row["service"] for row in rows} == {"webhook", "extender"}
 

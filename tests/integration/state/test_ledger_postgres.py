@@ -4,15 +4,16 @@ import asyncio
 import random
 import time
 import uuid
+from dataclasses import replace
 
 import pytest
 
 from policy.errors import BackendError
 from policy.submission import GangKey, GroupName, UserName
 from state.database import Database
-from state.ledger import Charged, Measure, Refused, Scope, Term
+from state.ledger import Charge, Charged, Measure, Refused, Scope, Term, Usage
 from state.ledger_postgres import LedgerSettings, PostgresLedger
-from tests.charges import ALICE, TERM, VISION, a_charge, a_gang, at_most
+from tests.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang, at_most
 
 _SUMS = """
     SELECT sum(leaf_count) FROM holdings WHERE group_name = ''
@@ -78,6 +79,60 @@ async def test_two_replicas_that_charge_one_gang_at_once_agree(database: Databas
         assert first == second
     users = [await ledgers[0].usage(Scope(UserName(user))) for user in ("alice", "bob")]
     assert sum(usage.gangs for usage in users) == 20
+
+
+async def test_replicas_that_charge_the_same_gangs_crosswise_wait_in_no_ring(
+    database: Database,
+) -> None:
+    settings = LedgerSettings(charge_timeout_seconds=30, lanes=1)
+    for number in range(10):
+        ledgers = [PostgresLedger(database.pool, settings) for _ in range(2)]
+        gangs = [f"g{number}-{index}" for index in range(40)]
+        answers = await asyncio.gather(
+            *(ledgers[0].charge(a_charge(gang, group=None)) for gang in gangs),
+            *(
+                ledgers[1].charge(a_charge(gang, user=UserName("bob"), group=None))
+                for gang in reversed(gangs)
+            ),
+        )
+        assert sum(isinstance(answer, Charged) for answer in answers) == 40
+    assert await database.pool.fetchval(_DEADLOCKS) == 0
+
+
+async def test_a_charge_does_not_wait_for_a_leader_that_confirms_it(database: Database) -> None:
+    """The leader may want the sums that the charge holds: one of the two must not wait."""
+    clock = Clock()
+    ledger = PostgresLedger(database.pool, LedgerSettings(charge_timeout_seconds=5), clock=clock)
+    first = await ledger.charge(a_charge())
+    assert isinstance(first, Charged)
+    clock.advance(seconds=30)
+    async with database.pool.acquire() as leader, leader.transaction():
+        await leader.execute("UPDATE charges SET expires_at = NULL")
+        assert await ledger.charge(first.live.charge) == replace(
+            first, usage=tuple(await _usages(ledger, first.live.charge))
+        )
+    assert await ledger.expire(term=TERM) == ()
+
+
+async def _usages(ledger: PostgresLedger, charge: Charge) -> list[Usage]:
+    return [await ledger.usage(scope) for scope in charge.scopes]
+
+
+async def test_a_lost_race_is_run_again(database: Database) -> None:
+    await database.pool.execute(
+        """
+        CREATE SEQUENCE attempts;
+        CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('attempts') < 3 THEN
+                RAISE EXCEPTION 'lost' USING ERRCODE = 'deadlock_detected';
+            END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER lose BEFORE INSERT ON charges FOR EACH ROW EXECUTE FUNCTION lose();
+        """
+    )
+    assert isinstance(await PostgresLedger(database.pool).charge(a_charge()), Charged)
+    assert await database.pool.fetchval("SELECT last_value FROM attempts") == 3
 
 
 async def test_many_gangs_are_reconciled_at_once(database: Database) -> None:

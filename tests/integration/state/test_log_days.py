@@ -15,7 +15,7 @@ from tests.records import a_decision
 
 _NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 _DAY = timedelta(days=1)
-_SETTINGS = RetentionSettings(keep_days=3, ahead_days=2)
+_SETTINGS = RetentionSettings(log_days=3, ahead_days=2)
 
 
 async def _days(database: Database) -> list[str]:

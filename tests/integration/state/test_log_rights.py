@@ -33,7 +33,7 @@ async def limited(
 
 
 async def test_a_service_writes_and_maintains_the_log(limited: Database) -> None:
-    settings = RetentionSettings(keep_days=1, ahead_days=1)
+    settings = RetentionSettings(log_days=1, ahead_days=1)
     maintenance, store = LogMaintenance(limited.pool, settings), PostgresDecisions(limited.pool)
     await maintenance.maintain(_NOW)
     document = LoggedDocument(kind="rules", content="rules: []")
@@ -55,9 +55,10 @@ async def test_a_service_writes_and_maintains_the_log(limited: Database) -> None
         "DELETE FROM decisions",
         "UPDATE documents SET content = 'another'",
         "DELETE FROM gang_history",
-        "DELETE FROM log_epochs",
+        "DELETE FROM log_terms",
+        "UPDATE documents SET first_seen_at = now()",
         "DROP TABLE decisions_default",
-        "SELECT grant_log_rights()",
+        "SELECT grant_rights()",
     ],
 )
 async def test_a_service_cannot_change_what_was_written(limited: Database, statement: str) -> None:

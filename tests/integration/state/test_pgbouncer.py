@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from cli.serve import open_ledger
 from policy.errors import BackendError, SettingsError
 from policy.submission import UserName
 from state.database import Database, PoolSettings, backend_errors, open_database
@@ -49,6 +50,19 @@ async def test_the_ledger_works_through_it(pooled_url: str) -> None:
         assert (await ledger.usage(VISION)).leaf_cells == 0
 
 
+async def test_statements_of_many_connections_share_few_servers(pooled_url: str) -> None:
+    """A statement that is prepared on one server must not be looked for on another."""
+    async with _opened(pooled_url) as database:
+
+        async def ask(number: int) -> int:
+            answer: int = await database.pool.fetchval("SELECT $1::int + $2::int", number, 1)
+            return answer
+
+        for _ in range(10):
+            answers = await asyncio.gather(*(ask(number) for number in range(40)))
+            assert answers == list(range(1, 41))
+
+
 async def test_a_statement_ends_in_time(pooled_url: str) -> None:
     async with _opened(pooled_url) as database:
         began = time.monotonic()
@@ -74,6 +88,17 @@ async def test_listening_through_it_is_refused_with_a_clear_word(pooled_url: str
     cache = UsageCache(pooled_url)
     with pytest.raises(SettingsError, match=r"give the direct address .* --database-listen-url"):
         await cache.run()
+
+
+async def test_a_service_behind_it_says_at_once_what_it_needs(
+    pooled_url: str, stock_database: Database
+) -> None:
+    async with _opened(pooled_url) as database:
+        with pytest.raises(SettingsError, match="--database-listen-url"):
+            await open_ledger(database).__aenter__()
+        async with open_ledger(database, listen_url=stock_database.url) as (ledger, usage):
+            await ledger.charge(a_charge())
+            assert usage.usage(ALICE).leaf_cells == 4
 
 
 async def test_the_cache_follows_by_a_direct_address(

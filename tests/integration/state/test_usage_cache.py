@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
+from policy.errors import SettingsError
 from policy.submission import GroupName, UserName
 from state.database import Database, open_database
 from state.embedded import EmbeddedPostgres
@@ -16,7 +18,8 @@ from state.ledger import Scope, Usage
 from state.ledger_postgres import PostgresLedger
 from state.migrate import migrate
 from state.usage_cache import CacheSettings, UsageCache
-from tests.charges import ALICE, TERM, VISION, a_charge, a_gang
+from state.usage_metrics import UsageMetrics
+from tests.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 from tests.eventually import eventually
 
 _ONLY_HINTS = CacheSettings(look_seconds=600)
@@ -43,11 +46,60 @@ async def test_nothing_is_known_at_first() -> None:
     assert cache.usage(ALICE) == Usage(scope=ALICE)
 
 
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("embedded:/tmp/x", "--database-listen-url is not understood"),
+        ("postgresql://u:se/cret@h/d", "--database-listen-url is not understood"),
+        ("postgresql://127.0.0.1:1/d", r"cannot listen to PostgreSQL at 127.0.0.1:1, database d"),
+    ],
+)
+async def test_an_address_that_cannot_work_is_refused_at_start_up(url: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told) as refused:
+        await UsageCache(url).check()
+    assert "cret" not in str(refused.value)
+
+
+async def test_what_is_known_is_measured(database: Database) -> None:
+    cache, registry = UsageCache(database.url), CollectorRegistry()
+    UsageMetrics(registry, cache)
+    assert registry.get_sample_value("cellgate_usage_staleness_seconds") == float("inf")
+    async with _running(cache):
+        staleness = registry.get_sample_value("cellgate_usage_staleness_seconds")
+        assert staleness is not None
+        assert staleness < 60
+    cache.assume(a_charge())
+    assert registry.get_sample_value("cellgate_usage_assumed_charges") == 1
+    assert registry.get_sample_value("cellgate_usage_resyncs_total") == 1
+
+
 async def test_what_was_charged_before_is_known_from_the_start(database: Database) -> None:
     await PostgresLedger(database.pool).charge(a_charge())
     async with _running(UsageCache(database.url)) as cache:
         assert cache.usage(VISION).leaf_cells == 4
         assert cache.staleness_seconds < 60
+
+
+async def test_hours_grow_with_the_clock_though_nobody_charges(database: Database) -> None:
+    clock = Clock()
+    ledger = PostgresLedger(database.pool, clock=clock)
+    await ledger.charge(a_charge(leaf_count=2))
+    async with _running(UsageCache(database.url, now=clock)) as cache:
+        for hours in (1, 4, 24, 24 * 40):  # on a Sunday evening at the end of a month
+            clock.advance(hours=hours)
+            assert cache.usage(ALICE) == await ledger.usage(ALICE)
+        assert cache.usage(Scope(UserName("nobody"))) == Usage(scope=Scope(UserName("nobody")))
+
+
+async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
+    cache = UsageCache("postgresql://nowhere/nothing")
+    cache.assume(a_charge(leaf_count=9))
+    cache.assume(a_charge(leaf_count=2, group=GroupName("nlp")))
+    assert cache.usage(ALICE).leaf_cells == 2
+    assert cache.usage(VISION).leaf_cells == 0
+    cache.forget(a_gang("bert"))
+    cache.forget(a_gang("bert"))
+    assert cache.usage(ALICE) == Usage(scope=ALICE)
 
 
 async def test_own_charges_are_seen_at_once_and_others_are_told(database: Database) -> None:

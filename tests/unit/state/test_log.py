@@ -122,8 +122,9 @@ async def test_records_appended_during_a_flush_do_not_prolong_it() -> None:
 
 
 class _HangingStore(MemoryDecisions):
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
         await asyncio.Event().wait()
+        raise AssertionError("it hangs for ever")
 
 
 class _ForgetfulStore(MemoryDecisions):
@@ -131,11 +132,12 @@ class _ForgetfulStore(MemoryDecisions):
 
     attempts = 0
 
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
         self.attempts += 1
-        await super().insert(records)
+        refused = await super().insert(records)
         if self.attempts == 1:
             raise BackendError("connection lost")
+        return refused
 
 
 class _BusyStore(MemoryDecisions):
@@ -143,6 +145,6 @@ class _BusyStore(MemoryDecisions):
 
     log: DecisionLog
 
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
         self.log.append(a_decision("a/late"))
-        await super().insert(records)
+        return await super().insert(records)

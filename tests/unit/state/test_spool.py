@@ -144,6 +144,104 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
     assert _take_all(spool) == [b"before", b"after"]
 
 
+def test_a_damaged_payload_costs_no_other(tmp_path: Path) -> None:
+    first = Spool(tmp_path)
+    first.append(_payloads(3))
+    first.close()
+    [path] = tmp_path.glob("*.spool")
+    path.write_bytes(path.read_bytes().replace(b"payload 01", b"payloXd 01"))
+    second = Spool(tmp_path)
+    assert (second.count, second.torn) == (3, 0)
+    assert _take_all(second) == [b"payload 00", b"", b"payload 02"]
+    second.close()
+
+
+def test_damage_in_the_middle_of_the_spool_is_counted(tmp_path: Path) -> None:
+    first = Spool(tmp_path, _SMALL)
+    for payload in _payloads(10):
+        first.append([payload])
+    first.close()
+    paths = sorted(tmp_path.glob("*.spool"))
+    os.truncate(paths[0], 30)
+    second = Spool(tmp_path, _SMALL)
+    assert (second.torn, second.unreadable) == (1, 1)
+    assert _take_all(second)[-1] == b"payload 09"
+    second.close()
+
+
+@pytest.mark.parametrize("harm", ["cut", "deleted", "unreadable"])
+def test_a_file_that_cannot_be_read_any_more_is_counted_and_passed_over(
+    spool: Spool, harm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for payload in _payloads(10):
+        spool.append([payload])
+    spool.take(len(spool.peek(2)))
+    first = min(spool.directory.glob("*.spool"))
+    if harm == "cut":
+        os.truncate(first, 0)
+    elif harm == "deleted":
+        first.unlink()
+    else:
+        first.unlink()
+        first.mkdir()  # even root cannot read it
+    rest = _take_all(spool)
+    assert rest[-1] == b"payload 09"
+    assert (spool.count, spool.byte_count) == (0, 0)
+    assert 2 + len(rest) + spool.unreadable == 10
+    assert spool.append([b"after"]) == 1
+    assert _take_all(spool) == [b"after"]
+
+
+def test_a_file_that_cannot_be_deleted_is_in_nobodys_way(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Path, *, missing_ok: bool = False) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    for number in range(3):
+        spool.append([b"%d" % number])
+        assert _take_all(spool) == [b"%d" % number]
+
+
+def test_a_disk_that_fails_between_making_a_file_and_writing_it_is_tried_again(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space left"):
+                spool.append([b"lost"])
+    assert spool.count == 0
+    for payload in _payloads(10):
+        spool.append([payload])
+    assert _take_all(spool) == _payloads(10)
+
+
+def test_what_else_lies_in_the_directory_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.spool").write_text("mine")
+    spool = Spool(tmp_path)
+    assert spool.count == 0
+    spool.close()
+    assert (tmp_path / "notes.spool").read_text() == "mine"
+
+
+def test_a_spool_that_cannot_be_opened_is_refused_and_left_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", fail)
+        with pytest.raises(SettingsError, match=r"cannot keep a spool in .*: No space left"):
+            Spool(tmp_path)
+    Spool(tmp_path).close()
+
+
 def test_the_meter_tells_the_next_process_what_was_lost(tmp_path: Path) -> None:
     first = Spool(tmp_path)
     assert first.meter.lost == 0

@@ -14,6 +14,7 @@ from state.log import DecisionLog, DecisionRecord, LogSettings
 from state.memory import MemoryDecisions
 from state.records import Kind, LoggedDocument
 from state.spool import Spool, SpoolSettings
+from state.spooling import RecordSpool
 from tests.eventually import eventually
 from tests.records import a_decision
 
@@ -194,6 +195,33 @@ async def test_what_another_version_left_is_counted_and_skipped(
         assert "spooled decision is unreadable" in caplog.text
 
 
+async def test_nothing_to_spool_does_not_mean_that_the_spool_is_full(tmp_path: Path) -> None:
+    with _spool(tmp_path) as spool:
+        records = RecordSpool(spool)
+        assert (await records.append([])).kept == 0
+        assert (await records.append(_gangs(2))).kept == 2
+
+
+async def test_a_spool_that_somebody_removes_does_not_stop_the_log(
+    store: MemoryDecisions, tmp_path: Path
+) -> None:
+    with _spool(tmp_path) as spool:
+        log = DecisionLog(store, _IMPATIENT, spool=spool)
+        store.is_away = True
+        async with _running(log):
+            for record in _gangs(5):
+                log.append(record)
+            await eventually(lambda: log.unacknowledged == 0)
+            for path in spool.directory.glob("*.spool"):
+                path.unlink()
+            store.is_away = False
+            log.append(a_decision("team-a/later"))
+            await eventually(lambda: log.pending == 0)
+        assert store.records[-1].subject == "team-a/later"
+        # A batch that was read before is written all the same.
+        assert len(store.records) + log.dropped_by_reason["unreadable"] == 6
+
+
 async def test_what_a_killed_process_had_in_memory_is_counted(
     store: MemoryDecisions, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -224,7 +252,7 @@ async def test_a_deposed_leader_is_refused_and_the_next_term_is_not(
     assert (line.levelname, line.__dict__["epoch"]) == ("ERROR", 5)
 
 
-async def test_a_journal_numbers_rows_without_gaps_and_sends_a_document_once(
+async def test_a_journal_numbers_rows_without_gaps_and_keeps_a_document_once(
     store: MemoryDecisions,
 ) -> None:
     log = DecisionLog(store)
@@ -260,6 +288,6 @@ class _HangingStore(MemoryDecisions):
         super().__init__()
         self.go_on = asyncio.Event()
 
-    async def insert(self, records: Sequence[DecisionRecord]) -> None:
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
         await self.go_on.wait()
-        await super().insert(records)
+        return await super().insert(records)

@@ -1,4 +1,4 @@
-"""A process that writes decisions until it is killed: `python -m tests.log_writer URL SPOOL NAME`.
+"""Writes decisions until it is killed: `python -m tests.chaos.log_writer URL SPOOL NAME`.
 
 Appends records `NAME/0`, `NAME/1` … and prints, as `appended acknowledged lost`, how far it got.
 With an empty NAME it writes nothing of its own and ends when the spool is empty.

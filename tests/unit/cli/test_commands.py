@@ -1,0 +1,29 @@
+"""Flags of the commands that use the database."""
+
+import pytest
+
+from cli.commands import build_parser
+from cli.serve import read_retention
+from policy.errors import SettingsError
+from state.maintenance import RetentionSettings
+
+_EXTENDER = ["extender", "--database-url", "postgresql://h/d"]
+
+
+def test_things_are_kept_as_long_as_flags_or_environment_say() -> None:
+    parser = build_parser({"CELLGATE_KEEP_TOTALS_DAYS": "3000"})
+    options = parser.parse_args([*_EXTENDER, "--keep-log-days", "30"])
+    assert read_retention(options) == RetentionSettings(log_days=30, totals_days=3000)
+    assert read_retention(parser.parse_args(["run"])).log_days == RetentionSettings().log_days
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "ten", "100000", ""])
+def test_a_time_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="--keep-history-days: must"):
+        build_parser({}).parse_args([*_EXTENDER, f"--keep-history-days={text}"])
+
+
+def test_the_address_to_listen_at_may_come_from_the_environment() -> None:
+    environment = {"CELLGATE_DATABASE_LISTEN_URL": "postgresql://direct/d"}
+    options = build_parser(environment).parse_args(_EXTENDER)
+    assert options.database_listen_url == "postgresql://direct/d"
