@@ -5,7 +5,7 @@ stay whole; then the one with the most idle leaves: healthy and without opportun
 the one whose surroundings are most used.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -39,14 +39,13 @@ def find_opening(table: Table, wanted: Opening) -> Cell | None:
     best: _Scored | None = None
     for free_level in range(wanted.level, highest + 1):
         around = islice(supply.free(free_level), FREE_LOOKS)
-        cells = (c for cell in around for c in _inside(cell, wanted.level))
-        best = _best(table, _scored(table, cells, wanted), best)
+        cells = [(free_level, c) for cell in around for c in _inside(cell, wanted.level)]
+        best = _best(table, _scored(cells, wanted), best)
         if best is not None and best[0][0] == 0:
             break
     if best is not None and best[0][0] == best[0][2] == 0:
         return best[1]  # idle as a whole, and enough
-    beyond = _beyond(table, wanted, highest)
-    best = _best(table, _scored(table, beyond, wanted), best)
+    best = _best(table, _scored(list(_beyond(table, wanted, highest)), wanted), best)
     if best is None and supply.free_count(wanted.level) > FREE_LOOKS:
         wanted.budget.is_cut = True
     return best[1] if best is not None else None
@@ -66,18 +65,17 @@ def _best(table: Table, scored: list[_Scored], known: _Scored | None) -> _Scored
     return known
 
 
-def _scored(table: Table, cells: Iterable[Cell], wanted: Opening) -> list[_Scored]:
-    """Cells with room, and how little each suits."""
+def _scored(cells: Sequence[tuple[int, Cell]], wanted: Opening) -> list[_Scored]:
+    """Cells with room, with the level of their free cell, and how little each suits."""
+    wanted.budget.spend(len(cells))
     found: list[_Scored] = []
-    free_cell_around = table.supplies[wanted.chain].free_cell_around
-    for cell in cells:
-        wanted.budget.spend()
-        room = _capacity(cell, wanted.size, wanted.allowed)
+    for free_level, cell in cells:
+        idle = cell.idle
+        room = _capacity(cell, wanted.size, wanted.allowed) if idle >= wanted.size else 0
         if room:
             around = cell.parent.idle if cell.parent is not None else 0
             missing = max(0, wanted.want - room)
-            used = cell.leaf_count - cell.idle
-            score = (missing, free_cell_around(cell).level, used, around, cell.order)
+            score = (missing, free_level, cell.leaf_count - idle, around, cell.order)
             found.append((score, cell))
     return found
 
@@ -85,21 +83,20 @@ def _scored(table: Table, cells: Iterable[Cell], wanted: Opening) -> list[_Score
 def _capacity(cell: Cell, size: int, allowed: Allowed) -> int:
     """How many members of a size an unclaimed cell could hold now."""
     if cell.level <= cell.chain.node_level:
-        return cell.idle // size if allowed(cell) else 0
-    if cell.idle < size:
-        return 0
+        return cell.idle // size if allowed.nodes is None or cell.node in allowed.nodes else 0
     return sum(node.idle // size for node in cell.at_level(cell.chain.node_level) if allowed(node))
 
 
-def _beyond(table: Table, wanted: Opening, highest: int) -> Iterator[Cell]:
+def _beyond(table: Table, wanted: Opening, highest: int) -> Iterator[tuple[int, Cell]]:
     """Beyond the first looks: nodes that are known to have room, or that the gang is limited to."""
     supply = table.supplies[wanted.chain]
     for node in islice(_roomy_nodes(table, wanted), FREE_LOOKS):
         is_inside = wanted.level < node.level
         inside = node.at_level(wanted.level) if is_inside else (node.ancestor(wanted.level),)
         for cell in inside:
-            if cell.is_unclaimed() and supply.free_cell_around(cell).level <= highest:
-                yield cell
+            free_level = supply.free_cell_around(cell).level
+            if cell.is_unclaimed() and free_level <= highest:
+                yield free_level, cell
 
 
 def _roomy_nodes(table: Table, wanted: Opening) -> Iterator[Cell]:

@@ -291,7 +291,8 @@ class Table(Undoable):
             self.unseat(gang, slot)
 
     def downgrade(self, gang: Gang) -> None:
-        """Make a gang opportunistic where it is; its preassigned cells are given back."""
+        """Make a gang opportunistic where it is; cells and reservations are given back."""
+        self.withdraw(gang)
         self._set_guaranteed(gang, is_guaranteed=False)
         for slot in gang.slots:
             claim = slot.claim

@@ -101,6 +101,26 @@ def test_a_higher_priority_overtakes_the_late_member_and_not_its_gang() -> None:
     assert isinstance(world.ask(pair, member=1), Wait)
 
 
+def test_a_gang_that_is_downgraded_preempts_nobody_any_more() -> None:
+    world = World(a_cluster("3 nodes x 2").promising("a", node=1).promising("b", node=2))
+    pair = a_gang("pair").of(1, 1).at(5).lazy()
+    world.place(pair)
+    world.engine.forget_member(pair.member(1).member)
+    world.apply(world.ask(a_gang("borrower").at(-1), nodes=world.nodes_of("pair")))
+    world.apply(world.ask(pair, member=1))
+    assert world.state("borrower") is GangState.BEING_PREEMPTED
+
+    decision = world.ask(a_gang("urgent").of(2).at(9))
+
+    assert isinstance(decision, Place)
+    assert [key.name for key in decision.downgraded] == ["pair"]
+    world.apply(decision)
+    assert world.state("borrower") is GangState.ALLOCATED
+    gang = world.gang("pair")
+    assert gang is not None
+    assert (gang.asking, gang.held) == ((), ())
+
+
 def test_a_late_member_whose_reserved_node_went_bad_is_planned_anew() -> None:
     world = World(a_cluster("3 nodes x 1").promising("a", node=3))
     pair = a_gang("pair").of(1, 1).at(5)
