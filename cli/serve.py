@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from extender.app import ExtenderSettings, run_extender
+from extender.policies import load_cluster_file
 from kube.client import connect
 from service.process import Exit, Stop
 from service.running import RunningService
@@ -29,6 +30,9 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         allows_insecure_http=options.insecure_http,
     )
     settings.check()
+    if settings.cluster_file:
+        # What is wrong with it is told at once, not when the database is up.
+        await asyncio.to_thread(load_cluster_file, settings.cluster_file)
     async with (
         open_state(options.database_url, service="extender", until=Stage.PRE) as database,
         open_log(database, spool=options.spool_dir) as log,
