@@ -258,7 +258,7 @@ async def test_kube_scheduler_ends_its_part_of_a_gang_and_we_the_rest(
     node = await lab.runs("high")
     await lab.becomes({"high": node})
     metrics = await beside.get("/metrics", as_text=True)
-    assert 'cellgate_extender_preemptions_total{by="kube-scheduler"}' in metrics
+    assert 'cellgate_extender_preemptions_total{by="kube-scheduler",cause="borrowed"}' in metrics
     told = [event["reason"] for event in await plane.api.list("/api/v1/namespaces/default/events")]
     assert "Preempted" in told
 
