@@ -31,8 +31,8 @@ from kube.binding import Binder
 from kube.client import KubeClient
 from kube.ending import PodEnder
 from kube.events import EventWriter
+from kube.gang_sizes import GangSizes
 from kube.namespaces import NamespaceSink
-from kube.podgroups import PodGroups
 from service.clock import Clock
 from state.ledger import Ledger
 from state.log import DecisionLog
@@ -54,7 +54,7 @@ class State:
         self.log = log
         self.clock = Clock()
         self.metrics = ExtenderMetrics(registry)
-        self.events = EventWriter(client, component="cellgate-extender")
+        self.events = EventWriter(client)
         self.announcer = Announcer(self.events)
         # Seconds since 1970 grow over restarts, and need no database to be known.
         epoch = int(self.clock.now().timestamp())
@@ -63,7 +63,7 @@ class State:
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
-        self.groups = PodGroups(client)
+        self.groups = GangSizes(client)
         self.namespaces = NamespaceSink()
         self.policies = Policies(
             reads_cluster_file=cluster_file is not None, on_problems=self.announcer.bad_document

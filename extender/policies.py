@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from extender.cluster import ClusterText, read_cluster_text
+from extender.events import ObjectRef
 from kube.client import Object
-from kube.events import ObjectRef
 from policy.classes import Classes
 from policy.documents import DATA_KEY, LABEL, Kind, parse_label
 from policy.errors import Problem, SettingsError, SpecError

@@ -10,7 +10,8 @@ from typing import Any, Final
 from kube import marks
 
 _METADATA: Final = (
-    "name", "namespace", "uid", "generateName", "resourceVersion", "deletionTimestamp", "labels",
+    "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
+    "deletionTimestamp", "labels",
 )  # fmt: skip
 _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
