@@ -95,7 +95,7 @@ async def test_kube_scheduler_that_sees_no_need_for_victims_is_helped(tmp_path: 
         pod = await create(client, "urgent", class_name="prod")
         answer = await caller.filter(pod, FOUR)
         (reason,) = answer["FailedAndUnresolvableNodes"].values()
-        assert reason.startswith("gang lab/urgent at priority 100 in VC lab preempts 1 gangs")
+        assert reason.startswith("gang lab/urgent at priority 100 in VC lab preempts 1 gang")
         async with asyncio.timeout(20):
             while sum([await is_ending(client, name) for name in there.values()]) < 2:
                 await asyncio.sleep(0.1)
