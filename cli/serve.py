@@ -10,6 +10,7 @@ from pathlib import Path
 
 from extender.app import ExtenderSettings, run_extender
 from extender.bookkeeping import LEADERSHIP
+from extender.policies import load_cluster_file
 from kube.client import connect
 from kube.leadership import LeadershipSettings
 from service.health import Health
@@ -42,6 +43,9 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         pod_name=options.pod_name,
     )
     settings.check()
+    if settings.cluster_file:
+        # What is wrong with it is told at once, not when the database is up.
+        await asyncio.to_thread(load_cluster_file, settings.cluster_file)
     async with (
         open_state(options.database_url, service="extender", until=Stage.PRE) as database,
         open_log(database, spool=options.spool_dir) as log,

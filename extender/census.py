@@ -6,15 +6,18 @@ nobody is counted under the empty VC.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NoReturn
 
 from extender.cells.model import NodeCell
 from extender.cluster import Cluster
 from policy.submission import NodeName, PodUid
 from policy.topology import PhysicalCell, Topology
+from service.tasks import in_slices
 
 _EVERY_SECONDS: Final = 10.0
+_SLICE: Final = 200
+"""Nodes that are counted at once: some milliseconds, in which nobody is answered."""
 NOBODY: Final = ""
 
 Holders = Mapping[int, PodUid | None]
@@ -39,38 +42,39 @@ class Census:
     async def run(self) -> NoReturn:
         """Count again when something has changed, until cancelled."""
         while True:
-            self.count()
+            await in_slices(self.count())
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def count(self) -> None:
-        """Count now."""
+    def count(self) -> Iterator[None]:
+        """Count now, in slices; a change meanwhile is counted the next time."""
         if self._version == self._cluster.version:
             return
         self._version = self._cluster.version
         nodes = self._cluster.engine.nodes()
-        self._count_leaves(nodes)
+        yield
+        yield from self._count_leaves(nodes)
         self._count_cells()
         self.gangs = self._cluster.members.gang_count
         self.leases = self._cluster.members.count_leases()
 
-    def _count_leaves(self, nodes: Iterable[tuple[NodeCell, Holders]]) -> None:
+    def _count_leaves(self, nodes: Sequence[tuple[NodeCell, Holders]]) -> Iterator[None]:
         leaf_counts = self._configured_leaf_counts()
-        self.leaf_cells = Counter()
-        idle = scattered = 0
-        seen = 0
-        for node, holders in nodes:
+        counted: Counter[tuple[str, str]] = Counter()
+        scattered = seen = 0
+        for index, (node, holders) in enumerate(nodes):
+            if index % _SLICE == 0:
+                yield
             total = leaf_counts.get(node.name, 0 if leaf_counts else node.leaf_count)
-            bad = total if not node.is_healthy else len(node.bad_leaf_cells)
-            free = max(0, total - len(holders) - (bad if node.is_healthy else total))
+            idle = max(0, total - len(holders))
+            bad = min(idle, len(node.bad_leaf_cells)) if node.is_healthy else idle
             seen += total
-            self.leaf_cells[NOBODY, "free"] += free
-            self.leaf_cells[NOBODY, "bad"] += max(0, min(bad, total - len(holders)))
-            for member in holders.values():
-                self.leaf_cells[self._holder(member)] += 1
-            idle += free
-            scattered += free if free < total else 0
-        self.leaf_cells[NOBODY, "bad"] += max(0, sum(leaf_counts.values()) - seen)
-        self.fragmentation = scattered / idle if idle else 0.0
+            counted[NOBODY, "free"] += idle - bad
+            counted[NOBODY, "bad"] += bad
+            scattered += idle - bad if idle - bad < total else 0
+            counted.update(map(self._holder, holders.values()))
+        counted[NOBODY, "bad"] += max(0, sum(leaf_counts.values()) - seen)
+        free = counted[NOBODY, "free"]
+        self.leaf_cells, self.fragmentation = counted, scattered / free if free else 0.0
 
     def _holder(self, member: PodUid | None) -> tuple[str, str]:
         if member is None:

@@ -7,6 +7,7 @@ gets the same answers. Single writer, nothing is awaited.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 from extender.cells.engine import Engine
@@ -25,6 +26,8 @@ from extender.journal import Journal, Question
 from extender.members import Member, Members
 from kube.nodes import KubeNode
 from policy.cluster.document import ClusterDocument, LiveNode
+from policy.documents import Kind as DocumentKind
+from policy.documents import parse_document
 from policy.errors import Problem
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
@@ -37,6 +40,17 @@ class ClusterText:
 
     text: str
     document: ClusterDocument
+
+
+@lru_cache(maxsize=2)
+def read_cluster_text(text: str) -> ClusterText:
+    """Understand a cluster document. Raises SpecError with all problems.
+
+    The last ones are remembered: a large one costs a second, and is read at several places.
+    """
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
+    assert isinstance(document, ClusterDocument)
+    return ClusterText(text=text, document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,9 @@ class ExtenderMetrics:
         self.decisions = counter("decisions", "Plans made, by outcome.", "outcome")
         self.repeats = counter("repeats", "Refusals given again, since nothing had changed.")
         self.binds = counter("binds", "Bindings asked of the API server, by outcome.", "outcome")
-        self.preemptions = counter("preemptions", "Preemptions, by who ends victims.", "by")
+        self.preemptions = counter(
+            "preemptions", "Preemptions, by who ends victims, and for what right.", "by", "cause"
+        )
         self.victims = counter("victims_ended", "Pods that we ended for the sake of others.")
         self.expired = counter("leases_expired", "Gangs whose lease was not used in time.")
         self.drift = counter("drift", "Differences found and mended, by kind.", "kind")

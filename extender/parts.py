@@ -34,9 +34,9 @@ from kube.binding import Binder
 from kube.client import KubeClient
 from kube.ending import PodEnder
 from kube.events import EventWriter
+from kube.gang_sizes import GangSizes
 from kube.namespaces import NamespaceSink
 from kube.node_wishes import NodeChoice
-from kube.podgroups import PodGroups
 from service.clock import Clock
 from state.ledger import Ledger
 from state.log import DecisionLog
@@ -59,7 +59,7 @@ class State:
         self.log = log
         self.clock = Clock()
         self.metrics = ExtenderMetrics(registry)
-        self.events = EventWriter(client, component="cellgate-extender")
+        self.events = EventWriter(client)
         self.announcer = Announcer(self.events)
         self.leading = leading
         # Who does not lead decides nothing, and writes nothing down.
@@ -67,7 +67,7 @@ class State:
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
-        self.groups = PodGroups(client)
+        self.groups = GangSizes(client)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = Policies(

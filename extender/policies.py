@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-from extender.cluster import ClusterText
+from extender.cluster import ClusterText, read_cluster_text
+from extender.events import ObjectRef
 from kube.client import Object
-from kube.events import ObjectRef
 from policy.classes import Classes
-from policy.cluster.document import ClusterDocument
-from policy.documents import DATA_KEY, LABEL, Kind, parse_document, parse_label
+from policy.documents import DATA_KEY, LABEL, Kind, parse_label
 from policy.errors import Problem, SettingsError, SpecError
 from policy.rules import RuleTable
 from policy.store import PolicyStore, PolicyText
@@ -163,11 +162,9 @@ class Policies:
             return
         self._cluster_source = found
         try:
-            document = parse_document(found.text, kind=Kind.CLUSTER)
-            assert isinstance(document, ClusterDocument)
-            self.cluster = ClusterText(text=found.text, document=document)
+            self.cluster = read_cluster_text(found.text)
             self._cluster_problems = ()
-            for warning in document.warnings:
+            for warning in self.cluster.document.warnings:
                 logger.warning("cluster document", extra={"warning": str(warning)})
         except SpecError as exc:
             self._cluster_problems = tuple(
@@ -197,14 +194,8 @@ class ClusterFile:
 
     async def load(self) -> None:
         """Read the file at the start; SettingsError with every problem if it cannot be used."""
-        try:
-            self._text = await asyncio.to_thread(self._path.read_text)
-        except (OSError, UnicodeDecodeError) as exc:
-            raise SettingsError(f"cannot read {self._path}: {exc}; check --cluster") from exc
+        self._text = await asyncio.to_thread(load_cluster_file, self._path)
         self._policies.use_file(self._text, path=str(self._path))
-        if self._policies.has_only_bad_cluster:
-            told = "; ".join(map(str, self._policies.problems))
-            raise SettingsError(f"--cluster cannot be used: {told}")
 
     async def run(self) -> NoReturn:
         """Look again and again; a moment without the file, or a half written one, does no harm."""
@@ -218,3 +209,15 @@ class ClusterFile:
             if text != self._text:
                 self._text = text
                 self._policies.use_file(text, path=str(self._path))
+
+
+def load_cluster_file(path: Path) -> str:
+    """Read a cluster document that must be good; SettingsError with every problem if it is not."""
+    try:
+        text = path.read_text()
+        read_cluster_text(text)
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingsError(f"cannot read {path}: {exc}; check --cluster") from exc
+    except SpecError as exc:
+        raise SettingsError(f"--cluster {path} cannot be used: {exc}") from exc
+    return text

@@ -47,7 +47,7 @@ class Preemption:
         decision = self._decide(pod, list(nodes))
         if not isinstance(decision, Preempt):
             return wire.veto_answer()
-        self._metrics.preemptions.labels("kube-scheduler").inc()
+        self._count(decision, by="kube-scheduler")
         return self._name_victims(decision, arguments.candidate_nodes)
 
     def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName]) -> Decision:
@@ -81,7 +81,7 @@ class Preemption:
             return
         decision = self._decide(pod, waiting.offered)
         if isinstance(decision, Preempt):
-            self._metrics.preemptions.labels("cellgate").inc()
+            self._count(decision, by="cellgate")
             self._victims.end(decision, self._victims.members(decision))
 
     def renew(self, waiting: Waiting) -> None:
@@ -89,3 +89,9 @@ class Preemption:
         pod = self._pods.get(waiting.uid)
         if pod is not None and pod.node is None and self._victims.are_ending(waiting.victims):
             self._decide(pod, waiting.offered)
+
+    def _count(self, decision: Preempt, *, by: str) -> None:
+        """Count a preemption once, when its cells are reserved; it is asked about more often."""
+        if decision.seats:
+            borrowed = self._victims.are_borrowers(decision)
+            self._metrics.preemptions.labels(by, "borrowed" if borrowed else "priority").inc()

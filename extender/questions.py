@@ -47,7 +47,10 @@ class Questions:
             raise RequestError.at("Pod", f"pod is bound to node {known.node} already")
         if self._pods.has_ended(uid):
             raise RequestError.at("Pod", "pod has ended or was deleted")
-        return known or self._pods.read(dict(obj))
+        pod = known or self._pods.read(dict(obj))
+        if pod is not None and not pod.uid:
+            raise RequestError.at("Pod.metadata.uid", "must be set")
+        return pod
 
     def decide(
         self,
@@ -57,6 +60,7 @@ class Questions:
         kind: Kind,
         applies_preemption: bool = False,
     ) -> Decision:
+        """Ask about a pod, and make true what is answered."""
         request = self._to_request(pod)
         asked = Asked(
             kind=kind,

@@ -6,6 +6,7 @@ event, a bug, or somebody who wrote where nobody else should.
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final, NoReturn
 
@@ -14,10 +15,13 @@ from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink, ToBound
 from kube.pods import ManagedPod
 from policy.submission import PodUid
+from service.tasks import in_slices
 
 logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 30.0
+_SLICE: Final = 500
+"""Pods that are compared at once: some milliseconds, in which nobody is answered."""
 
 
 class Drift(StrEnum):
@@ -42,45 +46,49 @@ class Reconciler:
         self._to_bound = to_bound
         self._metrics = metrics
         self._contradicting: set[PodUid] = set()
+        self._suspects: set[PodUid] = set()
+        pods.on_end.append(lambda pod: self._contradicting.discard(pod.uid))
 
     async def run(self) -> NoReturn:
         """Compare now and then, until cancelled."""
         while True:
-            self.reconcile()
+            await in_slices(self.reconcile())
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def reconcile(self) -> int:
-        """Mend every difference; returns how many there were."""
-        found = 0
-        for pod in list(self._pods):
-            if pod.node is not None:
-                found += self._mend(pod)
+    def reconcile(self) -> Iterator[None]:
+        """Mend every difference, in slices."""
+        for index, uid in enumerate([pod.uid for pod in self._pods]):
+            if index % _SLICE == 0:
+                yield
+            pod = self._pods.get(uid)
+            if pod is not None and pod.node is not None:
+                self._mend(pod)
         for uid in self._ghosts():
             self._count(Drift.GHOST, uid)
             self._cluster.forget_member(uid)
-            found += 1
-        return found
 
-    def _mend(self, pod: ManagedPod) -> bool:
+    def _mend(self, pod: ManagedPod) -> None:
         placement = self._cluster.engine.placement(pod.uid)
         if placement is None or placement.node != pod.node:
             self._count(Drift.MISSING, pod.uid)
             self._cluster.observe_bound(self._to_bound(pod))
-            return True
+            return
         told = pod.placement
         is_other = told is not None and sorted(told.leaf_cells) != sorted(placement.leaf_cells)
         if is_other and pod.uid not in self._contradicting:
             self._contradicting.add(pod.uid)
             self._count(Drift.CONTRADICTION, pod.uid)
-            return True
-        return False
 
     def _ghosts(self) -> list[PodUid]:
-        return [
+        """Members without a pod, now and the last time: a feed may be behind what we have bound."""
+        unknown = {
             uid
             for uid, member in self._cluster.members.items()
             if member.is_bound and not self._pods.knows(uid)
-        ]
+        }
+        ghosts = sorted(unknown & self._suspects)
+        self._suspects = unknown
+        return ghosts
 
     def _count(self, drift: Drift, uid: PodUid) -> None:
         self._metrics.drift.labels(drift).inc()

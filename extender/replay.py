@@ -11,11 +11,8 @@ from typing import Any, Final, Protocol
 
 from extender import rows
 from extender.cells.observing import Bound
-from extender.cluster import Asked, Cluster, ClusterText
+from extender.cluster import Asked, Cluster, ClusterText, read_cluster_text
 from extender.journal import SERVICE, NoJournal
-from policy.cluster.document import ClusterDocument
-from policy.documents import Kind as DocumentKind
-from policy.documents import parse_document
 from policy.submission import GangKey, NodeName, PodUid
 from state.candidates import KnownNodes
 from state.journal import Hole, find_holes
@@ -93,11 +90,7 @@ async def _read(reader: LogReader, epoch: int) -> AsyncIterator[DecisionRecord]:
 async def _document_of(reader: LogReader, record: DecisionRecord) -> ClusterText | None:
     wanted = record.inputs.get("document")
     stored = await reader.document(wanted) if wanted else None
-    if stored is None:
-        return None
-    document = parse_document(stored.content, kind=DocumentKind.CLUSTER)
-    assert isinstance(document, ClusterDocument)
-    return ClusterText(text=stored.content, document=document)
+    return read_cluster_text(stored.content) if stored else None
 
 
 class Replay:

@@ -43,7 +43,7 @@ class TopologyKeeper:
         document = self._policies.cluster
         if not self._is_live or document == self._in_force:
             return
-        running = len(self._cluster.engine.gangs()) if document is None else 0
+        running = self._cluster.members.gang_count if document is None else 0
         if running:
             message = f"is gone while {running} gangs run; the last one stays in force"
             self.problems = (Problem("Cluster document", message),)

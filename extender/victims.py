@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, Protocol
 
-from extender.cells.model import Preempt
+from extender.cells.model import OPPORTUNISTIC, Preempt
 from extender.cluster import Cluster
 from extender.events import Announcer
 from extender.leading import Leading
@@ -62,6 +62,12 @@ class Victims:
             uid for victim in decision.victims for uid in self._cluster.members.of_gang(victim)
         ]
         return [pod for uid in members if (pod := self._pods.get(uid)) is not None]
+
+    def are_borrowers(self, decision: Preempt) -> bool:
+        """Whether all victims are opportunistic: an owner wants its cells back."""
+        members = self._cluster.members
+        found = [members.get(uid) for gang in decision.victims for uid in members.of_gang(gang)]
+        return all(one.request.priority == OPPORTUNISTIC for one in found if one is not None)
 
     def are_ending(self, gangs: Sequence[GangKey]) -> bool:
         """Whether a pod of these gangs was told to end, and has not yet."""

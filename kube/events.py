@@ -1,107 +1,122 @@
-"""Events: what `kubectl describe` shows people about an object.
+"""Events: what happened to an object, told where its owner looks (`kubectl describe`).
 
-Written behind: `post` only puts one into a bounded queue. An event that finds no room, or that the
-API server does not take, is lost and counted; nothing waits for it.
+Written behind whatever caused them, and dropped rather than waited for: an Event is a courtesy. The
+same one again within a minute is not written again: a Job of a thousand pods gets it once.
 """
 
 import asyncio
 import logging
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
-from uuid import uuid4
 
-from kube.client import KubeClient, KubeError
+from kube.client import KubeClient, KubeError, Object
 
 logger = logging.getLogger(__name__)
 
-_MOST_PENDING: Final = 5_000
-_MOST_CHARS: Final = 1_024
-"""As much as the API server takes of a message."""
-_PER_SECOND: Final = 50.0
-"""People read them; the API server has better things to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectRef:
-    """What an event is about."""
-
-    kind: str
-    namespace: str
-    name: str
-    uid: str = ""
+_COMPONENT: Final = "cellgate"
+_WAITING: Final = 1_000
+_REPEAT_SECONDS: Final = 60.0
+_REMEMBERED: Final = 10_000
+_MESSAGE_CHARS: Final = 1_024
+"""As much as Kubernetes takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened to an object, in plain words."""
+    """One thing that happened to one object."""
 
-    about: ObjectRef
+    namespace: str
+    api_version: str
+    kind: str
+    name: str
+    uid: str
     reason: str
-    """One word, for machines."""
     message: str
-    is_warning: bool = False
+    is_warning: bool = True
+
+    @classmethod
+    def about(
+        cls, obj: Mapping[str, Any], *, reason: str, message: str, is_warning: bool = True
+    ) -> "Event":
+        """Build an event about an object of Kubernetes; a pod need not say that it is one."""
+        metadata = obj["metadata"]
+        return cls(
+            namespace=metadata.get("namespace") or "default",
+            api_version=obj.get("apiVersion") or "v1",
+            kind=obj.get("kind") or "Pod",
+            name=metadata.get("name") or "",
+            uid=metadata.get("uid") or "",
+            reason=reason,
+            message=message[:_MESSAGE_CHARS],
+            is_warning=is_warning,
+        )
+
+    def to_object(self, *, now: datetime) -> Object:
+        """Write it as Kubernetes wants it."""
+        at = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{_COMPONENT}.{uuid.uuid4().hex}", "namespace": self.namespace},
+            "involvedObject": {
+                "apiVersion": self.api_version,
+                "kind": self.kind,
+                "namespace": self.namespace,
+                "name": self.name,
+                "uid": self.uid,
+            },
+            "reason": self.reason,
+            "message": self.message,
+            "type": "Warning" if self.is_warning else "Normal",
+            "source": {"component": _COMPONENT},
+            "reportingComponent": _COMPONENT,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
 
 
 class EventWriter:
-    """Writes events, one after the other."""
+    """Writes events in the background; `run` is a task of the caller's."""
 
-    def __init__(self, client: KubeClient, *, component: str) -> None:
+    def __init__(
+        self, client: KubeClient, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
-        self._component = component
-        self._queue: asyncio.Queue[Event] = asyncio.Queue(_MOST_PENDING)
-        self.written = 0
-        self.lost = 0
+        self._monotonic = monotonic
+        self._waiting: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
+        self._written: OrderedDict[Event, float] = OrderedDict()
+        self.dropped = 0
+        """Events that found no room, or that the API server did not take."""
 
-    def post(self, event: Event) -> None:
-        """Take an event to be written later. Never waits and never raises."""
+    def write(self, event: Event) -> None:
+        """Write an event soon, unless the same one was written just now. Never waits."""
+        now = self._monotonic()
+        if self._written.get(event, now - 2 * _REPEAT_SECONDS) > now - _REPEAT_SECONDS:
+            return
+        self._written[event] = now
+        self._written.move_to_end(event)
+        while len(self._written) > _REMEMBERED:
+            self._written.popitem(last=False)
         try:
-            self._queue.put_nowait(event)
+            self._waiting.put_nowait(event)
         except asyncio.QueueFull:
-            self.lost += 1
+            self.dropped += 1
 
     async def run(self) -> NoReturn:
         """Write until cancelled."""
         while True:
-            event = await self._queue.get()
+            event = await self._waiting.get()
+            path = f"/api/v1/namespaces/{event.namespace}/events"
             try:
-                await self._write(event)
-                self.written += 1
+                await self._client.request(
+                    "POST", path, body=event.to_object(now=datetime.now(UTC))
+                )
             except KubeError as exc:
-                self.lost += 1
-                logger.warning("event not written", extra={"error": str(exc)})
-            await asyncio.sleep(1 / _PER_SECOND)
-
-    async def _write(self, event: Event) -> None:
-        namespace = event.about.namespace or "default"
-        await self._client.request(
-            "POST",
-            f"/api/v1/namespaces/{namespace}/events",
-            body=_to_object(event, namespace, self._component, datetime.now(UTC)),
-        )
-
-
-def _to_object(event: Event, namespace: str, component: str, now: datetime) -> dict[str, Any]:
-    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    about = event.about
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{about.name[:200]}.{uuid4().hex[:16]}", "namespace": namespace},
-        "involvedObject": {
-            "apiVersion": "v1",
-            "kind": about.kind,
-            "namespace": about.namespace,
-            "name": about.name,
-            **({"uid": about.uid} if about.uid else {}),
-        },
-        "reason": event.reason,
-        "message": event.message[:_MOST_CHARS],
-        "type": "Warning" if event.is_warning else "Normal",
-        "firstTimestamp": at,
-        "lastTimestamp": at,
-        "count": 1,
-        "source": {"component": component},
-        "reportingComponent": component,
-        "reportingInstance": component,
-    }
+                self.dropped += 1
+                logger.info("event not written", extra={"path": path, "error": str(exc)})

@@ -7,13 +7,19 @@ probes, so that whoever runs it restarts it.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Self
 
 from service.health import Health
 
 logger = logging.getLogger(__name__)
+
+
+async def in_slices(work: Iterable[None]) -> None:
+    """Do work that yields now and then, letting others have their turn each time it does."""
+    for _ in work:
+        await asyncio.sleep(0)
 
 
 class Supervisor:

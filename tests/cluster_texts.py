@@ -2,10 +2,6 @@
 
 import yaml
 
-from extender.cluster import ClusterText
-from policy.cluster.document import ClusterDocument
-from policy.documents import Kind, parse_document
-
 
 def hived_text(*, racks: int = 2, nodes: int = 2, leaves: int = 8, **vcs: int) -> str:
     """HiveD's YAML: racks of nodes named `node-00`…; each VC is promised so many nodes."""
@@ -63,10 +59,3 @@ def derived_text(**vcs: int) -> str:
             },
         }
     )
-
-
-def read_cluster(text: str) -> ClusterText:
-    """The document that a text is."""
-    document = parse_document(text, kind=Kind.CLUSTER)
-    assert isinstance(document, ClusterDocument)
-    return ClusterText(text=text, document=document)

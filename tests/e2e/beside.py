@@ -1,5 +1,6 @@
 """An extender and its kube-scheduler beside a control plane, without webhook: HiveD's way."""
 
+import io
 from typing import Any
 
 import aiohttp
@@ -72,6 +73,11 @@ class Beside:
 
         await poll_until(is_ready, deadline_seconds=60, explain=lambda: self.extender.tail())
 
+    async def post(self, path: str, body: bytes) -> tuple[int, Any]:
+        """Send something to the extender; status and answer."""
+        async with self._http.post(self.url + path, data=io.BytesIO(body)) as answer:
+            return answer.status, await answer.json()
+
     async def get(self, path: str, *, as_text: bool = False) -> Any:
         """Ask the extender."""
         async with self._http.get(self.url + path) as answer:
@@ -94,9 +100,9 @@ def a_hived_pod(
     priority_class: str = "prod",
     leaves: int = 1,
     gang: tuple[str, int] | None = None,
-    run_for: str = "",
+    has_device: bool = False,
 ) -> JsonObject:
-    """A pod as OpenPAI makes it: HiveD's annotation and enable resource, and no device."""
+    """A pod as OpenPAI makes it: HiveD's annotation and enable resource, and usually no device."""
     spec: dict[str, Any] = {
         "virtualCluster": vc,
         "priority": CLASSES[priority_class],
@@ -106,13 +112,15 @@ def a_hived_pod(
         members = [{"podNumber": gang[1], "leafCellNumber": leaves}]
         spec["affinityGroup"] = {"name": gang[0], "members": members}
     limits = {marks.HIVED_ENABLE_RESOURCE: "1"}
-    annotations = {marks.HIVED_SPEC_ANNOTATION: yaml.safe_dump(spec)}
-    if run_for:
-        annotations["test.cellgate.io/run-for"] = run_for
+    if has_device:
+        limits["nvidia.com/gpu"] = str(leaves)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "annotations": annotations},
+        "metadata": {
+            "name": name,
+            "annotations": {marks.HIVED_SPEC_ANNOTATION: yaml.safe_dump(spec)},
+        },
         "spec": {
             "schedulerName": marks.SCHEDULER_NAME,
             "priorityClassName": priority_class,

@@ -99,7 +99,9 @@ async def test_kube_scheduler_that_sees_no_need_for_victims_is_helped(tmp_path: 
         async with asyncio.timeout(20):
             while sum([await is_ending(client, name) for name in there.values()]) < 2:
                 await asyncio.sleep(0.1)
-        assert 'preemptions_total{by="cellgate"} 1.0' in await caller.text("/metrics")
+        assert 'preemptions_total{by="cellgate",cause="borrowed"} 1.0' in await caller.text(
+            "/metrics"
+        )
 
 
 async def _fits(caller: Caller, pod: dict[str, object]) -> bool:

@@ -67,6 +67,27 @@ async def test_a_namesake_is_not_bound(client: KubeClient, caller: Caller) -> No
     assert await caller.bind(pod, "node-00") != ""
 
 
+async def test_whole_nodes_are_understood_and_answered_with_whole_nodes(
+    client: KubeClient, caller: Caller
+) -> None:
+    pod = await create(client, "bert")
+    nodes = (await client.request("GET", "/api/v1/nodes"))["items"]
+    body = {"Pod": pod, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
+    answer = await caller.ask("filter", body)
+    assert answer["Nodes"]["items"] == [nodes[0]]
+
+
+async def test_only_a_node_that_is_offered_is_ever_named(
+    client: KubeClient, caller: Caller
+) -> None:
+    pod = await create(client, "bert")
+    assert (await caller.filter(pod, ["node-01"]))["NodeNames"] == ["node-01"]
+    answer = await caller.filter(pod, ["node-00"])
+    assert answer["NodeNames"] == []
+    assert "has a place on node node-01" in answer["FailedAndUnresolvableNodes"]["node-00"]
+    assert (await caller.filter(pod, NODES))["NodeNames"] == ["node-01"]
+
+
 async def test_the_end_of_a_pod_frees_its_leaf_cells(client: KubeClient, caller: Caller) -> None:
     first, second = await create(client, "first"), await create(client, "second")
     await caller.filter(first, ["node-00"])

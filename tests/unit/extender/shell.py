@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 
 from extender.cells.model import MemberRequest
-from extender.cluster import Cluster
+from extender.cluster import Cluster, read_cluster_text
 from extender.journal import NoJournal
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
@@ -13,7 +13,7 @@ from kube.nodes import KubeNode
 from kube.pods import ManagedPod
 from policy.classes import NO_CLASSES
 from policy.submission import NodeName
-from tests.cluster_texts import hived_text, read_cluster
+from tests.cluster_texts import hived_text
 
 
 class NoSizes:
@@ -30,7 +30,7 @@ class Shell:
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         for index in range(4):
             self.node(f"node-{index:02}")
-        self.cluster.use_document(read_cluster(hived_text(lab=4)))
+        self.cluster.use_document(read_cluster_text(hived_text(lab=4)))
         self.metrics = ExtenderMetrics(CollectorRegistry())
         self.pods = PodSink(
             self.cluster,

@@ -8,7 +8,7 @@ import pytest
 
 from extender.cells.model import MemberRequest, Placement, Preempt, ReleaseMode
 from extender.cells.observing import Bound
-from extender.cluster import Asked, Cluster
+from extender.cluster import Asked, Cluster, read_cluster_text
 from extender.journal import LogJournal
 from extender.replay import replay_epoch
 from kube.nodes import KubeNode
@@ -17,7 +17,7 @@ from service.clock import Clock
 from state.log import DecisionLog
 from state.memory import MemoryDecisions
 from state.records import Kind
-from tests.cluster_texts import derived_text, hived_text, read_cluster
+from tests.cluster_texts import derived_text, hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
 
@@ -59,7 +59,7 @@ class Load:
         self.cluster = Cluster(lease_seconds=10, journal=journal)
         for name, is_healthy in self._alive.items():
             self.cluster.observe_node(a_node(name, is_healthy=is_healthy))
-        self.cluster.use_document(read_cluster(self._text))
+        self.cluster.use_document(read_cluster_text(self._text))
         self.cluster.recover(self.running.values())
 
     def step(self) -> None:

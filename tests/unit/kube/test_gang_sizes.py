@@ -8,7 +8,7 @@ import pytest
 
 from kube import marks
 from kube.client import KubeClient, KubeError
-from kube.podgroups import PodGroups, PodGroupSink, read_size
+from kube.gang_sizes import GangSizes, SizeSink, read_size
 from kube.pods import read_pod
 from tests.builders import a_pod
 
@@ -35,7 +35,7 @@ def test_the_size_is_read_in_every_dialect(spec: Any, size: int | None) -> None:
 
 
 def test_a_group_that_is_gone_has_no_size() -> None:
-    sink = PodGroupSink()
+    sink = SizeSink()
     sink.replace([a_group("g", minMember=2), a_group("h", minMember=3)])
     sink.upsert(a_group("g", minMember=5))
     sink.remove(a_group("h"))
@@ -71,7 +71,7 @@ class Api(KubeClient):
 
 
 async def test_the_kinds_that_a_cluster_has_are_followed() -> None:
-    groups = PodGroups(Api())
+    groups = GangSizes(Api())
     task = asyncio.create_task(groups.run())
     await asyncio.wait_for(groups.looked.wait(), 10)
     pod = read_pod(a_pod().with_gpus(1).labelled(marks.COSCHEDULING_LABEL, "g"))

@@ -30,12 +30,12 @@ _PATHS_TO_SIZE: Final = (
 )
 
 
-class PodGroups:
+class GangSizes:
     """The sizes that PodGroup objects tell, of every kind that this cluster has."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._sinks = {form: PodGroupSink() for form in _API_GROUPS}
+        self._sinks = {form: SizeSink() for form in _API_GROUPS}
         self.looked = asyncio.Event()
         """Set when it is known which kinds there are, and what they hold."""
 
@@ -83,7 +83,7 @@ class PodGroups:
         return Feed(self._client, path, sink=self._sinks[form], on_synced=lambda: None)
 
 
-class PodGroupSink:
+class SizeSink:
     """Sizes by namespace and name."""
 
     def __init__(self) -> None:
