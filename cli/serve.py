@@ -37,7 +37,10 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
 async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
     """Run the webhook until asked to stop."""
     settings = WebhookSettings(
-        address=options.listen, namespace=options.namespace, certificates=Path(options.certs)
+        address=options.listen,
+        namespace=options.namespace,
+        certificates=Path(options.certs),
+        admins=options.policy_admins,
     )
     async with (
         open_state(options.database_url, service="webhook", until=Stage.PRE) as database,

@@ -13,6 +13,7 @@ from policy.classes import Classes
 from policy.comparison import Comparison, covers
 from policy.errors import Problem
 from policy.patterns import Pattern
+from policy.quotas import QuotaGroup
 from policy.rules import Rule, RuleTable
 from policy.submission import ClassName
 from policy.wording import join_path, listing, quote
@@ -22,6 +23,18 @@ _MAX_COMPARED: Final = 16
 """Rules with the same texts that later ones are compared with."""
 _MAX_COMPARISONS: Final = 100_000
 """In all: half a second for a table that was made to take long; real ones need a tenth."""
+
+
+def check_over(group: QuotaGroup, classes: Classes) -> str | None:
+    """Say what is wrong with the class that a group's gangs are lowered to over quota."""
+    name = ClassName(group.over)
+    if not group.lowers:
+        return None
+    if not classes.is_listed(name):
+        return _unknown_class(name, classes)
+    if classes.rank(name) == 0:
+        return f"{name} is the highest class: no gang can be lowered to it"
+    return None
 
 
 def check_policy(classes: Classes, rules: RuleTable) -> list[Problem]:

@@ -12,6 +12,7 @@ from certs.tls import build_server_context
 from kube import marks
 from kube.client import KubeClient
 from kube.feed import Feed, Sink
+from kube.policies import PolicySink
 from service.clock import Clock
 from service.health import Health
 from service.http import build_app
@@ -22,7 +23,7 @@ from state.log import DecisionLog
 from state.log_metrics import LogMetrics
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
-from webhook.policies import PolicySink
+from webhook.policies import DEFAULT_ADMINS, PolicyReviews
 from webhook.routes import ReviewRoutes
 from webhook.service import ReviewService
 
@@ -39,6 +40,8 @@ class WebhookSettings:
     """Directory of CA and serving certificate; made when missing."""
     namespace: str = "cellgate-system"
     """Where the policy documents are, and our own Service."""
+    admins: tuple[str, ...] = DEFAULT_ADMINS
+    """Users and groups who may change every policy document."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -57,7 +60,7 @@ async def run_webhook(
     metrics = ServiceMetrics()
     LogMetrics(metrics.registry, log)
     webhook_metrics = WebhookMetrics(metrics.registry)
-    policies, namespaces = PolicySink(webhook_metrics), NamespaceSink()
+    policies, namespaces = PolicySink(webhook_metrics.on_policy), NamespaceSink()
     feeds = _feeds(settings.namespace, policies, namespaces)
     health = Health(f"{name} synced" for name in feeds)
     service = ReviewService(
@@ -68,7 +71,8 @@ async def run_webhook(
         clock=Clock(),
     )
     app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
-    ReviewRoutes(service, health).add_to(app)
+    reviews = PolicyReviews(policies, admins=settings.admins)
+    ReviewRoutes(pods=service, policies=reviews, health=health).add_to(app)
     tls = build_server_context(*certificates.serving_paths)
     async with running(
         app, name="webhook", health=health, address=settings.address, tls=tls

@@ -11,21 +11,18 @@ from typing import Any
 
 from kube import marks
 from kube.pods import ManagedPod, read_pod
+from kube.policies import PolicySink
 from kube.submitters import format_submitter_groups
 from policy.decision import Outcome, RuleDecision
-from policy.errors import RequestError, SpecError
+from policy.errors import RequestError
 from policy.store import Policy
 from policy.submission import GroupName, Submission, UserName
-from service.bodies import read_body
 from service.clock import Clock
 from state.log import DecisionLog, DecisionRecord
 from webhook import mutate
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
-from webhook.policies import PolicySink
-from webhook.wire import Answer, ConfigMap, ReviewRequest
-
-ALLOWED = Answer(is_allowed=True)
+from webhook.wire import ALLOWED, Answer, ReviewRequest
 
 
 class ReviewService:
@@ -46,7 +43,7 @@ class ReviewService:
         self._metrics = metrics
         self._clock = clock
 
-    def mutate_pod(self, request: ReviewRequest) -> Answer:
+    async def mutate(self, request: ReviewRequest) -> Answer:
         """Decide the class of a pod that is being created, and write it into the pod."""
         if request.operation != "CREATE" or request.object is None:
             return ALLOWED
@@ -68,24 +65,6 @@ class ReviewService:
             seconds = self._clock.monotonic() - began
             self._log.append(self._record(request, decision, policy=policy, seconds=seconds))
         return _answer(request, decision)
-
-    def validate_policy(self, request: ReviewRequest) -> Answer:
-        """Refuse a change of a policy document that would leave a policy that makes no sense."""
-        try:
-            self._check_policy(request)
-        except (RequestError, SpecError) as exc:
-            return Answer(is_allowed=False, message=str(exc))
-        return ALLOWED
-
-    def _check_policy(self, request: ReviewRequest) -> None:
-        if request.object is not None:
-            config_map = read_body(ConfigMap, request.object)
-            if config_map.label(marks.POLICY_LABEL) is not None:
-                self._policies.check(config_map)
-                return
-        # Deleted, or its label was taken away: the others must do without it.
-        if request.old_object is not None:
-            self._policies.check_without(read_body(ConfigMap, request.old_object))
 
     def _read_pod(self, request: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         labels = self._namespaces.labels(request.namespace)

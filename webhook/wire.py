@@ -37,22 +37,6 @@ class ReviewRequest(Body):
     dry_run: bool = Field(default=False, alias="dryRun")
 
 
-class _Metadata(Body):
-    name: str = ""
-    labels: dict[str, str] | None = None
-
-
-class ConfigMap(Body):
-    """As much of a ConfigMap as a policy document needs."""
-
-    metadata: _Metadata
-    data: dict[str, str] | None = None
-
-    def label(self, key: str) -> str | None:
-        """One label, None if it is not there."""
-        return (self.metadata.labels or {}).get(key)
-
-
 class _Review(Body):
     request: ReviewRequest
 
@@ -65,6 +49,9 @@ class Answer:
     message: str = ""
     patch: Sequence[Operation] = ()
     warnings: Sequence[str] = ()
+
+
+ALLOWED = Answer(is_allowed=True)
 
 
 def parse_review(body: bytes) -> ReviewRequest:

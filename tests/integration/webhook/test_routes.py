@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,24 @@ rules:
 - {vc: "^lab$", priority: prod, then: oppo, note: "the lab is opportunistic"}
 - {occupied: "> 1", then: fail}
 """
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups:
+- name: vision
+  admins: [carol]
+  limits: {leafCells: 64}
+  users: [{name: bob, limits: {leafCells: %d}}]
+"""
 CONFIG_MAPS = "/api/v1/namespaces/cellgate-system/configmaps"
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
     """A client of a simulated cluster that has these classes and rules."""
-    cluster = SimulatedCluster(nodes=1, policies={"classes": CLASSES, "rules": RULES})
+    cluster = SimulatedCluster(
+        nodes=1, policies={"classes": CLASSES, "rules": RULES, "quotas": QUOTAS % 8}
+    )
     await cluster.serve()
     cluster.save_kubeconfig(tmp_path / "kubeconfig")
     async with connect(str(tmp_path / "kubeconfig")) as client:
@@ -81,14 +92,22 @@ class ApiServer:
             return answer.status, await answer.json()
 
     async def review(
-        self, path: str, obj: dict[str, Any], *, user: str = "alice", dry_run: bool = False
+        self,
+        path: str,
+        obj: dict[str, Any] | None,
+        *,
+        old: dict[str, Any] | None = None,
+        user: str = "alice",
+        groups: Sequence[str] = ("team-a",),
+        dry_run: bool = False,
     ) -> dict[str, Any]:
         request = {
             "uid": "review-1",
-            "operation": "CREATE",
-            "namespace": obj["metadata"].get("namespace", ""),
-            "userInfo": {"username": user, "groups": ["team-a"]},
+            "operation": "CREATE" if old is None else "UPDATE" if obj else "DELETE",
+            "namespace": (obj or old or {})["metadata"].get("namespace", ""),
+            "userInfo": {"username": user, "groups": list(groups)},
             "object": obj,
+            "oldObject": old,
             "dryRun": dry_run,
         }
         status, answer = await self.send(path, orjson.dumps({"request": request}))
@@ -233,6 +252,34 @@ async def test_a_config_map_that_is_no_document_is_refused(
 ) -> None:
     response = await api_server.review("/validate/policies", config_map)
     assert not response["allowed"]
+
+
+def quotas_map(leaf_cells: int, name: str = "cellgate-quotas") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"cellgate.io/policy": "quotas"}},
+        "data": {"policy.yaml": QUOTAS % leaf_cells},
+    }
+
+
+async def test_a_groups_admin_changes_the_own_quotas_and_nothing_else(
+    api_server: ApiServer,
+) -> None:
+    path, before, after = "/validate/policies", quotas_map(8), quotas_map(16)
+    rules = {
+        "metadata": {"name": "cellgate-rules", "labels": {"cellgate.io/policy": "rules"}},
+        "data": {"policy.yaml": RULES},
+    }
+    assert (await api_server.review(path, after, old=before, user="carol"))["allowed"]
+    for refused in (
+        api_server.review(path, after, old=before, user="bob"),
+        api_server.review(path, None, old=before, user="carol"),
+        api_server.review(path, quotas_map(65), old=before, user="carol"),
+        api_server.review(path, rules, old=rules, user="carol"),
+        api_server.review(path, rules, old=before, user="carol"),
+    ):
+        assert not (await refused)["allowed"]
+    admin = await api_server.review(path, None, old=before, groups=("system:masters",))
+    assert admin["allowed"]
 
 
 async def test_a_bad_document_that_got_in_changes_nothing_but_is_counted(
