@@ -209,6 +209,33 @@ def test_a_class_is_never_raised_and_each_hit_takes_up_where_the_last_one_ended(
     assert before == decision.final_class
 
 
+@given(
+    table=tables,
+    submission=submissions,
+    usage=st.builds(Usage, occupied=st.integers(0, 6), occupied_high=st.integers(0, 6)),
+    growth=st.tuples(st.integers(0, 6), st.integers(0, 6)),
+)
+def test_within_its_range_a_decision_does_not_depend_on_how_usage_grows(
+    table: list[RuleData], submission: Submission, usage: Usage, growth: tuple[int, int]
+) -> None:
+    decision = _decide(table, submission, usage)
+    more, more_high = growth
+    is_high = decision.final_class in HIGH
+    grown = Usage(
+        occupied=usage.occupied + more,
+        occupied_high=usage.occupied_high + (more_high if is_high else 0),
+    )
+    asked, valid = submission.leaf_count, decision.valid
+    if (valid.occupied is None or grown.occupied + asked <= valid.occupied) and (
+        not is_high
+        or valid.occupied_high is None
+        or grown.occupied_high + asked <= valid.occupied_high
+    ):
+        again = _decide(table, submission, grown)
+        assert [hit.index for hit in again.hits] == [hit.index for hit in decision.hits]
+        assert (again.outcome, again.final_class) == (decision.outcome, decision.final_class)
+
+
 @given(table=tables, submission=submissions, usage=usages)
 def test_decisions_and_their_words_are_the_same_each_time(
     table: list[RuleData], submission: Submission, usage: Usage | None
@@ -238,6 +265,10 @@ good = st.sampled_from(
         f"{HEAD}Rules\nrules:\n- {{user: '^a', occupied: '> 4', then: oppo}}\n"
         "- &x {when: \"'a' in groups\", then: fail, note: n}\n- *x\n",
         f"{HEAD}Classes\nclasses:\n- {{name: a, cellPriority: 1}}\ndefault: a\n",
+        f"{HEAD}Quotas\ngroups:\n- name: v\n  limits: {{leafCells: 8, byLeafType: {{A: 1}}}}\n"
+        "  over: queue\n  users: [{name: a, limits: {leafCells: 8}}]\n",
+        f"{HEAD}Identity\ngroups: {{v: [a]}}\nvcs: {{lab: {{users: [a]}}}}\n"
+        "templates: [{apiVersion: a.b/v1, kind: Job, path: spec.*}]\n",
     ]
 )
 pieces = st.sampled_from(
@@ -264,10 +295,21 @@ def damaged(draw: st.DrawFn) -> str:
     return text
 
 
+KINDS = [
+    ("Rules", "rules"),
+    ("Classes", "classes"),
+    ("Quotas", "groups"),
+    ("Identity", "groups"),
+    ("Identity", "vcs"),
+    ("Identity", "templates"),
+]
+
+
 @st.composite
 def misshapen(draw: st.DrawFn) -> str:
-    kind, key = draw(st.sampled_from([("Rules", "rules"), ("Classes", "classes")]))
-    fields = ["user", "when", "then", "current", "name", "cellPriority", "high", "x"]
+    kind, key = draw(st.sampled_from(KINDS))
+    fields = ["user", "when", "then", "current", "name", "cellPriority", "high", "x", "limits",
+              "users", "eachUser", "over", "leafCells", "byLeafType", "path"]  # fmt: skip
     entry = st.dictionaries(st.sampled_from(fields), values, max_size=5) | values
     body = {key: draw(st.lists(entry, max_size=4) | values), "default": draw(values)}
     return json.dumps({"apiVersion": "cellgate.io/v1", "kind": kind, **body})
