@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from cli import banner
-from cli.serve import open_log, open_state, supervise_state
+from cli.serve import open_ledger, open_log, open_state, supervise_state
 from cli.simulate import Simulation, run_simulation
 from extender.app import ExtenderSettings, run_extender
 from kube.client import KubeClient, connect
@@ -85,10 +85,14 @@ async def _services(
         open_state(database_url, service="run", until=Stage.POST) as database,
         open_log(database, spool=spools / "webhook") as webhook_log,
         open_log(database, spool=spools / "extender") as extender_log,
-        run_webhook(webhook_settings, client=client, log=webhook_log) as webhook,
+        open_ledger(database) as (ledger, usage),
+        run_webhook(
+            webhook_settings, client=client, log=webhook_log, ledger=ledger, usage=usage
+        ) as webhook,
         run_extender(extender_settings, client=client, log=extender_log) as extender,
     ):
         supervise_state(webhook, database, webhook_log)
+        webhook.supervisor.start("usage", usage.run())
         extender.supervisor.start("decision log", extender_log.run())
         yield webhook, extender
 

@@ -12,10 +12,12 @@ from service.process import Exit, Stop
 from service.running import RunningService
 from state.database import Database, open_database
 from state.decisions import PostgresDecisions
+from state.ledger_postgres import PostgresLedger
 from state.log import DecisionLog
 from state.maintenance import LogMaintenance
 from state.migrate import Stage, migrate
 from state.spool import Spool
+from state.usage_cache import UsageCache
 from webhook.app import WebhookSettings, run_webhook
 
 
@@ -41,14 +43,17 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         namespace=options.namespace,
         certificates=Path(options.certs),
         admins=options.policy_admins,
+        gates_all=options.gate_all,
     )
     async with (
         open_state(options.database_url, service="webhook", until=Stage.PRE) as database,
         open_log(database, spool=options.spool_dir) as log,
+        open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
-        run_webhook(settings, client=client, log=log) as webhook,
+        run_webhook(settings, client=client, log=log, ledger=ledger, usage=usage) as webhook,
     ):
         supervise_state(webhook, database, log)
+        webhook.supervisor.start("usage", usage.run())
         await stop.wait()
     return Exit.OK
 
@@ -76,6 +81,19 @@ async def open_log(database: Database, *, spool: Path | str | None) -> AsyncIter
         yield DecisionLog(store, spool=disk)
     finally:
         disk.close()
+
+
+@asynccontextmanager
+async def open_ledger(
+    database: Database, *, listen_url: str | None = None
+) -> AsyncIterator[tuple[PostgresLedger, UsageCache]]:
+    """Have the ledger of a database, and usage in memory; the caller runs the latter."""
+    usage = UsageCache(listen_url or database.url)
+    ledger = PostgresLedger(database.pool, on_usage=usage.observe)
+    try:
+        yield ledger, usage
+    finally:
+        await ledger.aclose()
 
 
 def supervise_state(service: RunningService, database: Database, log: DecisionLog) -> None:

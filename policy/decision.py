@@ -113,6 +113,8 @@ class RuleDecision:
     hits: tuple[Hit, ...] = ()
     warnings: tuple[RuleWarning, ...] = ()
     valid: Range = Range()
+    needs_usage: bool = False
+    """Whether another usage, larger or smaller, might have led to another decision."""
 
     @property
     def requested_class(self) -> ClassName:

@@ -136,6 +136,7 @@ class _Walk:
         "_classes",
         "_hits",
         "_inputs",
+        "_needs_usage",
         "_occupied",
         "_occupied_high",
         "_present",
@@ -157,6 +158,7 @@ class _Walk:
         self._hits: list[Hit] = []
         self._warnings: list[RuleWarning] = []
         self._occupied = submission.leaf_count + (usage.occupied if usage else 0)
+        self._needs_usage = False
         self._valid: int | None = None
         self._valid_high: int | None = None
         self._enter(submission.requested_class)
@@ -200,6 +202,7 @@ class _Walk:
         """Check what the index did not; with usage unknown, all but what needs it."""
         if rule.current is not None and not rule.current.holds(self._submission.leaf_count):
             return False
+        self._needs_usage = self._needs_usage or rule.needs_usage
         if self._usage is not None:
             if rule.occupied is not None and not self._is_occupied(rule.occupied):
                 return False
@@ -282,6 +285,7 @@ class _Walk:
             hits=tuple(self._hits),
             warnings=tuple(self._warnings),
             valid=Range(self._valid, self._valid_high),
+            needs_usage=self._needs_usage,
         )
 
 

@@ -19,13 +19,18 @@ from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.settings import Address
+from state.ledger import Ledger
 from state.log import DecisionLog
 from state.log_metrics import LogMetrics
+from webhook.admitting import Admitter, LiveUsage
+from webhook.answers import AnswerSettings
+from webhook.breaker import Breaker
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
+from webhook.pods import PodReviews
 from webhook.policies import DEFAULT_ADMINS, PolicyReviews
+from webhook.recent import RecentGangs
 from webhook.routes import ReviewRoutes
-from webhook.service import ReviewService
 
 # An object of the API server has at most 3 MB, and a review may carry two of them.
 _MAX_BODY_BYTES = 8 * 2**20
@@ -42,6 +47,8 @@ class WebhookSettings:
     """Where the policy documents are, and our own Service."""
     admins: tuple[str, ...] = DEFAULT_ADMINS
     """Users and groups who may change every policy document."""
+    gates_all: bool = False
+    """Whether every gang waits for the planner."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -52,7 +59,12 @@ class WebhookSettings:
 
 @asynccontextmanager
 async def run_webhook(
-    settings: WebhookSettings, *, client: KubeClient, log: DecisionLog
+    settings: WebhookSettings,
+    *,
+    client: KubeClient,
+    log: DecisionLog,
+    ledger: Ledger,
+    usage: LiveUsage,
 ) -> AsyncIterator[RunningService]:
     """Run a webhook while the body runs; its health says when it is ready."""
     certificates = CertificateStore(settings.certificates)
@@ -63,16 +75,25 @@ async def run_webhook(
     policies, namespaces = PolicySink(webhook_metrics.on_policy), NamespaceSink()
     feeds = _feeds(settings.namespace, policies, namespaces)
     health = Health(f"{name} synced" for name in feeds)
-    service = ReviewService(
+    clock = Clock()
+    admitter = Admitter(
+        ledger=ledger,
+        usage=usage,
+        breaker=Breaker(monotonic=clock.monotonic),
+        recent=RecentGangs(monotonic=clock.monotonic),
+    )
+    pods = PodReviews(
         policies=policies,
         namespaces=namespaces,
+        admitter=admitter,
         log=log,
         metrics=webhook_metrics,
-        clock=Clock(),
+        clock=clock,
+        settings=AnswerSettings(gates_all=settings.gates_all),
     )
     app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
     reviews = PolicyReviews(policies, admins=settings.admins)
-    ReviewRoutes(pods=service, policies=reviews, health=health).add_to(app)
+    ReviewRoutes(pods=pods, policies=reviews, health=health).add_to(app)
     tls = build_server_context(*certificates.serving_paths)
     async with running(
         app, name="webhook", health=health, address=settings.address, tls=tls

@@ -59,6 +59,16 @@ def scheduler_patch(pod: Mapping[str, Any], scheduler_name: str) -> list[Operati
     return [{"op": "add", "path": "/spec/schedulerName", "value": scheduler_name}]
 
 
+def gate_patch(pod: Mapping[str, Any], gate: str, *, is_wanted: bool) -> list[Operation]:
+    """Put a scheduling gate on a pod, or take it away: it is not the submitter's to set."""
+    gates = pod["spec"].get("schedulingGates") or []
+    others = [one for one in gates if one.get("name") != gate]
+    if is_wanted == (len(others) < len(gates)):
+        return []
+    wanted = [*others, {"name": gate}] if is_wanted else others
+    return [{"op": "add", "path": "/spec/schedulingGates", "value": wanted}]
+
+
 def _escape(key: str) -> str:
     """Escape a key for a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

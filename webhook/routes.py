@@ -10,15 +10,15 @@ from aiohttp import web
 
 from service.health import Health
 from service.http import json_answer
+from webhook.pods import PodReviews
 from webhook.policies import PolicyReviews
-from webhook.service import ReviewService
 from webhook.wire import Answer, ReviewRequest, format_review, parse_review
 
 
 class ReviewRoutes:
     """What the API server calls."""
 
-    def __init__(self, *, pods: ReviewService, policies: PolicyReviews, health: Health) -> None:
+    def __init__(self, *, pods: PodReviews, policies: PolicyReviews, health: Health) -> None:
         self._pods = pods
         self._policies = policies
         self._health = health

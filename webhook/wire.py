@@ -15,6 +15,7 @@ Operation = dict[str, Any]
 
 # The API server may cut a warning that is longer.
 _LONGEST_WARNING = 256
+_REASONS = {403: "Forbidden", 429: "TooManyRequests"}
 
 
 class UserInfo(Body):
@@ -47,6 +48,8 @@ class Answer:
 
     is_allowed: bool
     message: str = ""
+    code: int = 403
+    """Of a refusal."""
     patch: Sequence[Operation] = ()
     warnings: Sequence[str] = ()
 
@@ -63,7 +66,11 @@ def format_review(uid: str, answer: Answer) -> dict[str, Any]:
     """Build the review that answers the request `uid`."""
     response: dict[str, Any] = {"uid": uid, "allowed": answer.is_allowed}
     if not answer.is_allowed:
-        response["status"] = {"code": 403, "reason": "Forbidden", "message": answer.message}
+        response["status"] = {
+            "code": answer.code,
+            "reason": _REASONS[answer.code],
+            "message": answer.message,
+        }
     if answer.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(answer.patch)).decode()

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import ssl
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from state.log import DecisionLog
 from state.memory import MemoryDecisions
+from state.memory_ledger import MemoryLedger
+from state.memory_usage import MemoryUsage
 from webhook.app import WebhookSettings, run_webhook
 
 CLASSES = """
@@ -42,6 +45,7 @@ groups:
   limits: {leafCells: 64}
   users: [{name: bob, limits: {leafCells: %d}}]
 """
+UID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 CONFIG_MAPS = "/api/v1/namespaces/cellgate-system/configmaps"
 
 
@@ -71,7 +75,10 @@ async def webhook(
         address=Address(host="127.0.0.1", port=0), certificates=tmp_path / "certs"
     )
     log = DecisionLog(decisions)
-    async with run_webhook(settings, client=client, log=log) as webhook:
+    ledger = MemoryLedger()
+    async with run_webhook(
+        settings, client=client, log=log, ledger=ledger, usage=MemoryUsage(ledger)
+    ) as webhook:
         webhook.supervisor.start("decision log", log.run())
         async with asyncio.timeout(10):
             while not webhook.health.is_ready:
@@ -100,9 +107,11 @@ class ApiServer:
         user: str = "alice",
         groups: Sequence[str] = ("team-a",),
         dry_run: bool = False,
+        uid: str = "",
     ) -> dict[str, Any]:
+        uid = uid or str(uuid.uuid4())
         request = {
-            "uid": "review-1",
+            "uid": uid,
             "operation": "CREATE" if old is None else "UPDATE" if obj else "DELETE",
             "namespace": (obj or old or {})["metadata"].get("namespace", ""),
             "userInfo": {"username": user, "groups": list(groups)},
@@ -113,7 +122,7 @@ class ApiServer:
         status, answer = await self.send(path, orjson.dumps({"request": request}))
         assert status == 200
         response: dict[str, Any] = answer["response"]
-        assert response["uid"] == "review-1"
+        assert response["uid"] == uid
         return response
 
     async def metrics(self) -> str:
@@ -149,7 +158,8 @@ def read_patch(response: dict[str, Any]) -> list[dict[str, Any]]:
 async def test_a_pod_is_lowered_and_its_submitter_told(
     api_server: ApiServer, decisions: MemoryDecisions
 ) -> None:
-    response = await api_server.review("/mutate/pods", a_pod(namespace="lab", class_name="prod"))
+    pod = a_pod(namespace="lab", class_name="prod")
+    response = await api_server.review("/mutate/pods", pod, uid=UID)
 
     assert response["allowed"]
     (lowered,) = [line for line in response["warnings"] if "lowers" in line]
@@ -165,7 +175,7 @@ async def test_a_pod_is_lowered_and_its_submitter_told(
                 "cellgate.io/submitter": "alice",
                 "cellgate.io/submitter-groups": '["team-a"]',
                 "cellgate.io/requested-class": "prod",
-                "cellgate.io/decision": "review-1",
+                "cellgate.io/decision": UID,
             },
         },
         {"op": "add", "path": "/spec/schedulerName", "value": "cellgate-scheduler"},
@@ -200,8 +210,8 @@ async def test_a_dry_run_leaves_no_trace(api_server: ApiServer, decisions: Memor
 
 
 async def test_a_pod_without_leaf_cells_is_not_touched(api_server: ApiServer) -> None:
-    assert await api_server.review("/mutate/pods", a_pod(gpus="")) == {
-        "uid": "review-1",
+    assert await api_server.review("/mutate/pods", a_pod(gpus=""), uid=UID) == {
+        "uid": UID,
         "allowed": True,
     }
 

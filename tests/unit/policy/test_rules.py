@@ -137,6 +137,7 @@ def test_a_lowered_class_is_what_the_next_rules_see() -> None:
             ),
         ),
         valid=Range(4, 0),
+        needs_usage=True,
     )
 
 

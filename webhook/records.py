@@ -1,0 +1,32 @@
+"""Rows of the decision log about admissions. Pure."""
+
+from datetime import datetime
+
+from state.records import DecisionRecord, Kind
+from webhook.verdict import Request, Verdict
+
+
+def build_record(
+    verdict: Verdict, request: Request, *, at: datetime, seconds: float
+) -> DecisionRecord:
+    """Write down who asked for what, what was decided and why."""
+    submission = request.submission
+    return DecisionRecord(
+        at=at,
+        service="webhook",
+        kind=Kind.ADMISSION,
+        subject=str(submission.gang),
+        outcome=verdict.outcome,
+        reason=" ".join(verdict.explain()),
+        policy_version=request.policy.version,
+        latency_seconds=seconds,
+        details={
+            "decision": str(verdict.decision),
+            "user": submission.user,
+            "group": request.group.name if request.group else None,
+            "vc": submission.vc,
+            "requestedClass": submission.requested_class,
+            "class": verdict.final_class,
+            "leafCount": submission.leaf_count,
+        },
+    )
