@@ -31,6 +31,7 @@ from webhook.pods import PodReviews
 from webhook.policies import DEFAULT_ADMINS, PolicyReviews
 from webhook.recent import RecentGangs
 from webhook.routes import ReviewRoutes
+from webhook.templates import TemplateReviews
 
 # An object of the API server has at most 3 MB, and a review may carry two of them.
 _MAX_BODY_BYTES = 8 * 2**20
@@ -93,7 +94,8 @@ async def run_webhook(
     )
     app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
     reviews = PolicyReviews(policies, admins=settings.admins)
-    ReviewRoutes(pods=pods, policies=reviews, health=health).add_to(app)
+    templates = TemplateReviews(policies=policies, pods=pods)
+    ReviewRoutes(pods=pods, templates=templates, policies=reviews, health=health).add_to(app)
     tls = build_server_context(*certificates.serving_paths)
     async with running(
         app, name="webhook", health=health, address=settings.address, tls=tls

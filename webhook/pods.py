@@ -88,13 +88,25 @@ class PodReviews:
             settings=self._settings,
         )
 
+    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Verdict | None:
+        """Say what a pod would get, without any effect; None for one that is not managed.
+
+        Raises RequestError for one that makes no sense.
+        """
+        asked = self.read(review, obj)
+        return None if asked is None else self._admitter.preview(asked.request)
+
+    def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
+        """Translate a pod, whoever it is from; RequestError if it makes no sense."""
+        labels = self._namespaces.labels(review.namespace)
+        return read_pod(obj, namespace_labels=labels, request_uid=review.uid)
+
     def read(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Asked | None:
         """Understand a pod, or a template as a pod; None for one that is not managed.
 
         Raises RequestError for one that makes no sense, or asks for what is not the submitter's.
         """
-        labels = self._namespaces.labels(review.namespace)
-        pod = read_pod(obj, namespace_labels=labels, request_uid=review.uid)
+        pod = self.read_plain(review, obj)
         if pod is None:
             return None
         policy = self._policies.policy

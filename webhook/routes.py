@@ -12,20 +12,30 @@ from service.health import Health
 from service.http import json_answer
 from webhook.pods import PodReviews
 from webhook.policies import PolicyReviews
+from webhook.templates import TemplateReviews
 from webhook.wire import Answer, ReviewRequest, format_review, parse_review
 
 
 class ReviewRoutes:
     """What the API server calls."""
 
-    def __init__(self, *, pods: PodReviews, policies: PolicyReviews, health: Health) -> None:
+    def __init__(
+        self,
+        *,
+        pods: PodReviews,
+        templates: TemplateReviews,
+        policies: PolicyReviews,
+        health: Health,
+    ) -> None:
         self._pods = pods
+        self._templates = templates
         self._policies = policies
         self._health = health
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
         self._add(app, "/mutate/pods", self._pods.mutate)
+        self._add(app, "/mutate/templates", self._templates.mutate)
         self._add(app, "/validate/policies", self._policies.validate)
 
     def _add(
