@@ -11,6 +11,7 @@ from certs.store import CertificateStore
 from certs.tls import build_server_context
 from kube import marks
 from kube.client import KubeClient
+from kube.events import EventWriter
 from kube.feed import Feed, Sink
 from kube.policies import PolicySink
 from service.clock import Clock
@@ -25,6 +26,7 @@ from state.log_metrics import LogMetrics
 from webhook.admitting import Admitter, LiveUsage
 from webhook.answers import AnswerSettings
 from webhook.breaker import Breaker
+from webhook.guarding import PodGuard
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
 from webhook.pods import PodReviews
@@ -32,6 +34,7 @@ from webhook.policies import DEFAULT_ADMINS, PolicyReviews
 from webhook.recent import RecentGangs
 from webhook.routes import ReviewRoutes
 from webhook.templates import TemplateReviews
+from webhook.told import ToldPods
 
 # An object of the API server has at most 3 MB, and a review may carry two of them.
 _MAX_BODY_BYTES = 8 * 2**20
@@ -83,6 +86,8 @@ async def run_webhook(
         breaker=Breaker(monotonic=clock.monotonic),
         recent=RecentGangs(monotonic=clock.monotonic),
     )
+    events = EventWriter(client)
+    told = ToldPods(events)
     pods = PodReviews(
         policies=policies,
         namespaces=namespaces,
@@ -90,12 +95,17 @@ async def run_webhook(
         log=log,
         metrics=webhook_metrics,
         clock=clock,
+        told=told,
         settings=AnswerSettings(gates_all=settings.gates_all),
     )
     app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
-    reviews = PolicyReviews(policies, admins=settings.admins)
-    templates = TemplateReviews(policies=policies, pods=pods)
-    ReviewRoutes(pods=pods, templates=templates, policies=reviews, health=health).add_to(app)
+    ReviewRoutes(
+        pods=pods,
+        guard=PodGuard(told=told, namespace=settings.namespace, admins=settings.admins),
+        templates=TemplateReviews(policies=policies, pods=pods),
+        policies=PolicyReviews(policies, admins=settings.admins),
+        health=health,
+    ).add_to(app)
     tls = build_server_context(*certificates.serving_paths)
     async with running(
         app, name="webhook", health=health, address=settings.address, tls=tls
@@ -104,6 +114,7 @@ async def run_webhook(
             synced = partial(health.meet, f"{name} synced")
             work = Feed(client, feed.path, sink=feed.sink, query=feed.query, on_synced=synced)
             webhook.supervisor.start(f"{name} feed", work.run())
+        webhook.supervisor.start("events", events.run())
         yield webhook
 
 

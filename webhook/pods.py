@@ -25,6 +25,7 @@ from webhook.identify import Submitter, identify
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
 from webhook.records import build_record
+from webhook.told import ToldPods
 from webhook.verdict import Request, Verdict
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
@@ -53,6 +54,7 @@ class PodReviews:
         log: DecisionLog,
         metrics: WebhookMetrics,
         clock: Clock,
+        told: ToldPods,
         settings: AnswerSettings,
     ) -> None:
         self._policies = policies
@@ -61,6 +63,7 @@ class PodReviews:
         self._log = log
         self._metrics = metrics
         self._clock = clock
+        self._told = told
         self._settings = settings
 
     async def mutate(self, review: ReviewRequest) -> Answer:
@@ -134,6 +137,7 @@ class PodReviews:
         outcome = "lowered" if verdict.is_lowered else verdict.outcome.value
         self._metrics.decisions.labels(outcome).inc()
         if not review.dry_run:
+            self._told.note(verdict)
             record = build_record(verdict, asked.request, at=self._clock.now(), seconds=seconds)
             self._log.append(record)
 

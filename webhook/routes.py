@@ -10,6 +10,7 @@ from aiohttp import web
 
 from service.health import Health
 from service.http import json_answer
+from webhook.guarding import PodGuard
 from webhook.pods import PodReviews
 from webhook.policies import PolicyReviews
 from webhook.templates import TemplateReviews
@@ -23,11 +24,13 @@ class ReviewRoutes:
         self,
         *,
         pods: PodReviews,
+        guard: PodGuard,
         templates: TemplateReviews,
         policies: PolicyReviews,
         health: Health,
     ) -> None:
         self._pods = pods
+        self._guard = guard
         self._templates = templates
         self._policies = policies
         self._health = health
@@ -35,6 +38,7 @@ class ReviewRoutes:
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
         self._add(app, "/mutate/pods", self._pods.mutate)
+        self._add(app, "/validate/pods", self._guard.validate)
         self._add(app, "/mutate/templates", self._templates.mutate)
         self._add(app, "/validate/policies", self._policies.validate)
 

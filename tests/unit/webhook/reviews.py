@@ -7,16 +7,19 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from kube.events import Event, EventWriter
 from kube.policies import PolicySink
 from service.clock import Clock
 from state.log import DecisionLog
 from state.memory import MemoryDecisions
 from tests.unit.webhook.admission import World
 from webhook.answers import AnswerSettings
+from webhook.guarding import PodGuard
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
 from webhook.pods import PodReviews
 from webhook.templates import TemplateReviews
+from webhook.told import ToldPods
 from webhook.wire import ReviewRequest
 
 CLASSES = """
@@ -28,6 +31,16 @@ classes:
 - {name: oppo, cellPriority: -1}
 default: test
 """
+
+
+class Events(EventWriter):
+    """Keeps what would be written."""
+
+    def __init__(self) -> None:
+        self.written: list[Event] = []
+
+    def write(self, event: Event) -> None:
+        self.written.append(event)
 
 
 @dataclass
@@ -46,6 +59,9 @@ class Webhook:
         )
         self.namespaces = NamespaceSink()
         self.log = DecisionLog(MemoryDecisions())
+        self.events = Events()
+        self.told = ToldPods(self.events)
+        self.guard = PodGuard(told=self.told, namespace="cellgate-system", admins=["root"])
         self.pods = PodReviews(
             policies=self.sink,
             namespaces=self.namespaces,
@@ -53,6 +69,7 @@ class Webhook:
             log=self.log,
             metrics=metrics,
             clock=Clock(),
+            told=self.told,
             settings=self.settings,
         )
         self.templates = TemplateReviews(policies=self.sink, pods=self.pods)
@@ -75,7 +92,8 @@ def a_review(
 ) -> ReviewRequest:
     """Return what the API server would ask about an object."""
     operation = "CREATE" if old is None else "UPDATE" if obj is not None else "DELETE"
-    metadata = (obj or old or {}).get("metadata") or {}
+    given = (obj or old or {}).get("metadata")
+    metadata = given if isinstance(given, dict) else {}
     return ReviewRequest.model_validate(
         {
             "uid": uid or str(uuid.uuid4()),
