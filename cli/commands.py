@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cli.check import check_policies
+from cli.import_rules import import_table
 from cli.migrate import migrate_database
 from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
@@ -38,6 +39,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _webhook(add("webhook", about="Serve the API server.", command=serve_webhook), environment)
     _migrate(add("migrate", about="Bring the schema up to date.", command=migrate_database))
     _check(add("check", about="Validate policies in files.", command=check_policies))
+    _import(add("import", about="Take over policies from elsewhere.", command=import_table))
     return parser
 
 
@@ -81,6 +83,12 @@ def _migrate(options: Options) -> None:
 
 def _check(options: Options) -> None:
     options.add_files("FILE", about="policy documents or manifests of their ConfigMaps; - is stdin")
+    _log_level(options, default="warning")
+
+
+def _import(options: Options) -> None:
+    options.add_argument("what", choices=("rules",), about="what the file holds: rules")
+    options.add_argument("file", about="a rule table: Markdown, CSV or an SQL dump; - is stdin")
     _log_level(options, default="warning")
 
 
