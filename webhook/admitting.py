@@ -13,15 +13,17 @@ ledger does not answer in time, the last known usage and what this process has l
 (`_without_ledger`), and every answer says so.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
+from weakref import WeakValueDictionary
 
 from policy.admission import Admission, OverQuota, over_quota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import BackendError, ConflictError
 from policy.limits import Exceeded, Limit, Measure, Scope
-from policy.submission import Usage
+from policy.submission import Usage, UserName
 from state.ledger import Charge, Charged, Held, Ledger, Refused
 from state.ledger import Usage as HeldUsage
 from webhook.breaker import Breaker
@@ -59,6 +61,7 @@ class Admitter:
         self._usage = usage
         self._breaker = breaker
         self._recent = recent
+        self._turns: WeakValueDictionary[UserName, asyncio.Lock] = WeakValueDictionary()
 
     def preview(self, request: Request) -> Verdict:
         """Decide without charging, by what is known: for dry runs and templates."""
@@ -80,23 +83,29 @@ class Admitter:
         return verdict
 
     async def _with_ledger(self, request: Request) -> Verdict:
-        usage = self._known_usage(request)
-        for _ in range(_ATTEMPTS):
-            decision = self._decide(request, usage)
-            if usage is None or _must_be_sure(request, decision):
-                fresh = await self._probe(request)
-                if isinstance(fresh, Held):
-                    return self._of_gang(request, decision, fresh)
-                decision = self._decide(request, fresh)
-            if decision.outcome is Outcome.REFUSED:
-                return decided(request, Admission(rules=decision))
-            answer = await self._charge(request, decision)
-            if isinstance(answer, Verdict):
-                return answer
-            usage = answer
-        raise ConflictError(
-            f"usage of {request.submission.user} changes faster than decisions can be made"
-        )
+        user = request.submission.user
+        answer = await self._attempt(request, self._known_usage(request))
+        if isinstance(answer, Verdict):
+            return answer
+        # Somebody was faster. From now on, those of the same user take turns.
+        async with self._turns.setdefault(user, asyncio.Lock()):
+            for _ in range(_ATTEMPTS):
+                answer = await self._attempt(request, None)
+                if isinstance(answer, Verdict):
+                    return answer
+        raise ConflictError(f"usage of {user} changes faster than decisions can be made")
+
+    async def _attempt(self, request: Request, usage: Usage | None) -> Verdict | Usage:
+        """Decide, by what the ledger says if usage is not given or speaks against the gang."""
+        decision = self._decide(request, usage)
+        if usage is None or _must_be_sure(request, decision):
+            fresh = await self._probe(request)
+            if isinstance(fresh, Held):
+                return self._of_gang(request, decision, fresh)
+            decision = self._decide(request, fresh)
+        if decision.outcome is Outcome.REFUSED:
+            return decided(request, Admission(rules=decision))
+        return await self._charge(request, decision)
 
     async def _charge(self, request: Request, decision: RuleDecision) -> Verdict | Usage:
         """Put a decision into effect; return usage if it has changed too much for that."""
