@@ -28,6 +28,7 @@ from state.ledger import Charge, Charged, Held, Ledger, Refused
 from state.ledger import Usage as HeldUsage
 from webhook.breaker import Breaker
 from webhook.limits import find_exceeded, guards, probes
+from webhook.podgroups import check_fixed
 from webhook.recent import RecentGangs
 from webhook.verdict import Request, Verdict, charge_of, decided, follow
 
@@ -111,6 +112,7 @@ class Admitter:
         """Put a decision into effect; return usage if it has changed too much for that."""
         ranges = guards(request.submission.user, decision.valid)
         quotas = request.group.limits(request.submission.user) if request.group else ()
+        check_fixed(request.fixed_class, decision.final_class)
         charge = charge_of(request, decision.final_class)
         answer = await self._ledger.charge(charge, limits=(*ranges, *quotas))
         match answer:
@@ -138,6 +140,7 @@ class Admitter:
         admission = Admission(rules=decision, quota=over)
         if over.outcome is not Outcome.ADMITTED:
             return decided(request, admission)
+        check_fixed(request.fixed_class, over.class_after)
         charge = charge_of(request, over.class_after)
         answer = await self._ledger.charge(charge, limits=ranges)
         match answer:
@@ -185,6 +188,7 @@ class Admitter:
         note = _USAGE_UNKNOWN if known is None else _LEDGER_AWAY
         verdict = decided(request, Admission(rules=decision, quota=over, notes=(note,)))
         if verdict.outcome is Outcome.ADMITTED:
+            check_fixed(request.fixed_class, verdict.final_class)
             charge = charge_of(request, verdict.final_class)
             self._usage.assume(charge)
             self._remember(request, charge)

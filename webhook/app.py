@@ -2,17 +2,18 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from certs.store import CertificateStore
 from certs.tls import build_server_context
-from kube import marks
+from kube import marks, podgroups
 from kube.client import KubeClient
 from kube.events import EventWriter
 from kube.feed import Feed, Sink
+from kube.podgroups import PodGroupSink
 from kube.policies import PolicySink
 from service.clock import Clock
 from service.health import Health
@@ -29,6 +30,9 @@ from webhook.breaker import Breaker
 from webhook.guarding import PodGuard
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
+from webhook.notes import DecisionNotes
+from webhook.podgroup_reviews import PodGroupReviews
+from webhook.podgroups import PodGroups
 from webhook.pods import PodReviews
 from webhook.policies import DEFAULT_ADMINS, PolicyReviews
 from webhook.recent import RecentGangs
@@ -77,7 +81,8 @@ async def run_webhook(
     LogMetrics(metrics.registry, log)
     webhook_metrics = WebhookMetrics(metrics.registry)
     policies, namespaces = PolicySink(webhook_metrics.on_policy), NamespaceSink()
-    feeds = _feeds(settings.namespace, policies, namespaces)
+    pod_groups = PodGroupSink()
+    feeds = _feeds(settings.namespace, policies, namespaces, pod_groups)
     health = Health(f"{name} synced" for name in feeds)
     clock = Clock()
     admitter = Admitter(
@@ -91,18 +96,21 @@ async def run_webhook(
     pods = PodReviews(
         policies=policies,
         namespaces=namespaces,
+        groups=PodGroups(pod_groups, client),
         admitter=admitter,
-        log=log,
-        metrics=webhook_metrics,
+        notes=DecisionNotes(log=log, metrics=webhook_metrics, told=told, clock=clock),
         clock=clock,
-        told=told,
         settings=AnswerSettings(gates_all=settings.gates_all),
     )
     app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
     ReviewRoutes(
         pods=pods,
         guard=PodGuard(told=told, namespace=settings.namespace, admins=settings.admins),
-        templates=TemplateReviews(policies=policies, pods=pods),
+        templates=TemplateReviews(
+            policies=policies,
+            pods=pods,
+            groups=PodGroupReviews(policies=policies, namespaces=namespaces, admitter=admitter),
+        ),
         policies=PolicyReviews(policies, admins=settings.admins),
         health=health,
     ).add_to(app)
@@ -112,7 +120,14 @@ async def run_webhook(
     ) as webhook:
         for name, feed in feeds.items():
             synced = partial(health.meet, f"{name} synced")
-            work = Feed(client, feed.path, sink=feed.sink, query=feed.query, on_synced=synced)
+            work = Feed(
+                client,
+                feed.path,
+                sink=feed.sink,
+                query=feed.query,
+                on_synced=synced,
+                is_optional=feed.is_optional,
+            )
             webhook.supervisor.start(f"{name} feed", work.run())
         webhook.supervisor.start("events", events.run())
         yield webhook
@@ -122,15 +137,19 @@ async def run_webhook(
 class _Source:
     path: str
     sink: Sink
-    query: Mapping[str, str]
+    query: Mapping[str, str] = field(default_factory=dict)
+    is_optional: bool = False
 
 
-def _feeds(namespace: str, policies: PolicySink, namespaces: NamespaceSink) -> dict[str, _Source]:
+def _feeds(
+    namespace: str, policies: PolicySink, namespaces: NamespaceSink, pod_groups: PodGroupSink
+) -> dict[str, _Source]:
     return {
         "policies": _Source(
             path=f"/api/v1/namespaces/{namespace}/configmaps",
             sink=policies,
             query={"labelSelector": marks.POLICY_LABEL},
         ),
-        "namespaces": _Source(path="/api/v1/namespaces", sink=namespaces, query={}),
+        "namespaces": _Source(path="/api/v1/namespaces", sink=namespaces),
+        "pod groups": _Source(path=podgroups.PATH, sink=pod_groups, is_optional=True),
     }

@@ -5,12 +5,13 @@ refused; a ledger that does not answer costs a warning (`webhook.admitting`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
 from kube.charging import charged_gang
+from kube.podgroups import PodGroup
 from kube.pods import ManagedPod, read_pod
 from kube.policies import PolicySink
 from policy.errors import ConflictError, RequestError
@@ -18,14 +19,12 @@ from policy.policies import Policy
 from policy.submission import Submission
 from policy.wording import quote
 from service.clock import Clock
-from state.log import DecisionLog
 from webhook.admitting import Admitter
 from webhook.answers import AnswerSettings, build_answer
 from webhook.identify import Submitter, identify
-from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
-from webhook.records import build_record
-from webhook.told import ToldPods
+from webhook.notes import DecisionNotes
+from webhook.podgroups import PodGroups, with_group
 from webhook.verdict import Request, Verdict
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
@@ -50,20 +49,18 @@ class PodReviews:
         *,
         policies: PolicySink,
         namespaces: NamespaceSink,
+        groups: PodGroups,
         admitter: Admitter,
-        log: DecisionLog,
-        metrics: WebhookMetrics,
+        notes: DecisionNotes,
         clock: Clock,
-        told: ToldPods,
         settings: AnswerSettings,
     ) -> None:
         self._policies = policies
         self._namespaces = namespaces
+        self._groups = groups
         self._admitter = admitter
-        self._log = log
-        self._metrics = metrics
+        self._notes = notes
         self._clock = clock
-        self._told = told
         self._settings = settings
 
     async def mutate(self, review: ReviewRequest) -> Answer:
@@ -72,16 +69,18 @@ class PodReviews:
             return ALLOWED
         began = self._clock.monotonic()
         try:
-            asked = self.read(review, review.object)
-            if asked is None:
+            pod = self.read_plain(review, review.object)
+            if pod is None:
                 return ALLOWED
+            asked = self._understand(review, pod, await self._groups.find(pod))
             verdict = await self._decide(asked, is_dry_run=review.dry_run)
         except RequestError as exc:
-            self._metrics.decisions.labels("invalid").inc()
+            self._notes.note_invalid()
             return Answer(is_allowed=False, message=str(exc))
         except ConflictError as exc:
             return Answer(is_allowed=False, message=f"{exc}; try again", code=_TOO_MANY_REQUESTS)
-        self._note(asked, verdict, review, seconds=self._clock.monotonic() - began)
+        seconds = self._clock.monotonic() - began
+        self._notes.note(verdict, asked.request, is_dry_run=review.dry_run, seconds=seconds)
         return build_answer(
             review.object,
             asked.pod,
@@ -96,22 +95,21 @@ class PodReviews:
 
         Raises RequestError for one that makes no sense.
         """
-        asked = self.read(review, obj)
-        return None if asked is None else self._admitter.preview(asked.request)
+        pod = self.read_plain(review, obj)
+        if pod is None:
+            return None
+        return self._admitter.preview(self._understand(review, pod, None).request)
 
     def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Translate a pod, whoever it is from; RequestError if it makes no sense."""
         labels = self._namespaces.labels(review.namespace)
         return read_pod(obj, namespace_labels=labels, request_uid=review.uid)
 
-    def read(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Asked | None:
-        """Understand a pod, or a template as a pod; None for one that is not managed.
+    def _understand(self, review: ReviewRequest, pod: ManagedPod, group: PodGroup | None) -> Asked:
+        """Say what a pod means for its gang.
 
-        Raises RequestError for one that makes no sense, or asks for what is not the submitter's.
+        Raises RequestError for one that asks for what is not the submitter's.
         """
-        pod = self.read_plain(review, obj)
-        if pod is None:
-            return None
         policy = self._policies.policy
         _check_sender(review)
         _check_hived(pod)
@@ -119,7 +117,11 @@ class PodReviews:
         policy.identity.check_vc(
             pod.vc, user=submitter.user, groups=submitter.groups, path=_vc_path(pod)
         )
+        pod = with_group(pod, group, policy)
         request = _request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
+        if group is not None:
+            fixed = request.submission.requested_class
+            request = replace(request, fixed_class=fixed, may_grow=True, is_alone=False)
         return Asked(pod=pod, submitter=submitter, request=request)
 
     async def _decide(self, asked: Asked, *, is_dry_run: bool) -> Verdict:
@@ -130,16 +132,6 @@ class PodReviews:
         except ValueError as exc:
             # What Postgres will never take, or the id of another gang's decision.
             raise RequestError.at("", f"the pod cannot be charged: {exc}") from exc
-
-    def _note(
-        self, asked: Asked, verdict: Verdict, review: ReviewRequest, *, seconds: float
-    ) -> None:
-        outcome = "lowered" if verdict.is_lowered else verdict.outcome.value
-        self._metrics.decisions.labels(outcome).inc()
-        if not review.dry_run:
-            self._told.note(verdict)
-            record = build_record(verdict, asked.request, at=self._clock.now(), seconds=seconds)
-            self._log.append(record)
 
 
 def _request(pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision: UUID) -> Request:

@@ -20,6 +20,7 @@ from policy.decision import WARNING_CHARS, Outcome
 from policy.errors import Problem, RequestError
 from policy.wording import plain, quote
 from webhook.identify import check_stamp
+from webhook.podgroup_reviews import PodGroupReviews, is_pod_group
 from webhook.pods import PodReviews
 from webhook.stamps import (
     MAX_TEMPLATES,
@@ -48,9 +49,10 @@ class _Change:
 class TemplateReviews:
     """Answers about Jobs, Deployments and all other kinds with pod templates."""
 
-    def __init__(self, *, policies: PolicySink, pods: PodReviews) -> None:
+    def __init__(self, *, policies: PolicySink, pods: PodReviews, groups: PodGroupReviews) -> None:
         self._policies = policies
         self._pods = pods
+        self._groups = groups
 
     async def mutate(self, review: ReviewRequest) -> Answer:
         """Stamp the pod templates of an object, and preview what its pods would get."""
@@ -59,6 +61,8 @@ class TemplateReviews:
             return ALLOWED
         if identity.is_trusted(sender.username):
             return ALLOWED
+        if is_pod_group(review.object):
+            return self._groups.mutate(review, review.object)
         patch: list[Operation] = []
         warnings: list[str] = []
         try:

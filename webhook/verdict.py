@@ -23,6 +23,10 @@ class Request:
     policy: Policy
     is_alone: bool
     """Whether the gang is this one pod: then there is no other member's decision."""
+    fixed_class: ClassName | None = None
+    """The class of a native gang's PodGroup, which all its pods must have."""
+    may_grow: bool = False
+    """Whether somebody else than its pods says how large the gang is, and may change it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,11 @@ class Verdict:
         """Tell whether the pod gets a lower class than it asked for."""
         is_in = self.outcome is not Outcome.REFUSED
         return is_in and self.final_class != self.admission.rules.requested_class
+
+    @property
+    def is_degraded(self) -> bool:
+        """Tell whether it was made without the ledger."""
+        return bool(self.admission.notes)
 
     def explain(self) -> tuple[str, ...]:
         """Tell everything, one sentence or two per element."""
@@ -97,10 +106,10 @@ def charge_of(request: Request, class_name: ClassName) -> Charge:
 def _check_same_gang(request: Request, held: Charge) -> None:
     """Raise RequestError if a pod is not like the member that was charged before it."""
     submission = request.submission
-    mine = (submission.user, submission.vc, submission.leaf_count, submission.leaf_type)
-    if mine == (held.user, held.vc, held.leaf_count, held.leaf_type):
-        return
-    raise RequestError.at("", _difference(submission.gang, submission, held))
+    leaf_count = held.leaf_count if request.may_grow else submission.leaf_count
+    mine = (submission.user, submission.vc, leaf_count, submission.leaf_type)
+    if mine != (held.user, held.vc, held.leaf_count, held.leaf_type):
+        raise RequestError.at("", _difference(submission.gang, submission, held))
 
 
 def _difference(gang: GangKey, submission: Submission, held: Charge) -> str:

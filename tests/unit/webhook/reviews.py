@@ -7,7 +7,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from kube.client import KubeClient, KubeError
 from kube.events import Event, EventWriter
+from kube.podgroups import PodGroupSink
 from kube.policies import PolicySink
 from service.clock import Clock
 from state.log import DecisionLog
@@ -17,6 +19,9 @@ from webhook.answers import AnswerSettings
 from webhook.guarding import PodGuard
 from webhook.metrics import WebhookMetrics
 from webhook.namespaces import NamespaceSink
+from webhook.notes import DecisionNotes
+from webhook.podgroup_reviews import PodGroupReviews
+from webhook.podgroups import PodGroups
 from webhook.pods import PodReviews
 from webhook.templates import TemplateReviews
 from webhook.told import ToldPods
@@ -31,6 +36,16 @@ classes:
 - {name: oppo, cellPriority: -1}
 default: test
 """
+
+
+class NoCluster(KubeClient):
+    """A cluster that has nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        raise KubeError(f"{method} {path}: not found", status=404)
 
 
 class Events(EventWriter):
@@ -62,17 +77,20 @@ class Webhook:
         self.events = Events()
         self.told = ToldPods(self.events)
         self.guard = PodGuard(told=self.told, namespace="cellgate-system", admins=["root"])
+        self.groups = PodGroupSink()
         self.pods = PodReviews(
             policies=self.sink,
             namespaces=self.namespaces,
+            groups=PodGroups(self.groups, NoCluster()),
             admitter=self.world.replica(),
-            log=self.log,
-            metrics=metrics,
+            notes=DecisionNotes(log=self.log, metrics=metrics, told=self.told, clock=Clock()),
             clock=Clock(),
-            told=self.told,
             settings=self.settings,
         )
-        self.templates = TemplateReviews(policies=self.sink, pods=self.pods)
+        groups = PodGroupReviews(
+            policies=self.sink, namespaces=self.namespaces, admitter=self.world.replica()
+        )
+        self.templates = TemplateReviews(policies=self.sink, pods=self.pods, groups=groups)
 
 
 def config_map(kind: str, text: str) -> dict[str, Any]:
