@@ -87,7 +87,8 @@ class Identity:
     def groups_of(self, user: str, known: Iterable[str]) -> tuple[GroupName, ...]:
         """Return all groups of a user, beside those that the API server knows; sorted."""
         ours = self.members.get(UserName(user), ())
-        return tuple(sorted({*map(GroupName, known), *ours}))
+        # A token file can put a user into a group without a name.
+        return tuple(sorted({*map(GroupName, filter(None, known)), *ours}))
 
     def is_trusted(self, user: str) -> bool:
         """Tell whether what this user says about a submitter is believed."""

@@ -48,10 +48,9 @@ class PolicyReviews:
         kinds = [_is_quotas(one) for one in (before, after) if one is not None]
         if not all(kinds):
             check_other_change(editor, in_force=in_force)
-        if any(kinds):
-            check_quotas_change(
-                editor, before=_groups(before), after=_groups(after), in_force=in_force
-            )
+        new = _groups(after)
+        if any(kinds) and new is not None:
+            check_quotas_change(editor, before=_groups(before) or (), after=new, in_force=in_force)
 
 
 def _policy_of(obj: Object | None) -> Object | None:
@@ -62,13 +61,13 @@ def _is_quotas(config_map: Object) -> bool:
     return bool(config_map["metadata"]["labels"][LABEL] == Kind.QUOTAS.label)
 
 
-def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...]:
-    """Return the groups of a Quotas document; none if it cannot be read, which is told later."""
+def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:
+    """Return the groups of a Quotas document; None if it cannot be read, which is told later."""
     if config_map is None or not _is_quotas(config_map):
         return ()
     try:
         document = parse_document(read_policy_text(config_map).text, kind=Kind.QUOTAS)
     except SpecError:
-        return ()
+        return None
     assert isinstance(document, QuotasDocument)
     return document.build()

@@ -288,6 +288,8 @@ async def test_a_groups_admin_changes_the_own_quotas_and_nothing_else(
         api_server.review(path, rules, old=before, user="carol"),
     ):
         assert not (await refused)["allowed"]
+    broken = await api_server.review(path, quotas_map(-1), old=before, user="carol")
+    assert "leafCells: must be at least 0" in broken["status"]["message"]
     admin = await api_server.review(path, None, old=before, groups=("system:masters",))
     assert admin["allowed"]
 

@@ -34,7 +34,7 @@ def _problems(*texts: PolicyText) -> list[str]:
 
 def test_groups_are_added_to_those_that_the_api_server_knows() -> None:
     assert _sample().groups_of("alice", ["b", "vision"]) == ("b", "nlp", "vision")
-    assert _sample().groups_of("zoe", ["b", "a"]) == ("a", "b")
+    assert _sample().groups_of("zoe", ["b", "", "a"]) == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def webhook() -> Webhook:
 @pytest.mark.parametrize("kind", ["Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"])
 async def test_the_submitter_is_stamped_on_a_template(webhook: Webhook, kind: str) -> None:
     job = a_job(kind)
-    answer = await webhook.templates.mutate(a_review(job, groups=("b", "a")))
+    answer = await webhook.templates.mutate(a_review(job, groups=("b", "", "a")))
     assert stamped(job, answer)["spec"]["template"]["metadata"] == {
         "labels": {"app": "x"},
         "annotations": STAMP,
