@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube.limits import MAX_GANG_SIZE
+from kube.objects import mapping
 from policy.submission import ClassName, GangKey
 
 API_VERSION: Final = "scheduling.k8s.io/v1beta1"
@@ -28,8 +29,8 @@ class PodGroup:
 
 def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
     """Translate a PodGroup; what is not understood of it is taken as not said."""
-    metadata, spec = _mapping(obj.get("metadata")), _mapping(obj.get("spec"))
-    gang = _mapping(_mapping(spec.get("schedulingPolicy")).get("gang"))
+    metadata, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
+    gang = mapping(mapping(spec.get("schedulingPolicy")).get("gang"))
     count, class_name = gang.get("minCount"), spec.get("priorityClassName")
     is_count = type(count) is int and 1 <= count <= MAX_GANG_SIZE
     return PodGroup(
@@ -37,10 +38,6 @@ def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
         min_size=count if is_count else None,
         class_name=ClassName(class_name) if isinstance(class_name, str) and class_name else None,
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 class PodGroupSink:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kube.objects import mapping, marks_of
 from policy.documents import DATA_KEY, LABEL, parse_label
 from policy.errors import Problem, SpecError
 from policy.store import Policy, PolicyStore, PolicyText, build_policy
@@ -21,16 +22,15 @@ Object = Mapping[str, Any]
 
 def is_policy(config_map: Object) -> bool:
     """Tell whether a ConfigMap is labelled as a policy document."""
-    return LABEL in _mapping(_mapping(config_map.get("metadata")).get("labels"))
+    return LABEL in marks_of(config_map, "labels")
 
 
 def read_policy_text(config_map: Object) -> PolicyText:
     """Take the document out of a ConfigMap. Raises SpecError if it is not there."""
     source = source_of(config_map)
-    labels = _mapping(_mapping(config_map.get("metadata")).get("labels"))
-    label = labels.get(LABEL)
+    label = marks_of(config_map, "labels").get(LABEL)
     kind = parse_label(label if isinstance(label, str) else "")
-    data = _mapping(config_map.get("data"))
+    data = mapping(config_map.get("data"))
     if DATA_KEY not in data:
         raise SpecError([Problem(source, f"data has no {DATA_KEY}; the document belongs there")])
     text = data[DATA_KEY]
@@ -111,8 +111,4 @@ def _read_texts(config_maps: Iterable[Object]) -> tuple[list[PolicyText], list[P
 
 
 def _name(config_map: Object) -> str:
-    return str(_mapping(config_map.get("metadata")).get("name", ""))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return str(mapping(config_map.get("metadata")).get("name", ""))

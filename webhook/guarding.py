@@ -6,9 +6,10 @@ whoever could change them could run at somebody else's cost, or without a plan.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kube import marks
+from kube.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote
 from webhook.told import Told, ToldPods
@@ -53,7 +54,7 @@ class PodGuard:
         return ALLOWED
 
     def _check_new(self, pod: Mapping[str, Any], *, is_dry_run: bool) -> None:
-        decision = _texts(pod, "annotations").get(marks.DECISION_ANNOTATION)
+        decision = marks_of(pod, "annotations").get(marks.DECISION_ANNOTATION)
         told = self._told.find(decision) if decision else None
         if told is None:
             return  # another replica decided, or it was let through without us
@@ -74,8 +75,7 @@ class PodGuard:
 
 
 def _check_class(pod: Mapping[str, Any], told: Told) -> None:
-    spec = pod.get("spec")
-    given = spec.get("priorityClassName") if isinstance(spec, Mapping) else None
+    given = mapping(pod.get("spec")).get("priorityClassName")
     if (given or "") != told.class_name:
         message = f"was decided to be {quote(told.class_name)}, but another webhook changed it"
         raise RequestError.at("spec.priorityClassName", message)
@@ -83,10 +83,14 @@ def _check_class(pod: Mapping[str, Any], told: Told) -> None:
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield our marks that differ, on a pod that we have decided about."""
-    if marks.DECISION_ANNOTATION not in _texts(before, "annotations"):
+    if marks.DECISION_ANNOTATION not in marks_of(before, "annotations"):
         return
-    for part, keys in (("annotations", _ANNOTATIONS), ("labels", _LABELS)):
-        old, new = _texts(before, part), _texts(after, part)
+    parts: tuple[tuple[Literal["labels", "annotations"], Sequence[str]], ...] = (
+        ("annotations", _ANNOTATIONS),
+        ("labels", _LABELS),
+    )
+    for part, keys in parts:
+        old, new = marks_of(before, part), marks_of(after, part)
         for key in keys:
             if old.get(key) != new.get(key):
                 yield Problem(f"metadata.{part}[{key}]", "only Cellgate may change it")
@@ -95,14 +99,6 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Pr
         yield Problem("spec.schedulingGates", message)
 
 
-def _texts(pod: Mapping[str, Any], part: str) -> Mapping[str, Any]:
-    metadata = pod.get("metadata")
-    found = metadata.get(part) if isinstance(metadata, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
 def _gates(pod: Mapping[str, Any]) -> list[Any]:
-    spec = pod.get("spec")
-    gates = spec.get("schedulingGates") if isinstance(spec, Mapping) else None
-    items = gates if isinstance(gates, list) else []
-    return [gate.get("name") for gate in items if isinstance(gate, Mapping)]
+    gates = mapping(pod.get("spec")).get("schedulingGates")
+    return [gate.get("name") for gate in items(gates)]

@@ -28,7 +28,10 @@ def class_patch(pod: Mapping[str, Any], class_name: ClassName) -> list[Operation
 
 def annotations_patch(pod: Mapping[str, Any], annotations: Mapping[str, str]) -> list[Operation]:
     """Write annotations; nothing if they are there."""
-    given = (pod.get("metadata") or {}).get("annotations")
+    metadata = pod.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return [{"op": "add", "path": "/metadata", "value": {"annotations": dict(annotations)}}]
+    given = metadata.get("annotations")
     present = given if isinstance(given, Mapping) else {}
     missing = {key: value for key, value in annotations.items() if present.get(key) != value}
     if not missing:
@@ -61,7 +64,7 @@ def scheduler_patch(pod: Mapping[str, Any], scheduler_name: str) -> list[Operati
 def gate_patch(pod: Mapping[str, Any], gate: str, *, is_wanted: bool) -> list[Operation]:
     """Put a scheduling gate on a pod, or take it away: it is not the submitter's to set."""
     gates = pod["spec"].get("schedulingGates") or []
-    others = [one for one in gates if one.get("name") != gate]
+    others = [one for one in gates if one != {"name": gate}]
     if is_wanted == (len(others) < len(gates)):
         return []
     wanted = [*others, {"name": gate}] if is_wanted else others

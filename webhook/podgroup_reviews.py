@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from kube import marks
+from kube.objects import marks_of
 from kube.podgroups import API_VERSION, KIND, read_pod_group
 from kube.policies import PolicySink
 from policy.decision import Outcome
@@ -73,7 +74,6 @@ class PodGroupReviews:
         )
 
     def _vc(self, review: ReviewRequest, obj: Mapping[str, Any]) -> VcName:
-        labels = (obj.get("metadata") or {}).get("labels")
-        own = labels.get(marks.VC_LABEL) if isinstance(labels, Mapping) else None
+        own = marks_of(obj, "labels").get(marks.VC_LABEL)
         inherited = self._namespaces.labels(review.namespace).get(marks.VC_LABEL)
         return VcName(str(own or inherited or DEFAULT_VC))

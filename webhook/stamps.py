@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kube import marks
+from kube.objects import marks_of
 from kube.submitters import format_submitter_groups
 from policy.identity import TemplateKind
 from webhook.mutate import annotations_patch, escape_pointer
@@ -82,9 +83,7 @@ def _walk(value: object, path: tuple[str, ...], pointer: Pointer) -> Iterator[Te
 
 def read_stamp(template: Template) -> Stamp:
     """Read the stamp on a template, as far as it is text."""
-    metadata = template.content.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    texts = annotations if isinstance(annotations, Mapping) else {}
+    texts = marks_of(template.content, "annotations")
     user, groups = (
         texts.get(key) for key in (marks.SUBMITTER_ANNOTATION, marks.SUBMITTER_GROUPS_ANNOTATION)
     )
@@ -96,8 +95,5 @@ def read_stamp(template: Template) -> Stamp:
 def stamp_patch(template: Template, stamp: Stamp) -> list[Operation]:
     """Write a stamp on a template; nothing if it has it."""
     where = "".join(f"/{escape_pointer(str(part))}" for part in template.pointer)
-    if not isinstance(template.content.get("metadata"), Mapping):
-        value = {"annotations": stamp.annotations}
-        return [{"op": "add", "path": f"{where}/metadata", "value": value}]
     steps = annotations_patch(template.content, stamp.annotations)
     return [{**step, "path": where + step["path"]} for step in steps]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube import marks
+from kube.objects import mapping, marks_of
 from kube.policies import PolicySink
 from policy.decision import WARNING_CHARS, Outcome
 from policy.errors import Problem, RequestError
@@ -136,10 +137,8 @@ def _to_pod(
     review: ReviewRequest, template: Template, annotations: Mapping[str, str]
 ) -> dict[str, Any]:
     """Make the pod that a controller would make of a template."""
-    given = template.content.get("metadata")
-    metadata = dict(given) if isinstance(given, Mapping) else {}
-    present = metadata.get("annotations")
-    merged = {**(present if isinstance(present, Mapping) else {}), **annotations}
+    metadata = mapping(template.content.get("metadata"))
+    merged = {**marks_of(template.content, "annotations"), **annotations}
     prefix = f"{(review.name or 'template')[:200].lower()}-"
     return {
         "metadata": {
@@ -156,8 +155,7 @@ def _to_pod(
 def _is_for_now(review: ReviewRequest) -> bool:
     """Tell whether pods come at once: only then is a refusal of now one of the object."""
     obj = review.object or {}
-    spec = obj.get("spec")
-    is_suspended = isinstance(spec, Mapping) and spec.get("suspend") is True
+    is_suspended = mapping(obj.get("spec")).get("suspend") is True
     return review.operation == "CREATE" and obj.get("kind") not in _LATER and not is_suspended
 
 

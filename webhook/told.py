@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube.events import Event, EventWriter
+from kube.objects import items, mapping
 from policy.decision import Outcome
 from policy.submission import ClassName
 from webhook.verdict import Verdict
@@ -58,8 +59,7 @@ class ToldPods:
 
 def _owners(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the workload of a pod, as much of it as an Event needs."""
-    metadata = pod["metadata"]
-    owners = metadata.get("ownerReferences")
+    metadata = mapping(pod.get("metadata"))
     return [
         {
             "apiVersion": owner.get("apiVersion"),
@@ -70,6 +70,6 @@ def _owners(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
                 "namespace": metadata.get("namespace"),
             },
         }
-        for owner in (owners if isinstance(owners, list) else ())
-        if isinstance(owner, Mapping) and owner.get("controller") is True
+        for owner in items(metadata.get("ownerReferences"))
+        if owner.get("controller") is True
     ]
