@@ -74,13 +74,13 @@ class PolicySink:
         self._config_maps.pop(_name(obj), None)
         self._update()
 
-    def check(self, config_map: Object) -> None:
-        """Raise SpecError with all that would be wrong if this document were part of the policy."""
-        build_policy([*self._texts_without(_name(config_map)), read_policy_text(config_map)])
+    def check(self, config_map: Object) -> Policy:
+        """Return the policy with this document; SpecError with all that would be wrong with it."""
+        return build_policy([*self._texts_without(_name(config_map)), read_policy_text(config_map)])
 
-    def check_without(self, config_map: Object) -> None:
-        """Raise SpecError with all that would be wrong if this document were gone."""
-        build_policy(self._texts_without(_name(config_map)))
+    def check_without(self, config_map: Object) -> Policy:
+        """Return the policy without this document; SpecError with all that would be wrong."""
+        return build_policy(self._texts_without(_name(config_map)))
 
     def _texts_without(self, name: str) -> list[PolicyText]:
         others = [other for known, other in self._config_maps.items() if known != name]

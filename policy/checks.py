@@ -4,7 +4,7 @@ Only what can be proved is a problem: a rule is reported if no submission at all
 difference to it. A proof that is not found is no problem either; the search is bounded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
@@ -23,6 +23,25 @@ _MAX_COMPARED: Final = 16
 """Rules with the same texts that later ones are compared with."""
 _MAX_COMPARISONS: Final = 100_000
 """In all: half a second for a table that was made to take long; real ones need a tenth."""
+
+
+def check_priorities(classes: Classes, values: Mapping[str, int]) -> list[Problem]:
+    """Return classes whose PriorityClass is not lower than that of a class above.
+
+    `values` are those of the PriorityClasses that exist; one may still be missing.
+    """
+    problems: list[Problem] = []
+    above: tuple[ClassName, int] | None = None
+    for place, name in enumerate(classes.names):
+        value = values.get(name)
+        if value is None:
+            continue
+        if above is not None and value >= above[1]:
+            higher = f"that of {above[0]}, which is {above[1]}"
+            message = f"the value of PriorityClass {name} is {value}, not lower than {higher}"
+            problems.append(Problem(join_path(("classes", place, "name")), message))
+        above = (name, value)
+    return problems
 
 
 def check_over(group: QuotaGroup, classes: Classes) -> str | None:

@@ -10,11 +10,13 @@ from pathlib import Path
 from certs.store import CertificateStore
 from certs.tls import build_server_context
 from kube import marks, podgroups
+from kube import priorities as kube_priorities
 from kube.client import KubeClient
 from kube.events import EventWriter
 from kube.feed import Feed, Sink
 from kube.podgroups import PodGroupSink
 from kube.policies import PolicySink
+from kube.priorities import PrioritySink
 from service.clock import Clock
 from service.health import Health
 from service.http import build_app
@@ -35,6 +37,7 @@ from webhook.podgroup_reviews import PodGroupReviews
 from webhook.podgroups import PodGroups
 from webhook.pods import PodReviews
 from webhook.policies import DEFAULT_ADMINS, PolicyReviews
+from webhook.policy_watcher import PolicyWatcher
 from webhook.recent import RecentGangs
 from webhook.routes import ReviewRoutes
 from webhook.templates import TemplateReviews
@@ -80,9 +83,14 @@ async def run_webhook(
     metrics = ServiceMetrics()
     LogMetrics(metrics.registry, log)
     webhook_metrics = WebhookMetrics(metrics.registry)
-    policies, namespaces = PolicySink(webhook_metrics.on_policy), NamespaceSink()
-    pod_groups = PodGroupSink()
-    feeds = _feeds(settings.namespace, policies, namespaces, pod_groups)
+    events = EventWriter(client)
+    watcher = PolicyWatcher(webhook_metrics, events, namespace=settings.namespace)
+    policies, namespaces = PolicySink(watcher.on_change), NamespaceSink()
+    pod_groups, priorities = PodGroupSink(), PrioritySink()
+    feeds = {
+        **_policy_feeds(settings.namespace, policies, priorities),
+        **_pod_feeds(namespaces, pod_groups),
+    }
     health = Health(f"{name} synced" for name in feeds)
     clock = Clock()
     admitter = Admitter(
@@ -91,7 +99,6 @@ async def run_webhook(
         breaker=Breaker(monotonic=clock.monotonic),
         recent=RecentGangs(monotonic=clock.monotonic),
     )
-    events = EventWriter(client)
     told = ToldPods(events)
     pods = PodReviews(
         policies=policies,
@@ -111,7 +118,9 @@ async def run_webhook(
             pods=pods,
             groups=PodGroupReviews(policies=policies, namespaces=namespaces, admitter=admitter),
         ),
-        policies=PolicyReviews(policies, admins=settings.admins),
+        policies=PolicyReviews(
+            policies, priorities=priorities, ledger=ledger, admins=settings.admins
+        ),
         health=health,
     ).add_to(app)
     tls = build_server_context(*certificates.serving_paths)
@@ -141,8 +150,8 @@ class _Source:
     is_optional: bool = False
 
 
-def _feeds(
-    namespace: str, policies: PolicySink, namespaces: NamespaceSink, pod_groups: PodGroupSink
+def _policy_feeds(
+    namespace: str, policies: PolicySink, priorities: PrioritySink
 ) -> dict[str, _Source]:
     return {
         "policies": _Source(
@@ -150,6 +159,12 @@ def _feeds(
             sink=policies,
             query={"labelSelector": marks.POLICY_LABEL},
         ),
+        "priority classes": _Source(path=kube_priorities.PATH, sink=priorities),
+    }
+
+
+def _pod_feeds(namespaces: NamespaceSink, pod_groups: PodGroupSink) -> dict[str, _Source]:
+    return {
         "namespaces": _Source(path="/api/v1/namespaces", sink=namespaces),
         "pod groups": _Source(path=podgroups.PATH, sink=pod_groups, is_optional=True),
     }

@@ -1,11 +1,6 @@
 """What is measured of the webhook, beside what every service measures."""
 
-from collections.abc import Sequence
-
 from prometheus_client import CollectorRegistry, Counter, Gauge
-
-from policy.errors import Problem
-from policy.store import Policy
 
 
 class WebhookMetrics:
@@ -28,7 +23,3 @@ class WebhookMetrics:
             "Problems of policy documents that are therefore not in force.",
             registry=registry,
         )
-
-    def on_policy(self, _: Policy, problems: Sequence[Problem]) -> None:
-        """Take note of what is wrong with the policy documents."""
-        self.policy_problems.set(len(problems))

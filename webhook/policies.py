@@ -5,12 +5,16 @@ Two questions: would the policy make sense with this change, and may this user m
 
 from collections.abc import Sequence
 
-from kube.policies import Object, PolicySink, is_policy, read_policy_text
+from kube.policies import Object, PolicySink, is_policy, read_policy_text, source_of
+from kube.priorities import PrioritySink
+from policy.checks import check_priorities
 from policy.documents import LABEL, Kind, parse_document
-from policy.errors import RequestError, SpecError
+from policy.errors import BackendError, Problem, RequestError, SpecError
 from policy.ownership import Editor, check_other_change, check_quotas_change
+from policy.policies import Policy
 from policy.quota_document import QuotasDocument
 from policy.quotas import QuotaGroup
+from state.ledger import Ledger
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
 DEFAULT_ADMINS = ("system:masters",)
@@ -19,9 +23,18 @@ DEFAULT_ADMINS = ("system:masters",)
 class PolicyReviews:
     """Answers about ConfigMaps that hold policy documents."""
 
-    def __init__(self, policies: PolicySink, *, admins: Sequence[str] = DEFAULT_ADMINS) -> None:
+    def __init__(
+        self,
+        policies: PolicySink,
+        *,
+        priorities: PrioritySink,
+        ledger: Ledger,
+        admins: Sequence[str] = DEFAULT_ADMINS,
+    ) -> None:
         """`admins` are the users and groups who may change every document."""
         self._policies = policies
+        self._priorities = priorities
+        self._ledger = ledger
         self._admins = tuple(admins)
 
     async def validate(self, request: ReviewRequest) -> Answer:
@@ -30,13 +43,30 @@ class PolicyReviews:
         try:
             self._check_owner(request, before, after)
             if after is not None:
-                self._policies.check(after)
+                self._check_values(after, self._policies.check(after))
             elif before is not None:
                 # Deleted, or its label was taken away: the others must do without it.
-                self._policies.check_without(before)
-        except (RequestError, SpecError) as exc:
+                policy = self._policies.check_without(before)
+                await self._check_idle(policy)
+        except (RequestError, SpecError, BackendError) as exc:
             return Answer(is_allowed=False, message=str(exc))
         return ALLOWED
+
+    def _check_values(self, config_map: Object, policy: Policy) -> None:
+        """Refuse classes in another order than Kubernetes' own priorities."""
+        problems = check_priorities(policy.classes, self._priorities.values)
+        if problems:
+            source = source_of(config_map)
+            raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
+
+    async def _check_idle(self, policy: Policy) -> None:
+        """Refuse to take the cells away under running gangs; BackendError if that is not known."""
+        if policy.cluster is None and self._policies.policy.cluster is not None:
+            holdings = await self._ledger.holdings()
+            gangs = sum(holding.gangs for holding in holdings)
+            if gangs:
+                message = f"the Cluster document cannot be deleted while gangs run: {gangs} do"
+                raise RequestError.at("", message)
 
     def _check_owner(
         self, request: ReviewRequest, before: Object | None, after: Object | None

@@ -1,6 +1,7 @@
 """Rows of the decision log about admissions. Pure."""
 
 from datetime import datetime
+from typing import Any
 
 from state.records import DecisionRecord, Kind
 from webhook.verdict import Request, Verdict
@@ -29,4 +30,17 @@ def build_record(
             "class": verdict.final_class,
             "leafCount": submission.leaf_count,
         },
+        inputs=_inputs(verdict, request),
     )
+
+
+def _inputs(verdict: Verdict, request: Request) -> dict[str, Any]:
+    """Keep what the rules looked at and `details` does not have: enough to decide again."""
+    submission, usage = request.submission, verdict.admission.rules.usage
+    return {
+        "groups": list(submission.groups),
+        "gangSize": submission.gang_size,
+        "leafType": submission.leaf_type,
+        "labels": dict(submission.labels),
+        "usage": None if usage is None else [usage.occupied, usage.occupied_high],
+    }

@@ -23,6 +23,7 @@ from webhook.notes import DecisionNotes
 from webhook.podgroup_reviews import PodGroupReviews
 from webhook.podgroups import PodGroups
 from webhook.pods import PodReviews
+from webhook.policy_watcher import PolicyWatcher
 from webhook.templates import TemplateReviews
 from webhook.told import ToldPods
 from webhook.wire import ReviewRequest
@@ -68,13 +69,14 @@ class Webhook:
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
-        self.sink = PolicySink(metrics.on_policy)
+        self.events = Events()
+        watcher = PolicyWatcher(metrics, self.events, namespace="cellgate-system")
+        self.sink = PolicySink(watcher.on_change)
         self.sink.replace(
             [config_map(kind, text) for kind, text in {"classes": CLASSES, **self.policies}.items()]
         )
         self.namespaces = NamespaceSink()
         self.log = DecisionLog(MemoryDecisions())
-        self.events = Events()
         self.told = ToldPods(self.events)
         self.guard = PodGuard(told=self.told, namespace="cellgate-system", admins=["root"])
         self.groups = PodGroupSink()
