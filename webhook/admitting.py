@@ -29,7 +29,7 @@ from state.ledger import Usage as HeldUsage
 from webhook.breaker import Breaker
 from webhook.limits import find_exceeded, guards, probes
 from webhook.podgroups import check_fixed
-from webhook.recent import RecentGangs
+from webhook.recent import Recent, RecentGangs
 from webhook.verdict import Request, Verdict, charge_of, decided, follow
 
 _ATTEMPTS: Final = 20
@@ -68,6 +68,9 @@ class Admitter:
         """Decide without charging, by what is known: for dry runs and templates."""
         known = self._known_usage(request)
         decision = self._decide(request, known)
+        recent = self._recent.find(request.submission.gang)
+        if recent is not None:
+            return _follow_recent(request, recent, Admission(rules=decision))
         over = None if known is None else self._find_over(request, decision)
         return decided(request, Admission(rules=decision, quota=over))
 
@@ -99,10 +102,14 @@ class Admitter:
     async def _attempt(self, request: Request, usage: Usage | None) -> Verdict | Usage:
         """Decide, by what the ledger says if usage is not given or speaks against the gang."""
         decision = self._decide(request, usage)
-        if usage is None or _must_be_sure(request, decision):
+        recent = self._recent.find(request.submission.gang)
+        is_queued = recent is not None and recent.is_queued and _is_same(request, recent.charge)
+        if usage is None or is_queued or _must_be_sure(request, decision):
             fresh = await self._probe(request)
             if isinstance(fresh, Held):
                 return self._of_gang(request, decision, fresh)
+            if recent is not None and is_queued:
+                return _follow_recent(request, recent, Admission(rules=decision))
             decision = self._decide(request, fresh)
         if decision.outcome is Outcome.REFUSED:
             return decided(request, Admission(rules=decision))
@@ -139,6 +146,8 @@ class Admitter:
         over = over_quota(decision, request.group, tuple(exceeded), classes=classes)
         admission = Admission(rules=decision, quota=over)
         if over.outcome is not Outcome.ADMITTED:
+            if over.outcome is Outcome.QUEUED:
+                self._remember(request, charge_of(request, over.class_after), is_queued=True)
             return decided(request, admission)
         check_fixed(request.fixed_class, over.class_after)
         charge = charge_of(request, over.class_after)
@@ -170,20 +179,23 @@ class Admitter:
     def _of_gang(self, request: Request, decision: RuleDecision, held: Held) -> Verdict:
         """Take over what was decided about the gang before."""
         self._remember(request, held.live.charge)
-        return follow(request, held.live.charge, Admission(rules=decision))
+        is_running = held.live.expires_at is None
+        admission = Admission(rules=decision)
+        return follow(request, held.live.charge, admission, is_running=is_running)
 
-    def _remember(self, request: Request, charge: Charge) -> None:
-        """The ledger may be away when the gang's next member comes."""
+    def _remember(self, request: Request, charge: Charge, *, is_queued: bool = False) -> None:
+        """The ledger may be away, or not know of it, when the gang's next member comes."""
         if not request.is_alone:
-            self._recent.note(charge)
+            self._recent.note(charge, is_queued=is_queued)
 
     def _without_ledger(self, request: Request) -> Verdict:
         """Decide by the last known usage plus what was let in here since; nothing is awaited."""
-        held = self._recent.find(request.submission.gang)
+        recent = self._recent.find(request.submission.gang)
         known = self._known_usage(request)
         decision = self._decide(request, known)
-        if held is not None:
-            return follow(request, held, Admission(rules=decision, notes=(_LEDGER_AWAY,)))
+        if recent is not None:
+            noted = Admission(rules=decision, notes=(_LEDGER_AWAY,))
+            return _follow_recent(request, recent, noted)
         over = None if known is None else self._find_over(request, decision)
         note = _USAGE_UNKNOWN if known is None else _LEDGER_AWAY
         verdict = decided(request, Admission(rules=decision, quota=over, notes=(note,)))
@@ -214,6 +226,16 @@ class Admitter:
     def _decide(self, request: Request, usage: Usage | None) -> RuleDecision:
         policy = request.policy
         return policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+
+
+def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Verdict:
+    return replace(follow(request, recent.charge, admission), is_queued=recent.is_queued)
+
+
+def _is_same(request: Request, charge: Charge) -> bool:
+    """Tell whether a gang asks for what one of its name asked for before."""
+    again = charge_of(request, charge.class_name)
+    return replace(again, decision=charge.decision) == charge
 
 
 def _must_be_sure(request: Request, decision: RuleDecision) -> bool:

@@ -1,5 +1,6 @@
 """What is asked about a gang, and what comes out: the words between admitting and answering."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from policy.decision import Outcome, class_text
 from policy.errors import RequestError
 from policy.policies import Policy
 from policy.quotas import QuotaGroup
-from policy.submission import ClassName, GangKey, Submission
+from policy.submission import ClassName, Submission
 from state.ledger import Charge
 
 
@@ -37,11 +38,15 @@ class Verdict:
     decision: UUID
     final_class: ClassName
     is_new: bool = True
+    is_queued: bool = False
+    """Of a gang that was decided about before: whether it waits for room in its quotas."""
 
     @property
     def outcome(self) -> Outcome:
         """What happens to the pod."""
-        return self.admission.outcome if self.is_new else Outcome.ADMITTED
+        if self.is_new:
+            return self.admission.outcome
+        return Outcome.QUEUED if self.is_queued else Outcome.ADMITTED
 
     @property
     def is_lowered(self) -> bool:
@@ -64,7 +69,9 @@ class Verdict:
         """Write the lines that kubectl shows as `Warning:`."""
         if self.is_new:
             return self.admission.format_warnings()
-        lines = [f"this gang {self._follows}"] if self.is_lowered else []
+        waits = " and waits for room in its quotas" if self.is_queued else ""
+        is_told = self.is_lowered or self.is_queued
+        lines = [f"this gang {self._follows}{waits}"] if is_told else []
         return tuple(f"cellgate: {line}" for line in (*lines, *self.admission.notes))
 
     @property
@@ -79,9 +86,11 @@ def decided(request: Request, admission: Admission) -> Verdict:
     )
 
 
-def follow(request: Request, held: Charge, admission: Admission) -> Verdict:
-    """Give a pod what the member before it got."""
-    _check_same_gang(request, held)
+def follow(
+    request: Request, held: Charge, admission: Admission, *, is_running: bool = False
+) -> Verdict:
+    """Give a pod what the member before it got; RequestError if the two do not agree."""
+    _check_same_gang(request, held, is_running=is_running)
     return Verdict(
         admission=admission, decision=held.decision, final_class=held.class_name, is_new=False
     )
@@ -103,22 +112,27 @@ def charge_of(request: Request, class_name: ClassName) -> Charge:
     )
 
 
-def _check_same_gang(request: Request, held: Charge) -> None:
+def _check_same_gang(request: Request, held: Charge, *, is_running: bool) -> None:
     """Raise RequestError if a pod is not like the member that was charged before it."""
-    submission = request.submission
-    leaf_count = held.leaf_count if request.may_grow else submission.leaf_count
-    mine = (submission.user, submission.vc, leaf_count, submission.leaf_type)
-    if mine != (held.user, held.vc, held.leaf_count, held.leaf_type):
-        raise RequestError.at("", _difference(submission.gang, submission, held))
+    told = ", ".join(_differences(request, held, is_running=is_running))
+    if told:
+        hint = "members of a gang must agree; a name can be used again once its pods have ended"
+        gang = request.submission.gang
+        raise RequestError.at("", f"gang {gang} exists already, and this pod has {told}: {hint}")
 
 
-def _difference(gang: GangKey, submission: Submission, held: Charge) -> str:
-    parts = (
-        ("submitter", submission.user, held.user),
-        ("VC", submission.vc, held.vc),
-        ("leaf cells of the gang", submission.leaf_count, held.leaf_count),
-        ("leaf type", submission.leaf_type or "any", held.leaf_type or "any"),
-    )
-    told = [f"{name} {mine} instead of {theirs}" for name, mine, theirs in parts if mine != theirs]
-    hint = "members of a gang must agree; a name can be used again once its pods have ended"
-    return f"gang {gang} exists already, and this pod has {', '.join(told)}: {hint}"
+def _differences(request: Request, held: Charge, *, is_running: bool) -> Iterator[str]:
+    submission, classes = request.submission, request.policy.classes
+    if submission.user != held.user:
+        yield f"submitter {submission.user} instead of {held.user}"
+    if submission.vc != held.vc:
+        yield f"VC {submission.vc} instead of {held.vc}"
+    if classes.compare(submission.requested_class, held.class_name) not in (0, 1):
+        # Lowered it may be; but to join would raise this one.
+        yield f"class {submission.requested_class} instead of {held.class_name}"
+    if submission.leaf_type and held.leaf_type and submission.leaf_type != held.leaf_type:
+        yield f"leaf type {submission.leaf_type} instead of {held.leaf_type}"
+    # What a larger gang of running pods really holds is for the leader to say.
+    is_counted = is_running and not request.is_alone
+    if submission.leaf_count > held.leaf_count and not (request.may_grow or is_counted):
+        yield f"{submission.leaf_count} leaf cells for the whole gang instead of {held.leaf_count}"

@@ -121,15 +121,36 @@ async def test_a_member_is_not_refused_by_a_rule_that_came_later() -> None:
 
 async def test_members_must_agree() -> None:
     world = World()
-    await world.replica().admit(world.ask(cells=8, size=2))
+    await world.replica().admit(world.ask(cells=8, size=2, leaf_type="V100"))
     with pytest.raises(RequestError) as raised:
-        await world.replica().admit(world.ask(cells=4, size=2, user="bob"))
+        await world.replica().admit(
+            world.ask(cells=16, size=2, user="bob", class_name="oppo", leaf_type="A100")
+        )
     assert str(raised.value) == (
-        "gang lab/bert exists already, and this pod has submitter bob instead of alice, leaf cells "
-        "of the gang 4 instead of 8: members of a gang must agree; a name can be used again once "
-        "its pods have ended"
+        "gang lab/bert exists already, and this pod has submitter bob instead of alice, class oppo "
+        "instead of prod, leaf type A100 instead of V100, 16 leaf cells for the whole gang instead "
+        "of 8: members of a gang must agree; a name can be used again once its pods have ended"
     )
     assert await _held(world) == (8, 8, 1)
+
+
+async def test_members_that_ask_for_less_are_welcome_and_larger_ones_once_it_runs() -> None:
+    world = World()
+    first = world.ask(cells=8, size=2)
+    await world.replica().admit(first)
+    assert _got(await world.replica().admit(world.ask(cells=2, size=2))) == ("admitted", "prod")
+    with pytest.raises(RequestError, match="16 leaf cells for the whole gang instead of 8"):
+        await world.replica().admit(world.ask(cells=16, size=2))
+    await world.ledger.confirm([first.submission.gang], term=TERM)
+    assert _got(await world.replica().admit(world.ask(cells=16, size=2))) == ("admitted", "prod")
+
+
+async def test_a_name_cannot_be_used_again_for_more_before_it_is_released() -> None:
+    world = World()
+    await world.replica().admit(world.ask(cells=1))
+    await world.ledger.confirm([world.ask().submission.gang], term=TERM)
+    with pytest.raises(RequestError, match="8 leaf cells for the whole gang instead of 1"):
+        await world.replica().admit(world.ask(cells=8))
 
 
 @pytest.mark.parametrize(
@@ -148,6 +169,23 @@ async def test_over_quota_the_group_chooses(
     assert _got(await world.replica().admit(world.ask("b", cells=1))) == second
     lowered = over == "oppo"
     assert await _held(world) == (10 + lowered, 10, 1 + lowered)
+
+
+async def test_members_of_a_queued_gang_wait_together() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    replica = world.replica()
+    await replica.admit(world.ask("a", cells=10))
+    first = await replica.admit(world.ask("b", cells=4, size=2))
+    await world.ledger.release([world.ask("a").submission.gang], term=TERM)
+    second = await replica.admit(world.ask("b", cells=4, size=2))
+    assert (_got(second), second.decision) == (("queued", "prod"), first.decision)
+    assert second.format_warnings() == (
+        f"cellgate: this gang has class prod by decision {first.decision} and waits for room in "
+        "its quotas",
+    )
+    assert await _held(world) == (0, 0, 0)
+    smaller = await replica.admit(world.ask("b", cells=2, size=2))
+    assert _got(smaller) == ("admitted", "prod")
 
 
 async def test_limits_of_the_user_and_the_leaf_type_count_too() -> None:
