@@ -55,7 +55,7 @@ class PodGuard:
 
     def _check_new(self, pod: Mapping[str, Any], *, is_dry_run: bool) -> None:
         decision = marks_of(pod, "annotations").get(marks.DECISION_ANNOTATION)
-        told = self._told.find(decision) if decision else None
+        told = self._told.find(decision) if isinstance(decision, str) else None
         if told is None:
             return  # another replica decided, or it was let through without us
         _check_class(pod, told)

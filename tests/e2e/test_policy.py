@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
 from tests.e2e.installation import NAMESPACE, Installation
+from tests.fuzz.reviews import Fuzzer
 from tests.property.rule_reading import HIGH, read_plainly
 
 CAROL, MARKER, BUSY = User("carol"), User("marker"), User("busy")
@@ -282,6 +284,27 @@ async def test_parallel_submissions_stay_within_their_limit(
 
     let_in = await asyncio.gather(*(submit(number) for number in range(60)))
     assert sum(let_in) == 5
+
+
+async def test_no_pod_however_strange_is_a_fault(plane: ControlPlane, namespace: str) -> None:
+    fuzzer = Fuzzer(20261116)
+    statuses: Counter[int] = Counter()
+    for _ in range(200):
+        pod = fuzzer.next_pod()
+        if isinstance(pod.get("metadata"), dict):
+            pod["metadata"]["namespace"] = namespace
+        statuses[await _status_of(plane, namespace, pod)] += 1
+    assert min(statuses[201], statuses[403]) > 0, statuses
+    assert max(statuses) < 500, statuses
+
+
+async def _status_of(plane: ControlPlane, namespace: str, pod: JsonObject) -> int:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    try:
+        await plane.api_as("alice").create(path, pod, dryRun="All")
+    except ApiError as error:
+        return error.status
+    return 201
 
 
 async def test_a_jobs_pods_are_its_submitters(plane: ControlPlane, namespace: str) -> None:

@@ -68,6 +68,17 @@ class Fuzzer:
             return path, self._damage_bytes(body), {}
         return path, body, obj
 
+    def next_pod(self) -> dict[str, Any]:
+        """Return a pod that is a little strange."""
+        pod = self._pod()
+        pod["metadata"]["name"] = f"p{self._dice.getrandbits(40)}"
+        pod["spec"]["containers"][0]["image"] = "any"
+        for computed in ("priority", "preemptionPolicy"):
+            del pod["spec"][computed]
+        for _ in range(self._dice.choice([0, 1, 1, 2])):
+            self._damage(pod)
+        return pod
+
     def _request(self, obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
         dice = self._dice
         request = {

@@ -112,7 +112,14 @@ async def test_the_gate_is_ours_to_lift() -> None:
     assert (await webhook.guard.validate(a_review(old, old=gated, user=EXTENDER))).is_allowed
 
 
-@pytest.mark.parametrize("obj", [{}, {"metadata": 5, "spec": []}, {"metadata": {"labels": 5}}])
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {},
+        {"metadata": 5, "spec": []},
+        {"metadata": {"labels": 5, "annotations": {marks.DECISION_ANNOTATION: {}}}},
+    ],
+)
 async def test_strange_objects_are_let_pass(obj: dict[str, Any]) -> None:
     webhook = Webhook()
     assert (await webhook.guard.validate(a_review(obj, old=obj))).is_allowed
