@@ -11,8 +11,8 @@
     podgroups.py    native gangs; podgroup_reviews.py: their class, when they are created
     policies.py     policy documents; policy_watcher.py: bad ones that got in anyway
     notes.py        log rows (records.py) and metrics
-    namespaces.py   labels of namespaces
-    app.py          puts the parts together
+    cluster_view.py what is known of the cluster; namespaces.py: labels of namespaces
+    reviews.py      puts together what answers; app.py: runs it
 
 What decides is in `policy`; here is what identifies, charges, answers and remembers.
 """

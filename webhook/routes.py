@@ -10,37 +10,23 @@ from aiohttp import web
 
 from service.health import Health
 from service.http import json_answer
-from webhook.guarding import PodGuard
-from webhook.pods import PodReviews
-from webhook.policies import PolicyReviews
-from webhook.templates import TemplateReviews
+from webhook.reviews import Reviews
 from webhook.wire import Answer, ReviewRequest, format_review, parse_review
 
 
 class ReviewRoutes:
     """What the API server calls."""
 
-    def __init__(
-        self,
-        *,
-        pods: PodReviews,
-        guard: PodGuard,
-        templates: TemplateReviews,
-        policies: PolicyReviews,
-        health: Health,
-    ) -> None:
-        self._pods = pods
-        self._guard = guard
-        self._templates = templates
-        self._policies = policies
+    def __init__(self, reviews: Reviews, health: Health) -> None:
+        self._reviews = reviews
         self._health = health
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
-        self._add(app, "/mutate/pods", self._pods.mutate)
-        self._add(app, "/validate/pods", self._guard.validate)
-        self._add(app, "/mutate/templates", self._templates.mutate)
-        self._add(app, "/validate/policies", self._policies.validate)
+        self._add(app, "/mutate/pods", self._reviews.pods.mutate)
+        self._add(app, "/validate/pods", self._reviews.guard.validate)
+        self._add(app, "/mutate/templates", self._reviews.templates.mutate)
+        self._add(app, "/validate/policies", self._reviews.policies.validate)
 
     def _add(
         self, app: web.Application, path: str, review: Callable[[ReviewRequest], Awaitable[Answer]]

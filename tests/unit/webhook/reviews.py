@@ -2,32 +2,29 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from kube.client import KubeClient, KubeError
 from kube.events import Event, EventWriter
-from kube.podgroups import PodGroupSink
 from kube.policies import PolicySink
-from service.clock import Clock
+from service.settings import Address
 from state.log import DecisionLog
 from state.memory import MemoryDecisions
 from tests.unit.webhook.admission import World
-from webhook.answers import AnswerSettings
-from webhook.guarding import PodGuard
+from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
-from webhook.namespaces import NamespaceSink
-from webhook.notes import DecisionNotes
-from webhook.podgroup_reviews import PodGroupReviews
-from webhook.podgroups import PodGroups
-from webhook.pods import PodReviews
 from webhook.policy_watcher import PolicyWatcher
-from webhook.templates import TemplateReviews
-from webhook.told import ToldPods
+from webhook.reviews import State, build_reviews
+from webhook.settings import WebhookSettings
 from webhook.wire import ReviewRequest
 
+SETTINGS = WebhookSettings(
+    address=Address(host="127.0.0.1", port=0), certificates=Path("unused"), admins=("root",)
+)
 CLASSES = """
 apiVersion: cellgate.io/v1
 kind: Classes
@@ -65,34 +62,26 @@ class Webhook:
 
     policies: dict[str, str] = field(default_factory=dict)
     world: World = field(default_factory=World)
-    settings: AnswerSettings = field(default_factory=AnswerSettings)
+    gates_all: bool = False
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
         self.events = Events()
         watcher = PolicyWatcher(metrics, self.events, namespace="cellgate-system")
-        self.sink = PolicySink(watcher.on_change)
-        self.sink.replace(
-            [config_map(kind, text) for kind, text in {"classes": CLASSES, **self.policies}.items()]
-        )
-        self.namespaces = NamespaceSink()
+        view = ClusterView(policies=PolicySink(watcher.on_change))
+        documents = {"classes": CLASSES, **self.policies}
+        view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
+        self.sink, self.groups = view.policies, view.pod_groups
         self.log = DecisionLog(MemoryDecisions())
-        self.told = ToldPods(self.events)
-        self.guard = PodGuard(told=self.told, namespace="cellgate-system", admins=["root"])
-        self.groups = PodGroupSink()
-        self.pods = PodReviews(
-            policies=self.sink,
-            namespaces=self.namespaces,
-            groups=PodGroups(self.groups, NoCluster()),
-            admitter=self.world.replica(),
-            notes=DecisionNotes(log=self.log, metrics=metrics, told=self.told, clock=Clock()),
-            clock=Clock(),
-            settings=self.settings,
+        reviews = build_reviews(
+            replace(SETTINGS, gates_all=self.gates_all),
+            view=view,
+            state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
+            client=NoCluster(),
+            events=self.events,
+            metrics=metrics,
         )
-        groups = PodGroupReviews(
-            policies=self.sink, namespaces=self.namespaces, admitter=self.world.replica()
-        )
-        self.templates = TemplateReviews(policies=self.sink, pods=self.pods, groups=groups)
+        self.pods, self.guard, self.templates = reviews.pods, reviews.guard, reviews.templates
 
 
 def config_map(kind: str, text: str) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from simulation.patch import json_patch
 from tests.builders import PodBuilder, a_pod
 from tests.unit.webhook.admission import World
 from tests.unit.webhook.reviews import Webhook, a_review
-from webhook.answers import AnswerSettings
 from webhook.wire import Answer
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
@@ -77,7 +76,7 @@ async def test_gates_are_ours_to_set() -> None:
     gated = a_new_pod("a")._changed("spec", schedulingGates=[other, {"name": "cellgate.io/queued"}])
     _, stored = await _create(Webhook(), gated)
     assert stored["spec"]["schedulingGates"] == [other]
-    webhook = Webhook(settings=AnswerSettings(gates_all=True))
+    webhook = Webhook(gates_all=True)
     _, stored = await _create(webhook, a_new_pod("b")._changed("spec", schedulingGates=[other]))
     assert stored["spec"]["schedulingGates"] == [other, {"name": "cellgate.io/queued"}]
 
