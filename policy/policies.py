@@ -7,7 +7,7 @@ without classes, no class is checked.
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
 from policy.classes import NO_CLASSES, Classes
@@ -40,6 +40,8 @@ class Policy:
 
     version: str
     """The same for documents that mean the same, on every replica."""
+    content: str = field(repr=False, compare=False)
+    """What all documents say, as JSON: what the version is of."""
     classes: Classes
     rules: RuleTable
     quotas: QuotaTable
@@ -53,8 +55,10 @@ def build(documents: Documents) -> Policy:
     classes = _only(documents, ClassesDocument)
     rules = _only(documents, RulesDocument)
     quotas = documents_of(documents, QuotasDocument)
+    content = _content(documents)
     return Policy(
-        version=_version(documents),
+        version=hashlib.sha256(content.encode()).hexdigest()[:VERSION_CHARS],
+        content=content,
         classes=classes.build() if classes else NO_CLASSES,
         rules=rules.build() if rules else NO_RULES,
         quotas=QuotaTable(group for _, document in quotas for group in document.build()),
@@ -83,8 +87,8 @@ def _only(documents: Documents, model: type[DocumentT]) -> DocumentT | None:
     return next((document for _, document in documents_of(documents, model)), None)
 
 
-def _version(documents: Documents) -> str:
-    """Hash what the documents say, not how they are written, nor where.
+def _content(documents: Documents) -> str:
+    """Write what the documents say, not how they are written, nor where.
 
     Defaults are left out, so that a field that a later release adds does not change the version.
     """
@@ -97,5 +101,4 @@ def _version(documents: Documents) -> str:
             several.append(dumped)
         else:
             content[slot.kind] = dumped
-    text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:VERSION_CHARS]
+    return json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -3,14 +3,23 @@
 from datetime import datetime
 from typing import Any
 
-from state.records import DecisionRecord, Kind
+from state.records import DecisionRecord, Kind, LoggedDocument
 from webhook.verdict import Request, Verdict
 
 
 def build_record(
-    verdict: Verdict, request: Request, *, at: datetime, seconds: float
+    verdict: Verdict,
+    request: Request,
+    *,
+    at: datetime,
+    seconds: float,
+    policy_hash: str,
+    documents: tuple[LoggedDocument, ...],
 ) -> DecisionRecord:
-    """Write down who asked for what, what was decided and why."""
+    """Write down who asked for what, what was decided and why, and by which policy.
+
+    The policy itself travels with the first row that was decided by it.
+    """
     submission = request.submission
     return DecisionRecord(
         at=at,
@@ -30,7 +39,8 @@ def build_record(
             "class": verdict.final_class,
             "leafCount": submission.leaf_count,
         },
-        inputs=_inputs(verdict, request),
+        inputs={"policy": policy_hash, **_inputs(verdict, request)},
+        documents=documents,
     )
 
 

@@ -72,7 +72,8 @@ class Webhook:
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
         self.sink, self.groups = view.policies, view.pod_groups
-        self.log = DecisionLog(MemoryDecisions())
+        self.decisions = MemoryDecisions()
+        self.log = DecisionLog(self.decisions)
         reviews = build_reviews(
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,

@@ -130,3 +130,15 @@ async def test_the_id_of_another_gangs_decision_is_refused(uid: str) -> None:
     await _create(webhook, a_new_pod("a"), uid=uid)
     refused, _ = await _create(webhook, a_new_pod("b"), uid=uid)
     assert "is that of another gang" in refused.message
+
+
+async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    await _create(webhook, a_new_pod("a"))
+    await _create(webhook, a_new_pod("b"))
+    await webhook.log.flush()
+    first, second = webhook.decisions.records
+    (known,) = webhook.decisions.documents.values()
+    assert '"kind":"Quotas"' in known.content
+    assert first.inputs["policy"] == second.inputs["policy"] == known.hash
+    assert second.inputs["usage"] == [1, 1]
