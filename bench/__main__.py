@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from bench import budgets, engine, extender, ledger, log, pods, rules
+from bench import budgets, engine, extender, ledger, log, pods, rules, webhook
 from bench.report import Benchmark, build_report, format_table
 
 _BENCHMARKS: dict[str, Benchmark] = {
@@ -17,6 +17,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "log": log.measure,
     "pods": pods.measure,
     "rules": rules.measure,
+    "webhook": webhook.measure,
 }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from cli.check import check_policies
+from cli.import_rules import import_table
 from cli.migrate import migrate_database
 from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
@@ -42,6 +44,8 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _extender(add("extender", about="Serve kube-scheduler.", command=serve_extender), environment)
     _webhook(add("webhook", about="Serve the API server.", command=serve_webhook), environment)
     _migrate(add("migrate", about="Bring the schema up to date.", command=migrate_database))
+    _check(add("check", about="Validate policies in files.", command=check_policies))
+    _import(add("import", about="Take over policies from elsewhere.", command=import_table))
     return parser
 
 
@@ -71,11 +75,30 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     data = data_directory(environment)
     certs = data / "certs" if data else None
     _directory(options, "--certs", certs, about="directory of CA and serving certificate")
+    options.add(
+        "--policy-admins",
+        default="system:masters",
+        about="users and groups, with commas between, who may change every policy document",
+        read=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
+    )
+    options.add("--database-listen-url", about="PostgreSQL itself, where a pooler is in between")
+    options.add_switch("--gate-all", about="hold every gang for the planner, not only queued ones")
 
 
 def _migrate(options: Options) -> None:
     _database_url(options)
     _log_level(options, default="info")
+
+
+def _check(options: Options) -> None:
+    options.add_files("FILE", about="policy documents or manifests of their ConfigMaps; - is stdin")
+    _log_level(options, default="warning")
+
+
+def _import(options: Options) -> None:
+    options.add_argument("what", choices=("rules",), about="what the file holds: rules")
+    options.add_argument("file", about="a rule table: Markdown, CSV or an SQL dump; - is stdin")
+    _log_level(options, default="warning")
 
 
 def _service(options: Options, environment: Mapping[str, str], *, listen: str) -> None:

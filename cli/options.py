@@ -70,6 +70,14 @@ class Options:
 
         self.add(flag, about=f"{about}: {', '.join(choices)}", default=default, read=read)
 
+    def add_files(self, name: str, *, about: str) -> None:
+        """Take one or more files, as arguments without a flag."""
+        self._parser.add_argument("files", nargs="+", metavar=name, help=about)
+
+    def add_argument(self, name: str, *, about: str, choices: Sequence[str] | None = None) -> None:
+        """Take one argument without a flag."""
+        self._parser.add_argument(name, choices=choices, help=about)
+
     def add_switch(self, flag: str, *, about: str) -> None:
         """Add a flag that is there or not; in the environment `true` means there."""
         variable = _variable(flag)

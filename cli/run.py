@@ -96,7 +96,9 @@ async def _services(
         open_log(database, spool=spools / "webhook") as webhook_log,
         open_log(database, spool=spools / "extender") as extender_log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
-        run_webhook(webhook_settings, client=client, log=webhook_log) as webhook,
+        run_webhook(
+            webhook_settings, client=client, log=webhook_log, ledger=ledger, usage=usage
+        ) as webhook,
         run_extender(extender_settings, client=client, log=extender_log, ledger=ledger) as extender,
     ):
         supervise_state(webhook, database, webhook_log, retention=read_retention(options))

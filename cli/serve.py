@@ -61,14 +61,18 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
 async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
     """Run the webhook until asked to stop."""
     settings = WebhookSettings(
-        address=options.listen, namespace=options.namespace, certificates=Path(options.certs)
+        address=options.listen,
+        namespace=options.namespace,
+        certificates=Path(options.certs),
+        admins=options.policy_admins,
+        gates_all=options.gate_all,
     )
     async with (
         open_state(options.database_url, service="webhook", until=Stage.PRE) as database,
         open_log(database, spool=options.spool_dir) as log,
-        open_ledger(database, listen_url=options.database_listen_url) as (_, usage),
+        open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
-        run_webhook(settings, client=client, log=log) as webhook,
+        run_webhook(settings, client=client, log=log, ledger=ledger, usage=usage) as webhook,
     ):
         supervise_state(webhook, database, log, retention=read_retention(options))
         supervise_usage(webhook, usage)

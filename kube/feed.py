@@ -22,6 +22,7 @@ _WATCH_SECONDS = 240
 _IDLE_GRACE_SECONDS = 30.0
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MOST_SECONDS = 10.0
+_MISSING_PAUSE_SECONDS = 60.0
 
 
 class Sink(Protocol):
@@ -49,8 +50,14 @@ class Feed:
         on_synced: Callable[[], None],
         query: Mapping[str, str] | None = None,
         trim: Callable[[Object], Object] | None = None,
+        is_optional: bool = False,
     ) -> None:
-        """`trim` keeps of each object what the sink looks at: a list holds all of them at once."""
+        """Follow the objects at a path.
+
+        `trim` keeps of each object what the sink looks at: a list holds all of them at once. An
+        optional kind may be one that the cluster lacks.
+        """
+        self._is_optional = is_optional
         self._client = client
         self._path = path
         self._sink = sink
@@ -78,12 +85,21 @@ class Feed:
                 async for seen in self._watch(version):
                     version, backoff = seen, _BACKOFF_FIRST_SECONDS
             except KubeError as exc:
+                if exc.is_missing and self._is_optional:
+                    await self._pass_over()
+                    continue
                 if exc.is_gone:
                     version = None
                 logger.warning("watch interrupted", extra={"path": self._path, "error": str(exc)})
             # After an orderly end too: a server that ends every stream at once is not flooded.
             await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
             backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
+
+    async def _pass_over(self) -> None:
+        """The cluster does not know the kind: there is none, and there may be later."""
+        self._sink.replace([])
+        self._on_synced()
+        await asyncio.sleep(_MISSING_PAUSE_SECONDS)
 
     async def _list(self) -> str:
         objects: list[Object] = []

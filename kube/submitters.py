@@ -37,8 +37,8 @@ def read_submitter_groups(annotations: Fields) -> tuple[GroupName, ...]:
 
 
 def format_submitter_groups(groups: Iterable[str]) -> str:
-    """Write the groups; the same groups give the same text."""
-    return orjson.dumps(sorted(set(groups))).decode()
+    """Write the groups; the same groups give the same text. One without a name is none."""
+    return orjson.dumps(sorted(set(filter(None, groups)))).decode()
 
 
 def _problem(names: object) -> str | None:

@@ -4,7 +4,7 @@ Only what can be proved is a problem: a rule is reported if no submission at all
 difference to it. A proof that is not found is no problem either; the search is bounded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
@@ -13,6 +13,7 @@ from policy.classes import Classes
 from policy.comparison import Comparison, covers
 from policy.errors import Problem
 from policy.patterns import Pattern
+from policy.quotas import QuotaGroup
 from policy.rules import Rule, RuleTable
 from policy.submission import ClassName
 from policy.wording import join_path, listing, quote
@@ -22,6 +23,37 @@ _MAX_COMPARED: Final = 16
 """Rules with the same texts that later ones are compared with."""
 _MAX_COMPARISONS: Final = 100_000
 """In all: half a second for a table that was made to take long; real ones need a tenth."""
+
+
+def check_priorities(classes: Classes, values: Mapping[str, int]) -> list[Problem]:
+    """Return classes whose PriorityClass is not lower than that of a class above.
+
+    `values` are those of the PriorityClasses that exist; one may still be missing.
+    """
+    problems: list[Problem] = []
+    above: tuple[ClassName, int] | None = None
+    for place, name in enumerate(classes.names):
+        value = values.get(name)
+        if value is None:
+            continue
+        if above is not None and value >= above[1]:
+            higher = f"that of {above[0]}, which is {above[1]}"
+            message = f"the value of PriorityClass {name} is {value}, not lower than {higher}"
+            problems.append(Problem(join_path(("classes", place, "name")), message))
+        above = (name, value)
+    return problems
+
+
+def check_over(group: QuotaGroup, classes: Classes) -> str | None:
+    """Say what is wrong with the class that a group's gangs are lowered to over quota."""
+    name = ClassName(group.over)
+    if not group.lowers:
+        return None
+    if not classes.is_listed(name):
+        return _unknown_class(name, classes)
+    if classes.rank(name) == 0:
+        return f"{name} is the highest class: no gang can be lowered to it"
+    return None
 
 
 def check_policy(classes: Classes, rules: RuleTable) -> list[Problem]:

@@ -34,6 +34,17 @@ class Comparison:
         """Tell whether the value stands in this relation to the limit."""
         return _OPERATORS[self.operator](value, self.limit)
 
+    def unchanged_up_to(self, value: int) -> int | None:
+        """Return how far the value could grow without a change of `holds`; None: without end."""
+        match self.operator:
+            case ">" | "<=":
+                last = self.limit
+            case ">=" | "<":
+                last = self.limit - 1
+            case _:
+                last = self.limit - (value < self.limit)
+        return last if value <= last else None
+
     def excess(self, value: int) -> int | None:
         """Say how much smaller a value would have to be so that this no longer holds.
 

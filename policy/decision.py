@@ -23,6 +23,8 @@ class Outcome(StrEnum):
 
     ADMITTED = "admitted"
     REFUSED = "refused"
+    QUEUED = "queued"
+    """It waits for room within its quotas."""
 
 
 class Quantity(StrEnum):
@@ -87,6 +89,18 @@ class RuleWarning:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Up to which usage, this gang included, the rules decide the same; None: whatever it is.
+
+    What a decision was made from may have grown when it is put into effect. Only then must it be
+    made again: most submissions of one user can be put into effect in any order.
+    """
+
+    occupied: int | None = None
+    occupied_high: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDecision:
     """The answer of a rule table to one submission."""
@@ -98,6 +112,9 @@ class RuleDecision:
     """On a refusal: the class as lowered so far."""
     hits: tuple[Hit, ...] = ()
     warnings: tuple[RuleWarning, ...] = ()
+    valid: Range = Range()
+    needs_usage: bool = False
+    """Whether another usage, larger or smaller, might have led to another decision."""
 
     @property
     def requested_class(self) -> ClassName:
@@ -109,16 +126,36 @@ class RuleDecision:
         """Tell whether the gang may run, in a lower class than asked for."""
         return self.outcome is Outcome.ADMITTED and self.final_class != self.requested_class
 
+    @property
+    def asked(self) -> str:
+        """Who asked for what, as the beginning of a sentence."""
+        cells = count_of(self.submission.leaf_count, "leaf cell")
+        return f"{_user(self)} asked for {cells} in {class_text(self.requested_class)}"
+
+    @property
+    def holdings(self) -> str:
+        """What the submitter holds, as a sentence."""
+        if self.usage is None:
+            return f"What {_user(self)} holds is not known at the moment."
+        cells = count_of(self.usage.occupied, "leaf cell")
+        return f"{_user(self)} holds {cells}, {self.usage.occupied_high} of them in high classes."
+
+    def hit_texts(self) -> tuple[str, ...]:
+        """Tell every rule hit, its note, and what would change it."""
+        return tuple(_hit_text(hit, self) for hit in self.hits)
+
     def explain(self) -> tuple[str, ...]:
         """Tell everything, one sentence or two per element: who, which rules, which numbers."""
-        hits = [_hit_text(hit, self) for hit in self.hits] or ["No rule applied."]
-        warnings = [_warning_text(warning, self) for warning in self.warnings]
-        return (_headline(self), _holdings(self), *hits, *warnings)
+        hits = self.hit_texts() or ("No rule applied.",)
+        return (_headline(self), self.holdings, *hits, *self.warning_texts())
+
+    def warning_texts(self) -> tuple[str, ...]:
+        """Tell which rules could not be judged."""
+        return tuple(_warning_text(warning, self) for warning in self.warnings)
 
     def format_refusal(self) -> str:
         """Tell the submitter why not: every rule hit, its note, and what would change it."""
-        hits = [_hit_text(hit, self) for hit in self.hits]
-        return " ".join([_headline(self), _holdings(self), *hits])
+        return " ".join([_headline(self), self.holdings, *self.hit_texts()])
 
     def format_warnings(self) -> tuple[str, ...]:
         """Write the lines that kubectl shows as `Warning:`, none for a refusal.
@@ -135,22 +172,11 @@ class RuleDecision:
 
 
 def _headline(decision: RuleDecision) -> str:
-    submission = decision.submission
-    cells = count_of(submission.leaf_count, "leaf cell")
-    asked = f"{_user(decision)} asked for {cells} in {_class(submission.requested_class)}"
     if decision.outcome is Outcome.REFUSED:
-        return f"{asked}: refused by rule {decision.hits[-1].number}."
+        return f"{decision.asked}: refused by rule {decision.hits[-1].number}."
     if decision.is_lowered:
-        return f"{asked} and gets {_class(decision.final_class)}."
-    return f"{asked} and gets it."
-
-
-def _holdings(decision: RuleDecision) -> str:
-    usage = decision.usage
-    if usage is None:
-        return f"What {_user(decision)} holds is not known at the moment."
-    cells = count_of(usage.occupied, "leaf cell")
-    return f"{_user(decision)} holds {cells}, {usage.occupied_high} of them in high classes."
+        return f"{decision.asked} and gets {class_text(decision.final_class)}."
+    return f"{decision.asked} and gets it."
 
 
 def _hit_text(hit: Hit, decision: RuleDecision) -> str:
@@ -162,13 +188,12 @@ def _hit_text(hit: Hit, decision: RuleDecision) -> str:
 def _effect(hit: Hit) -> str:
     match hit.then:
         case "fail":
-            return f"refuses {_class(hit.class_before)}"
+            return f"refuses {class_text(hit.class_before)}"
         case "retain":
-            return f"keeps {_class(hit.class_before)}"
+            return f"keeps {class_text(hit.class_before)}"
         case _:
-            return (
-                f"lowers {_class(hit.class_before)} to {plain(hit.class_after, limit=NAME_CHARS)}"
-            )
+            lower = plain(hit.class_after, limit=NAME_CHARS)
+            return f"lowers {class_text(hit.class_before)} to {lower}"
 
 
 def _measure_text(measure: Measure, decision: RuleDecision) -> str:
@@ -216,7 +241,7 @@ def _warning_text(warning: RuleWarning, decision: RuleDecision) -> str:
     rule = f"rule {warning.index + 1}"
     if warning.kind is WarningKind.WHEN_FAILED:
         return f"{rule.capitalize()} does not match: its `when` has no answer: {warning.detail}."
-    kept = _class(decision.final_class)
+    kept = class_text(decision.final_class)
     return f"Usage is not known at the moment, so {rule} is not applied and {kept} is kept."
 
 
@@ -224,7 +249,8 @@ def _user(decision: RuleDecision) -> str:
     return plain(decision.submission.user, limit=NAME_CHARS)
 
 
-def _class(name: ClassName) -> str:
+def class_text(name: ClassName) -> str:
+    """Name a class to people."""
     return f"class {plain(name, limit=NAME_CHARS)}" if name else "the default class"
 
 

@@ -13,7 +13,9 @@ from pydantic import ValidationError
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.hived import HivedClusterDocument, is_hived
 from policy.errors import Problem, SpecError
+from policy.identity_document import IdentityDocument
 from policy.models import API_VERSION, Budget, ClassesDocument, Document, RulesDocument
+from policy.quota_document import QuotasDocument
 from policy.validation import to_problems
 from policy.wording import count_of, describe, listing, quote
 from policy.yamltext import Plain, parse_yaml
@@ -30,17 +32,26 @@ class Kind(StrEnum):
     CLASSES = "Classes"
     RULES = "Rules"
     CLUSTER = "Cluster"
+    QUOTAS = "Quotas"
+    IDENTITY = "Identity"
 
     @property
     def label(self) -> str:
         """The value of the ConfigMap's label."""
         return self.value.lower()
 
+    @property
+    def may_be_many(self) -> bool:
+        """Whether there may be several documents: quotas, one for each group."""
+        return self is Kind.QUOTAS
+
 
 MODELS: Final[Mapping[Kind, type[Document]]] = {
     Kind.CLASSES: ClassesDocument,
     Kind.RULES: RulesDocument,
     Kind.CLUSTER: DerivedClusterDocument,
+    Kind.QUOTAS: QuotasDocument,
+    Kind.IDENTITY: IdentityDocument,
 }
 """By kind. HiveD's YAML is a second form of the Cluster document: `HivedClusterDocument`."""
 

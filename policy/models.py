@@ -67,12 +67,23 @@ class Document(Strict):
         return type(self).problems_in(data)
 
 
-def _entries(data: Mapping[str, Plain], key: str) -> Iterator[tuple[int, Mapping[str, Plain]]]:
+def entries(data: Mapping[str, Plain], key: str) -> Iterator[tuple[int, Mapping[str, Plain]]]:
     """Yield the mappings of a list with their places, whatever else is in it."""
     items = data.get(key)
     for place, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, dict):
             yield place, item
+
+
+def names_given_twice(
+    data: Mapping[str, Plain], key: str, *, within: tuple[str | int, ...] = ()
+) -> Iterator[Problem]:
+    """Yield the entries of a list whose name an earlier one has."""
+    first: dict[str, str] = {}
+    for place, entry in entries(data, key):
+        name, path = entry.get("name"), join_path((*within, key, place, "name"))
+        if isinstance(name, str) and first.setdefault(name, path) != path:
+            yield Problem(path, f"duplicate of {first[name]}")
 
 
 def check_class_name(value: object) -> str:
@@ -200,10 +211,10 @@ class ClassesDocument(Document):
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
         """Yield names given twice, priorities out of order, and a default that is not listed."""
-        yield from _duplicate_names(data)
+        yield from names_given_twice(data, "classes")
         yield from _priorities_out_of_order(data)
-        entries = [entry.get("name") for _, entry in _entries(data, "classes")]
-        names = list(dict.fromkeys(name for name in entries if isinstance(name, str)))
+        given = [entry.get("name") for _, entry in entries(data, "classes")]
+        names = list(dict.fromkeys(name for name in given if isinstance(name, str)))
         default = data.get("default")
         if isinstance(default, str) and names and default not in names:
             shown = listing([quote(name) for name in names[:MAX_CLASSES]])
@@ -211,27 +222,18 @@ class ClassesDocument(Document):
 
     def build(self) -> Classes:
         """Make what decisions work with."""
-        entries = [
+        classes = [
             PriorityClass(
                 name=ClassName(entry.name), cell_priority=entry.cell_priority, high=entry.high
             )
             for entry in self.classes
         ]
-        return Classes.of(entries, default=ClassName(self.default))
-
-
-def _duplicate_names(data: Mapping[str, Plain]) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    for place, entry in _entries(data, "classes"):
-        name = entry.get("name")
-        if isinstance(name, str) and first.setdefault(name, place) != place:
-            path = join_path(("classes", place, "name"))
-            yield Problem(path, f"duplicate of {join_path(('classes', first[name], 'name'))}")
+        return Classes.of(classes, default=ClassName(self.default))
 
 
 def _priorities_out_of_order(data: Mapping[str, Plain]) -> Iterator[Problem]:
     above: tuple[int, int] | None = None
-    for place, entry in _entries(data, "classes"):
+    for place, entry in entries(data, "classes"):
         priority = entry.get("cellPriority")
         if not isinstance(priority, int) or isinstance(priority, bool):
             continue

@@ -35,6 +35,7 @@ from policy.decision import (
     Measure,
     Outcome,
     Quantity,
+    Range,
     RuleDecision,
     RuleWarning,
     WarningKind,
@@ -135,12 +136,15 @@ class _Walk:
         "_classes",
         "_hits",
         "_inputs",
+        "_needs_usage",
         "_occupied",
         "_occupied_high",
         "_present",
         "_submission",
         "_table",
         "_usage",
+        "_valid",
+        "_valid_high",
         "_warnings",
     )
 
@@ -154,6 +158,9 @@ class _Walk:
         self._hits: list[Hit] = []
         self._warnings: list[RuleWarning] = []
         self._occupied = submission.leaf_count + (usage.occupied if usage else 0)
+        self._needs_usage = False
+        self._valid: int | None = None
+        self._valid_high: int | None = None
         self._enter(submission.requested_class)
 
     def run(self) -> RuleDecision:
@@ -195,16 +202,30 @@ class _Walk:
         """Check what the index did not; with usage unknown, all but what needs it."""
         if rule.current is not None and not rule.current.holds(self._submission.leaf_count):
             return False
+        self._needs_usage = self._needs_usage or rule.needs_usage
         if self._usage is not None:
-            if rule.occupied is not None and not rule.occupied.holds(self._occupied):
+            if rule.occupied is not None and not self._is_occupied(rule.occupied):
                 return False
-            if rule.occupied_high is not None and not rule.occupied_high.holds(self._occupied_high):
+            if rule.occupied_high is not None and not self._is_occupied_high(rule.occupied_high):
                 return False
         elif rule.when is not None and rule.when.needs_usage:
             return True
         return rule.when is None or self._answers(index, rule.when)
 
+    def _is_occupied(self, comparison: Comparison) -> bool:
+        self._valid = _least(self._valid, comparison.unchanged_up_to(self._occupied))
+        return comparison.holds(self._occupied)
+
+    def _is_occupied_high(self, comparison: Comparison) -> bool:
+        last = comparison.unchanged_up_to(self._occupied_high)
+        self._valid_high = _least(self._valid_high, last)
+        return comparison.holds(self._occupied_high)
+
     def _answers(self, index: int, when: Expression) -> bool:
+        if when.needs_usage:
+            # An expression may change its mind at any number.
+            self._valid = _least(self._valid, self._occupied)
+            self._valid_high = _least(self._valid_high, self._occupied_high)
         try:
             if self._inputs is None:
                 self._inputs = build_inputs(self._values())
@@ -263,4 +284,10 @@ class _Walk:
             final_class=self._present,
             hits=tuple(self._hits),
             warnings=tuple(self._warnings),
+            valid=Range(self._valid, self._valid_high),
+            needs_usage=self._needs_usage,
         )
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return one if other is None else other if one is None else min(one, other)

@@ -16,6 +16,8 @@ class Exit(IntEnum):
     """What the shell gets."""
 
     OK = 0
+    FAILED = 1
+    """What was checked is not in order."""
     DIED = 1
     USAGE = 2
     INTERRUPTED = 130

@@ -8,7 +8,8 @@
     ledger.py       who holds how many leaf cells, within which limits: the port and its words
     ledger_postgres.py  the ledger in Postgres; charging.py: charges that share a transaction;
                     ledger_rows.py: its rows; memory_ledger.py: its twin in memory, for tests
-    usage_cache.py  current usage in memory, followed by LISTEN: no rule waits for Postgres
+    usage_cache.py  current usage in memory, followed by LISTEN: no rule waits for Postgres;
+                    memory_usage.py: its twin beside memory_ledger.py
     log.py          the decision log: append now, write behind the answer
     records.py      what a row says; journal.py: the rows of one engine's epoch, in its order;
                     candidates.py: candidate nodes as a difference; storable.py: what a row can hold

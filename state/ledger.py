@@ -21,11 +21,17 @@ somebody else's hours with pods that never come.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
+from policy.limits import Exceeded, Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
+
+__all__ = [
+    "Answer", "Charge", "Charged", "DayUse", "Drift", "Exceeded", "Held", "Holding", "Ledger",
+    "Limit", "LiveCharge", "Measure", "Refused", "Scope", "Term", "Usage", "MICROS_PER_HOUR",
+    "build_exceeded", "choose_applicable", "to_units",
+]  # fmt: skip
 
 MICROS_PER_HOUR = 3_600_000_000
 _MICROSECOND = timedelta(microseconds=1)
@@ -33,47 +39,6 @@ _UNLIMITED = 2**63 - 1
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_KEY = 2500
 """Bytes: what a page of an index of Postgres takes is a little more."""
-
-
-class Measure(StrEnum):
-    """What a limit is about."""
-
-    LEAF_CELLS = "leaf_cells"
-    LEAF_CELLS_HIGH = "leaf_cells_high"
-    LEAF_CELLS_OF_TYPE = "leaf_cells_of_type"
-    GANGS = "gangs"
-    HOURS_DAY = "hours_day"
-    HOURS_WEEK = "hours_week"
-    HOURS_MONTH = "hours_month"
-
-    @property
-    def is_hours(self) -> bool:
-        """Whether it is a measure of time used, which a new charge does not change."""
-        return self in (Measure.HOURS_DAY, Measure.HOURS_WEEK, Measure.HOURS_MONTH)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Scope:
-    """Whose holdings: a user's in all groups, a group's, or a user's within one group."""
-
-    user: UserName | None = None
-    group: GroupName | None = None
-
-    def __str__(self) -> str:
-        if self.user is None:
-            return f"group {self.group}"
-        return f"user {self.user}" + (f" in group {self.group}" if self.group else "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """At most so many leaf cells or gangs, or so many leaf-cell-hours in a period."""
-
-    scope: Scope
-    measure: Measure
-    most: float
-    leaf_type: LeafType | None = None
-    """For LEAF_CELLS_OF_TYPE only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,22 +127,6 @@ class Usage:
                 return self.week_micros
             case Measure.HOURS_MONTH:
                 return self.month_micros
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exceeded:
-    """A limit that stands in the way."""
-
-    limit: Limit
-    used: float
-    asked: int
-
-    def __str__(self) -> str:
-        what = f"{self.limit.measure.replace('_', ' ')} {self.limit.leaf_type or ''}".rstrip()
-        return (
-            f"{self.limit.scope}: {what}: {self.used:g} used, {self.asked} asked for, "
-            f"at most {self.limit.most:g}"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,7 +85,7 @@ class MemoryLedger:
 
     def _exceeded(self, charge: Charge, limits: Sequence[Limit]) -> Iterator[Exceeded]:
         for limit in choose_applicable(charge, limits):
-            used = self._usage(limit.scope).used(limit.measure, limit.leaf_type)
+            used = self.current_usage(limit.scope).used(limit.measure, limit.leaf_type)
             exceeded = build_exceeded(limit, charge=charge, used=used)
             # How long it will run is not known: an hour more is refused once none is left.
             most = to_units(limit)
@@ -154,7 +154,7 @@ class MemoryLedger:
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""
         self._check_there()
-        return self._usage(scope)
+        return self.current_usage(scope)
 
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
         """Return who held what at a moment, or holds now."""
@@ -224,9 +224,10 @@ class MemoryLedger:
             yield live.charge, live.charged_at, max(now, live.charged_at)
 
     def _usages(self, charge: Charge) -> tuple[Usage, ...]:
-        return tuple(self._usage(scope) for scope in charge.scopes)
+        return tuple(self.current_usage(scope) for scope in charge.scopes)
 
-    def _usage(self, scope: Scope) -> Usage:
+    def current_usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds, even while the ledger is away."""
         held = [live.charge for live in self._live.values() if scope in live.charge.scopes]
         by_type: defaultdict[LeafType, int] = defaultdict(int)
         for charge in held:

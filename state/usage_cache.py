@@ -110,7 +110,7 @@ class UsageCache:
         """Return what a scope holds, and has used by now, as far as we know. Never waits."""
         usage = (self._known.get(scope) or Usage(scope=scope)).advance(self._now())
         for charge in self._assumed_of.get(scope, {}).values():
-            usage = _add(usage, charge)
+            usage = add_charge(usage, charge)
         return usage
 
     def observe(self, usages: Sequence[Usage]) -> None:
@@ -253,7 +253,8 @@ class UsageCache:
                 self._known[usage.scope] = usage
 
 
-def _add(usage: Usage, charge: Charge) -> Usage:
+def add_charge(usage: Usage, charge: Charge) -> Usage:
+    """Return the usage of a scope with one more charge in it."""
     by_type = dict(usage.by_leaf_type)
     if charge.leaf_type is not None:
         by_type[charge.leaf_type] = by_type.get(charge.leaf_type, 0) + charge.leaf_count

@@ -1,98 +1,83 @@
-"""Puts the webhook together: feeds, policy, log, certificates, routes."""
+"""Runs the webhook: feeds, reviews, certificates, routes."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from certs.store import CertificateStore
 from certs.tls import build_server_context
-from kube import marks
 from kube.client import KubeClient
-from kube.feed import Feed, Sink
-from service.clock import Clock
+from kube.events import EventWriter
+from kube.feed import Feed
+from kube.policies import PolicySink
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.running import RunningService, running
-from service.settings import Address
+from state.ledger import Ledger
 from state.log import DecisionLog
 from state.log_metrics import LogMetrics
+from webhook.admitting import LiveUsage
+from webhook.cluster_view import ClusterView, Source
 from webhook.metrics import WebhookMetrics
-from webhook.namespaces import NamespaceSink
-from webhook.policies import PolicySink
+from webhook.policy_watcher import PolicyWatcher
+from webhook.reviews import State, build_reviews
 from webhook.routes import ReviewRoutes
-from webhook.service import ReviewService
+from webhook.settings import WebhookSettings
+
+__all__ = ["WebhookSettings", "run_webhook"]
 
 # An object of the API server has at most 3 MB, and a review may carry two of them.
 _MAX_BODY_BYTES = 8 * 2**20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookSettings:
-    """How one webhook runs."""
-
-    address: Address
-    certificates: Path
-    """Directory of CA and serving certificate; made when missing."""
-    namespace: str = "cellgate-system"
-    """Where the policy documents are, and our own Service."""
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The names by which the API server may call us."""
-        service = f"cellgate-webhook.{self.namespace}.svc"
-        return self.address.host, "localhost", "127.0.0.1", service
-
-
 @asynccontextmanager
 async def run_webhook(
-    settings: WebhookSettings, *, client: KubeClient, log: DecisionLog
+    settings: WebhookSettings,
+    *,
+    client: KubeClient,
+    log: DecisionLog,
+    ledger: Ledger,
+    usage: LiveUsage,
 ) -> AsyncIterator[RunningService]:
     """Run a webhook while the body runs; its health says when it is ready."""
     certificates = CertificateStore(settings.certificates)
     certificates.ensure(hosts=settings.hosts, now=datetime.now(UTC))
     metrics = ServiceMetrics()
     LogMetrics(metrics.registry, log)
-    webhook_metrics = WebhookMetrics(metrics.registry)
-    policies, namespaces = PolicySink(webhook_metrics), NamespaceSink()
-    feeds = _feeds(settings.namespace, policies, namespaces)
-    health = Health(f"{name} synced" for name in feeds)
-    service = ReviewService(
-        policies=policies,
-        namespaces=namespaces,
-        log=log,
+    webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client)
+    watcher = PolicyWatcher(webhook_metrics, events, namespace=settings.namespace)
+    view = ClusterView(policies=PolicySink(watcher.on_change))
+    sources = view.sources(settings.namespace)
+    health = Health(f"{name} synced" for name in sources)
+    reviews = build_reviews(
+        settings,
+        view=view,
+        state=State(ledger=ledger, usage=usage, log=log),
+        client=client,
+        events=events,
         metrics=webhook_metrics,
-        clock=Clock(),
     )
     app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
-    ReviewRoutes(service, health).add_to(app)
+    ReviewRoutes(reviews, health).add_to(app)
     tls = build_server_context(*certificates.serving_paths)
     async with running(
         app, name="webhook", health=health, address=settings.address, tls=tls
     ) as webhook:
-        for name, feed in feeds.items():
-            synced = partial(health.meet, f"{name} synced")
-            work = Feed(client, feed.path, sink=feed.sink, query=feed.query, on_synced=synced)
-            webhook.supervisor.start(f"{name} feed", work.run())
+        for name, source in sources.items():
+            feed = _feed(client, source, on_synced=partial(health.meet, f"{name} synced"))
+            webhook.supervisor.start(f"{name} feed", feed.run())
+        webhook.supervisor.start("events", events.run())
         yield webhook
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    path: str
-    sink: Sink
-    query: Mapping[str, str]
-
-
-def _feeds(namespace: str, policies: PolicySink, namespaces: NamespaceSink) -> dict[str, _Source]:
-    return {
-        "policies": _Source(
-            path=f"/api/v1/namespaces/{namespace}/configmaps",
-            sink=policies,
-            query={"labelSelector": marks.POLICY_LABEL},
-        ),
-        "namespaces": _Source(path="/api/v1/namespaces", sink=namespaces, query={}),
-    }
+def _feed(client: KubeClient, source: Source, *, on_synced: Callable[[], None]) -> Feed:
+    return Feed(
+        client,
+        source.path,
+        sink=source.sink,
+        query=source.query,
+        on_synced=on_synced,
+        is_optional=source.is_optional,
+    )

@@ -13,6 +13,11 @@ class WebhookMetrics:
             ["outcome"],
             registry=registry,
         )
+        self.degraded = Counter(
+            "cellgate_webhook_degraded_decisions",
+            "Pods decided about by the usage known last, because the ledger did not answer.",
+            registry=registry,
+        )
         self.policy_problems = Gauge(
             "cellgate_policy_problems",
             "Problems of policy documents that are therefore not in force.",

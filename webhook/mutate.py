@@ -28,16 +28,18 @@ def class_patch(pod: Mapping[str, Any], class_name: ClassName) -> list[Operation
 
 def annotations_patch(pod: Mapping[str, Any], annotations: Mapping[str, str]) -> list[Operation]:
     """Write annotations; nothing if they are there."""
-    present = (pod.get("metadata") or {}).get("annotations")
-    missing = {
-        key: value for key, value in annotations.items() if (present or {}).get(key) != value
-    }
+    metadata = pod.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return [{"op": "add", "path": "/metadata", "value": {"annotations": dict(annotations)}}]
+    given = metadata.get("annotations")
+    present = given if isinstance(given, Mapping) else {}
+    missing = {key: value for key, value in annotations.items() if present.get(key) != value}
     if not missing:
         return []
     if not present:
         return [{"op": "add", "path": "/metadata/annotations", "value": missing}]
     return [
-        {"op": "add", "path": f"/metadata/annotations/{_escape(key)}", "value": value}
+        {"op": "add", "path": f"/metadata/annotations/{escape_pointer(key)}", "value": value}
         for key, value in missing.items()
     ]
 
@@ -46,7 +48,7 @@ def unmark_patch(pod: Mapping[str, Any], annotations: Iterable[str]) -> list[Ope
     """Take annotations away that only we may write, and only later."""
     present = (pod.get("metadata") or {}).get("annotations") or {}
     return [
-        {"op": "remove", "path": f"/metadata/annotations/{_escape(key)}"}
+        {"op": "remove", "path": f"/metadata/annotations/{escape_pointer(key)}"}
         for key in annotations
         if key in present
     ]
@@ -59,6 +61,16 @@ def scheduler_patch(pod: Mapping[str, Any], scheduler_name: str) -> list[Operati
     return [{"op": "add", "path": "/spec/schedulerName", "value": scheduler_name}]
 
 
-def _escape(key: str) -> str:
+def gate_patch(pod: Mapping[str, Any], gate: str, *, is_wanted: bool) -> list[Operation]:
+    """Put a scheduling gate on a pod, or take it away: it is not the submitter's to set."""
+    gates = pod["spec"].get("schedulingGates") or []
+    others = [one for one in gates if one != {"name": gate}]
+    if is_wanted == (len(others) < len(gates)):
+        return []
+    wanted = [*others, {"name": gate}] if is_wanted else others
+    return [{"op": "add", "path": "/spec/schedulingGates", "value": wanted}]
+
+
+def escape_pointer(key: str) -> str:
     """Escape a key for a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

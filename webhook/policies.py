@@ -1,92 +1,103 @@
-"""Policy documents from their ConfigMaps: the policy in force, and whether a new one may be.
+"""Reviews of policy documents: refused at `kubectl apply`, with every problem and its path.
 
-A ConfigMap whose label names a kind that we do not know is a problem, and otherwise left alone: it
-may be of a newer Cellgate.
+Two questions: would the policy make sense with this change, and may this user make it?
 """
 
-import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from kube.client import Object
-from policy.documents import DATA_KEY, LABEL, parse_label
-from policy.errors import Problem, SpecError
-from policy.store import Policy, PolicyStore, PolicyText, build_policy
-from service.bodies import read_body
-from webhook.metrics import WebhookMetrics
-from webhook.wire import ConfigMap
+from kube.policies import Object, PolicySink, is_policy, read_policy_text, source_of
+from kube.priorities import PrioritySink
+from policy.checks import check_priorities
+from policy.documents import LABEL, Kind, parse_document
+from policy.errors import BackendError, Problem, RequestError, SpecError
+from policy.ownership import Editor, check_other_change, check_quotas_change
+from policy.policies import Policy
+from policy.quota_document import QuotasDocument
+from policy.quotas import QuotaGroup
+from state.ledger import Ledger
+from webhook.wire import ALLOWED, Answer, ReviewRequest
 
-logger = logging.getLogger(__name__)
-
-
-class PolicySink:
-    """Keeps the policy in force up to date with the ConfigMaps that exist."""
-
-    def __init__(self, metrics: WebhookMetrics) -> None:
-        self._store = PolicyStore()
-        self._metrics = metrics
-        self._config_maps: dict[str, ConfigMap] = {}
-
-    @property
-    def policy(self) -> Policy:
-        """What decisions are made by."""
-        return self._store.policy
-
-    def replace(self, objects: Sequence[Object]) -> None:
-        """Take a whole list: what is not in it is gone."""
-        self._config_maps = {obj["metadata"]["name"]: read_body(ConfigMap, obj) for obj in objects}
-        self._update()
-
-    def upsert(self, obj: Object) -> None:
-        """Take note of a document that appeared or changed."""
-        self._config_maps[obj["metadata"]["name"]] = read_body(ConfigMap, obj)
-        self._update()
-
-    def remove(self, obj: Object) -> None:
-        """Take note of a document that is gone."""
-        self._config_maps.pop(obj["metadata"]["name"], None)
-        self._update()
-
-    def check(self, config_map: ConfigMap) -> None:
-        """Raise SpecError with all that would be wrong if this document were part of the policy."""
-        build_policy([*self._texts_without(config_map.metadata.name), _read_text(config_map)])
-
-    def check_without(self, config_map: ConfigMap) -> None:
-        """Raise SpecError with all that would be wrong if this document were gone."""
-        build_policy(self._texts_without(config_map.metadata.name))
-
-    def _texts_without(self, name: str) -> list[PolicyText]:
-        others = [other for known, other in self._config_maps.items() if known != name]
-        texts, _ = _read_texts(others)
-        return texts
-
-    def _update(self) -> None:
-        texts, problems = _read_texts(self._config_maps.values())
-        before = self._store.policy.version
-        policy = self._store.update(texts)
-        problems += self._store.problems
-        self._metrics.policy_problems.set(len(problems))
-        if problems:
-            told = [str(problem) for problem in problems]
-            logger.warning("policy has problems", extra={"problems": told})
-        if policy.version != before:
-            logger.info("policy changed", extra={"policy_version": policy.version})
+DEFAULT_ADMINS = ("system:masters",)
 
 
-def _read_texts(config_maps: Iterable[ConfigMap]) -> tuple[list[PolicyText], list[Problem]]:
-    texts: list[PolicyText] = []
-    problems: list[Problem] = []
-    for config_map in config_maps:
+class PolicyReviews:
+    """Answers about ConfigMaps that hold policy documents."""
+
+    def __init__(
+        self,
+        policies: PolicySink,
+        *,
+        priorities: PrioritySink,
+        ledger: Ledger,
+        admins: Sequence[str] = DEFAULT_ADMINS,
+    ) -> None:
+        """`admins` are the users and groups who may change every document."""
+        self._policies = policies
+        self._priorities = priorities
+        self._ledger = ledger
+        self._admins = tuple(admins)
+
+    async def validate(self, request: ReviewRequest) -> Answer:
+        """Refuse a change that would leave a policy that makes no sense, or is not theirs."""
+        before, after = _policy_of(request.old_object), _policy_of(request.object)
         try:
-            texts.append(_read_text(config_map))
-        except SpecError as exc:
-            problems += exc.problems
-    return texts, problems
+            self._check_owner(request, before, after)
+            if after is not None:
+                self._check_values(after, self._policies.check(after))
+            elif before is not None:
+                # Deleted, or its label was taken away: the others must do without it.
+                policy = self._policies.check_without(before)
+                await self._check_idle(policy)
+        except (RequestError, SpecError, BackendError) as exc:
+            return Answer(is_allowed=False, message=str(exc))
+        return ALLOWED
+
+    def _check_values(self, config_map: Object, policy: Policy) -> None:
+        """Refuse classes in another order than Kubernetes' own priorities."""
+        problems = check_priorities(policy.classes, self._priorities.values)
+        if problems:
+            source = source_of(config_map)
+            raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
+
+    async def _check_idle(self, policy: Policy) -> None:
+        """Refuse to take the cells away under running gangs; BackendError if that is not known."""
+        if policy.cluster is None and self._policies.policy.cluster is not None:
+            holdings = await self._ledger.holdings()
+            gangs = sum(holding.gangs for holding in holdings)
+            if gangs:
+                message = f"the Cluster document cannot be deleted while gangs run: {gangs} do"
+                raise RequestError.at("", message)
+
+    def _check_owner(
+        self, request: ReviewRequest, before: Object | None, after: Object | None
+    ) -> None:
+        editor = Editor(user=request.user.username, groups=request.user.groups)
+        if editor.is_any_of(self._admins):
+            return
+        in_force = self._policies.policy.quotas
+        kinds = [_is_quotas(one) for one in (before, after) if one is not None]
+        if not all(kinds):
+            check_other_change(editor, in_force=in_force)
+        new = _groups(after)
+        if any(kinds) and new is not None:
+            check_quotas_change(editor, before=_groups(before) or (), after=new, in_force=in_force)
 
 
-def _read_text(config_map: ConfigMap) -> PolicyText:
-    source = f"ConfigMap {config_map.metadata.name}"
-    kind = parse_label(config_map.label(LABEL) or "")
-    text = (config_map.data or {}).get(DATA_KEY)
-    if text is None:
-        raise SpecError([Problem(source, f"data has no {DATA_KEY}; the document belongs there")])
-    return PolicyText(kind=kind, source=source, text=text)
+def _policy_of(obj: Object | None) -> Object | None:
+    return obj if obj is not None and is_policy(obj) else None
+
+
+def _is_quotas(config_map: Object) -> bool:
+    return bool(config_map["metadata"]["labels"][LABEL] == Kind.QUOTAS.label)
+
+
+def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:
+    """Return the groups of a Quotas document; None if it cannot be read, which is told later."""
+    if config_map is None or not _is_quotas(config_map):
+        return ()
+    try:
+        document = parse_document(read_policy_text(config_map).text, kind=Kind.QUOTAS)
+    except SpecError:
+        return None
+    assert isinstance(document, QuotasDocument)
+    return document.build()

@@ -4,36 +4,38 @@ An answer of ours is always a 200 with a review in it. Anything else is a failed
 API server follows the `failurePolicy` that the admin chose.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
 from service.health import Health
 from service.http import json_answer
-from webhook.service import ReviewService
+from webhook.reviews import Reviews
 from webhook.wire import Answer, ReviewRequest, format_review, parse_review
 
 
 class ReviewRoutes:
     """What the API server calls."""
 
-    def __init__(self, service: ReviewService, health: Health) -> None:
-        self._service = service
+    def __init__(self, reviews: Reviews, health: Health) -> None:
+        self._reviews = reviews
         self._health = health
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
-        self._add(app, "/mutate/pods", self._service.mutate_pod)
-        self._add(app, "/validate/policies", self._service.validate_policy)
+        self._add(app, "/mutate/pods", self._reviews.pods.mutate)
+        self._add(app, "/validate/pods", self._reviews.guard.validate)
+        self._add(app, "/mutate/templates", self._reviews.templates.mutate)
+        self._add(app, "/validate/policies", self._reviews.policies.validate)
 
     def _add(
-        self, app: web.Application, path: str, review: Callable[[ReviewRequest], Answer]
+        self, app: web.Application, path: str, review: Callable[[ReviewRequest], Awaitable[Answer]]
     ) -> None:
         async def handle(http_request: web.Request) -> web.Response:
             if not self._health.can_answer:
                 reasons = "; ".join(self._health.reasons())
                 return json_answer({"error": f"webhook is not ready: {reasons}"}, status=503)
             request = parse_review(await http_request.read())
-            return json_answer(format_review(request.uid, review(request)))
+            return json_answer(format_review(request.uid, await review(request)))
 
         app.router.add_post(path, handle)

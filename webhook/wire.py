@@ -15,6 +15,7 @@ Operation = dict[str, Any]
 
 # The API server may cut a warning that is longer.
 _LONGEST_WARNING = 256
+_REASONS = {403: "Forbidden", 429: "TooManyRequests"}
 
 
 class UserInfo(Body):
@@ -37,22 +38,6 @@ class ReviewRequest(Body):
     dry_run: bool = Field(default=False, alias="dryRun")
 
 
-class _Metadata(Body):
-    name: str = ""
-    labels: dict[str, str] | None = None
-
-
-class ConfigMap(Body):
-    """As much of a ConfigMap as a policy document needs."""
-
-    metadata: _Metadata
-    data: dict[str, str] | None = None
-
-    def label(self, key: str) -> str | None:
-        """One label, None if it is not there."""
-        return (self.metadata.labels or {}).get(key)
-
-
 class _Review(Body):
     request: ReviewRequest
 
@@ -63,8 +48,13 @@ class Answer:
 
     is_allowed: bool
     message: str = ""
+    code: int = 403
+    """Of a refusal."""
     patch: Sequence[Operation] = ()
     warnings: Sequence[str] = ()
+
+
+ALLOWED = Answer(is_allowed=True)
 
 
 def parse_review(body: bytes) -> ReviewRequest:
@@ -76,7 +66,11 @@ def format_review(uid: str, answer: Answer) -> dict[str, Any]:
     """Build the review that answers the request `uid`."""
     response: dict[str, Any] = {"uid": uid, "allowed": answer.is_allowed}
     if not answer.is_allowed:
-        response["status"] = {"code": 403, "reason": "Forbidden", "message": answer.message}
+        response["status"] = {
+            "code": answer.code,
+            "reason": _REASONS[answer.code],
+            "message": answer.message,
+        }
     if answer.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(answer.patch)).decode()

@@ -92,6 +92,11 @@ class DerivedClusterDocument(ClusterDocument):
         yield from _unknown_levels(data)
 
     @property
+    def vc_names(self) -> tuple[VcName, ...]:
+        """The virtual clusters, sorted."""
+        return tuple(sorted(map(VcName, self.virtual_clusters)))
+
+    @property
     def warnings(self) -> tuple[Problem, ...]:
         """There are none before there are nodes."""
         return ()

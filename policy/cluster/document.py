@@ -8,7 +8,7 @@ from pydantic import Field
 
 from policy.errors import Problem
 from policy.models import Document
-from policy.submission import NodeName
+from policy.submission import NodeName, VcName
 from policy.topology import Topology
 
 MAX_CELLS: Final = 400_000
@@ -46,6 +46,11 @@ class ClusterDocument(Document):
     """
 
     kind: Literal["Cluster"] = Field(description="Always `Cluster`.")
+
+    @property
+    def vc_names(self) -> tuple[VcName, ...]:
+        """The virtual clusters, sorted."""
+        raise NotImplementedError
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

@@ -28,6 +28,7 @@ from policy.cluster.hived_vcs import read_vcs
 from policy.cluster.promises import check_promises
 from policy.errors import Problem
 from policy.models import API_VERSION
+from policy.submission import VcName
 from policy.topology import Topology
 from policy.yamltext import Plain
 
@@ -160,6 +161,11 @@ class HivedClusterDocument(ClusterDocument):
     def problems(self, data: Mapping[str, Plain]) -> Iterator[Problem]:
         """Yield the same, without building all cells again."""
         yield from self._compiled.problems
+
+    @property
+    def vc_names(self) -> tuple[VcName, ...]:
+        """The virtual clusters, sorted."""
+        return tuple(sorted(map(VcName, self.virtual_clusters or ())))
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

@@ -155,18 +155,27 @@ class Installation:
             "kind": "Kustomization",
             "resources": [base],
             "patches": [
-                self._client_config("MutatingWebhookConfiguration", "/mutate/pods"),
-                self._client_config("ValidatingWebhookConfiguration", "/validate/policies"),
+                self._client_config(configuration) for configuration in self._configurations()
             ],
         }
         (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
         return overlay
 
-    def _client_config(self, kind: str, path: str) -> dict[str, Any]:
+    def _configurations(self) -> list[dict[str, Any]]:
+        text = (MANIFESTS / "base" / "webhooks.yaml").read_text()
+        return list(yaml.safe_load_all(text))
+
+    def _client_config(self, configuration: dict[str, Any]) -> dict[str, Any]:
+        """Send what would go to our Service to the process that plays it."""
         ca = base64.b64encode((self._certificates / "ca.crt").read_bytes()).decode()
-        config = {"url": f"https://{self._webhook_address}{path}", "caBundle": ca}
-        operation = {"op": "replace", "path": "/webhooks/0/clientConfig", "value": config}
-        return {"target": {"kind": kind}, "patch": yaml.safe_dump([operation])}
+        steps = []
+        for place, webhook in enumerate(configuration["webhooks"]):
+            path = webhook["clientConfig"]["service"]["path"]
+            value = {"url": f"https://{self._webhook_address}{path}", "caBundle": ca}
+            steps.append(
+                {"op": "replace", "path": f"/webhooks/{place}/clientConfig", "value": value}
+            )
+        return {"target": {"kind": configuration["kind"]}, "patch": yaml.safe_dump(steps)}
 
     async def _scheduler_configuration(self) -> dict[str, Any]:
         """The configuration that our manifests put into the cluster, for this extender."""

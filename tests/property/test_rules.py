@@ -1,15 +1,7 @@
-"""Rule tables and documents at random.
-
-`_read_plainly` is section 6 of the architecture once more, written down as simply as possible and
-without anything of `policy`: Python's own `re` on harmless patterns, one rule after the other.
-"""
+"""Rule tables and documents at random, compared with a plain reading of the contract."""
 
 import json
-import operator
-import re
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,11 +14,8 @@ from policy.errors import SpecError
 from policy.models import RulesDocument
 from policy.store import PolicyStore, PolicyText
 from policy.submission import ClassName, GangKey, GroupName, Submission, Usage, UserName, VcName
+from tests.property.rule_reading import HIGH, NAMES, OPERATORS, WHENS, RuleData, read_plainly
 
-RuleData = dict[str, Any]
-
-NAMES = ["prod", "test", "dev", "oppo"]
-HIGH = ["prod", "test"]
 CLASSES = Classes.of(
     [
         PriorityClass(name=ClassName(name), cell_priority=priority, high=name in HIGH)
@@ -34,30 +23,6 @@ CLASSES = Classes.of(
     ],
     default=ClassName("test"),
 )
-
-Facts = dict[str, Any]
-WHENS: dict[str, Callable[[Facts], bool | None]] = {
-    "'students' in groups": lambda facts: "students" in facts["groups"],
-    "class != requestedClass": lambda facts: facts["class"] != facts["requestedClass"],
-    "occupied - current < 3": lambda facts: facts["occupied"] - facts["current"] < 3,
-    "occupiedHigh >= current": lambda facts: facts["occupiedHigh"] >= facts["current"],
-    "labels.team == 'x'": lambda facts: (
-        facts["labels"]["team"] == "x" if "team" in facts["labels"] else None
-    ),
-    "user.matches('^a') || vc == 'lab'": lambda facts: (
-        facts["user"].startswith("a") or facts["vc"] == "lab"
-    ),
-}
-OPERATORS: dict[str, Callable[[int, int], bool]] = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    "=": operator.eq,
-    "!=": operator.ne,
-    "": operator.gt,
-}
 
 
 def _patterns(*sources: str) -> st.SearchStrategy[str]:
@@ -111,78 +76,6 @@ def _decide(table: list[RuleData], submission: Submission, usage: Usage | None) 
     return document.build().decide(submission, usage=usage, classes=CLASSES)
 
 
-def _facts(submission: Submission, usage: Usage | None, present: str) -> Facts:
-    held, held_high = (usage.occupied, usage.occupied_high) if usage else (0, 0)
-    return {
-        "user": submission.user,
-        "groups": submission.groups,
-        "vc": submission.vc,
-        "class": present,
-        "requestedClass": submission.requested_class,
-        "current": submission.leaf_count,
-        "occupied": held + submission.leaf_count,
-        "occupiedHigh": held_high + (submission.leaf_count if present in HIGH else 0),
-        "labels": submission.labels,
-    }
-
-
-def _holds(comparison: int | str, value: int) -> bool:
-    if comparison == "":
-        return True
-    match = re.fullmatch(r"(\D*?)\s*(\d+)", str(comparison))
-    assert match is not None
-    return OPERATORS[match[1]](value, int(match[2]))
-
-
-def _matches_but_usage(rule: RuleData, facts: Facts) -> bool:
-    return (
-        bool(re.search(rule.get("user", ""), facts["user"]))
-        and (
-            not rule.get("group")
-            or any(re.search(rule["group"], group) for group in facts["groups"])
-        )
-        and bool(re.search(rule.get("vc", ""), facts["vc"]))
-        and bool(re.search(rule.get("priority", ""), facts["class"]))
-        and _holds(rule.get("current", ""), facts["current"])
-    )
-
-
-def _read_plainly(
-    table: list[RuleData], submission: Submission, usage: Usage | None
-) -> tuple[str, str, list[int], list[tuple[int, str]]]:
-    """Return outcome, final class, the rules hit and the warnings."""
-    present = str(submission.requested_class)
-    hits: list[int] = []
-    warnings: list[tuple[int, str]] = []
-    for index, rule in enumerate(table):
-        facts = _facts(submission, usage, present)
-        when = rule.get("when", "")
-        if not _matches_but_usage(rule, facts):
-            continue
-        if usage is not None and not (
-            _holds(rule.get("occupied", ""), facts["occupied"])
-            and _holds(rule.get("occupiedHigh", ""), facts["occupiedHigh"])
-        ):
-            continue
-        if when and not (usage is None and "occupied" in when):
-            answer = WHENS[when](facts)
-            if answer is None and len(warnings) < 10:
-                warnings.append((index, "when-failed"))
-            if not answer:
-                continue
-        numbers = [rule.get("occupied", ""), rule.get("occupiedHigh", "")]
-        if usage is None and (numbers != ["", ""] or "occupied" in when):
-            warnings.append((index, "usage-unknown"))
-            return "admitted", present, hits, warnings
-        if rule["then"] in ("retain", "fail"):
-            outcome = "refused" if rule["then"] == "fail" else "admitted"
-            return outcome, present, [*hits, index], warnings
-        if NAMES.index(rule["then"]) > NAMES.index(present):
-            hits.append(index)
-            present = rule["then"]
-    return "admitted", present, hits, warnings
-
-
 @given(table=tables, submission=submissions, usage=usages)
 def test_rules_decide_as_a_plain_reading_of_the_contract(
     table: list[RuleData], submission: Submission, usage: Usage | None
@@ -193,7 +86,7 @@ def test_rules_decide_as_a_plain_reading_of_the_contract(
         str(decision.final_class),
         [hit.index for hit in decision.hits],
         [(warning.index, str(warning.kind)) for warning in decision.warnings],
-    ) == _read_plainly(table, submission, usage)
+    ) == read_plainly(table, submission, usage)
 
 
 @given(table=tables, submission=submissions, usage=usages)
@@ -207,6 +100,33 @@ def test_a_class_is_never_raised_and_each_hit_takes_up_where_the_last_one_ended(
         assert NAMES.index(hit.class_after) >= NAMES.index(before)
         before = hit.class_after
     assert before == decision.final_class
+
+
+@given(
+    table=tables,
+    submission=submissions,
+    usage=st.builds(Usage, occupied=st.integers(0, 6), occupied_high=st.integers(0, 6)),
+    growth=st.tuples(st.integers(0, 6), st.integers(0, 6)),
+)
+def test_within_its_range_a_decision_does_not_depend_on_how_usage_grows(
+    table: list[RuleData], submission: Submission, usage: Usage, growth: tuple[int, int]
+) -> None:
+    decision = _decide(table, submission, usage)
+    more, more_high = growth
+    is_high = decision.final_class in HIGH
+    grown = Usage(
+        occupied=usage.occupied + more,
+        occupied_high=usage.occupied_high + (more_high if is_high else 0),
+    )
+    asked, valid = submission.leaf_count, decision.valid
+    if (valid.occupied is None or grown.occupied + asked <= valid.occupied) and (
+        not is_high
+        or valid.occupied_high is None
+        or grown.occupied_high + asked <= valid.occupied_high
+    ):
+        again = _decide(table, submission, grown)
+        assert [hit.index for hit in again.hits] == [hit.index for hit in decision.hits]
+        assert (again.outcome, again.final_class) == (decision.outcome, decision.final_class)
 
 
 @given(table=tables, submission=submissions, usage=usages)
@@ -238,6 +158,10 @@ good = st.sampled_from(
         f"{HEAD}Rules\nrules:\n- {{user: '^a', occupied: '> 4', then: oppo}}\n"
         "- &x {when: \"'a' in groups\", then: fail, note: n}\n- *x\n",
         f"{HEAD}Classes\nclasses:\n- {{name: a, cellPriority: 1}}\ndefault: a\n",
+        f"{HEAD}Quotas\ngroups:\n- name: v\n  limits: {{leafCells: 8, byLeafType: {{A: 1}}}}\n"
+        "  over: queue\n  users: [{name: a, limits: {leafCells: 8}}]\n",
+        f"{HEAD}Identity\ngroups: {{v: [a]}}\nvcs: {{lab: {{users: [a]}}}}\n"
+        "templates: [{apiVersion: a.b/v1, kind: Job, path: spec.*}]\n",
     ]
 )
 pieces = st.sampled_from(
@@ -264,10 +188,21 @@ def damaged(draw: st.DrawFn) -> str:
     return text
 
 
+KINDS = [
+    ("Rules", "rules"),
+    ("Classes", "classes"),
+    ("Quotas", "groups"),
+    ("Identity", "groups"),
+    ("Identity", "vcs"),
+    ("Identity", "templates"),
+]
+
+
 @st.composite
 def misshapen(draw: st.DrawFn) -> str:
-    kind, key = draw(st.sampled_from([("Rules", "rules"), ("Classes", "classes")]))
-    fields = ["user", "when", "then", "current", "name", "cellPriority", "high", "x"]
+    kind, key = draw(st.sampled_from(KINDS))
+    fields = ["user", "when", "then", "current", "name", "cellPriority", "high", "x", "limits",
+              "users", "eachUser", "over", "leafCells", "byLeafType", "path"]  # fmt: skip
     entry = st.dictionaries(st.sampled_from(fields), values, max_size=5) | values
     body = {key: draw(st.lists(entry, max_size=4) | values), "default": draw(values)}
     return json.dumps({"apiVersion": "cellgate.io/v1", "kind": kind, **body})

@@ -3,7 +3,8 @@
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from state.log import DecisionLog
 from state.memory import MemoryDecisions
+from state.memory_ledger import MemoryLedger
+from state.memory_usage import MemoryUsage
 from webhook.app import WebhookSettings, run_webhook
 
 CLASSES = """
@@ -33,13 +36,25 @@ rules:
 - {vc: "^lab$", priority: prod, then: oppo, note: "the lab is opportunistic"}
 - {occupied: "> 1", then: fail}
 """
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups:
+- name: vision
+  admins: [carol]
+  limits: {leafCells: 64}
+  users: [{name: bob, limits: {leafCells: %d}}]
+"""
+UID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 CONFIG_MAPS = "/api/v1/namespaces/cellgate-system/configmaps"
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
     """A client of a simulated cluster that has these classes and rules."""
-    cluster = SimulatedCluster(nodes=1, policies={"classes": CLASSES, "rules": RULES})
+    cluster = SimulatedCluster(
+        nodes=1, policies={"classes": CLASSES, "rules": RULES, "quotas": QUOTAS % 8}
+    )
     await cluster.serve()
     cluster.save_kubeconfig(tmp_path / "kubeconfig")
     async with connect(str(tmp_path / "kubeconfig")) as client:
@@ -60,7 +75,10 @@ async def webhook(
         address=Address(host="127.0.0.1", port=0), certificates=tmp_path / "certs"
     )
     log = DecisionLog(decisions)
-    async with run_webhook(settings, client=client, log=log) as webhook:
+    ledger = MemoryLedger()
+    async with run_webhook(
+        settings, client=client, log=log, ledger=ledger, usage=MemoryUsage(ledger)
+    ) as webhook:
         webhook.supervisor.start("decision log", log.run())
         async with asyncio.timeout(10):
             while not webhook.health.is_ready:
@@ -81,20 +99,30 @@ class ApiServer:
             return answer.status, await answer.json()
 
     async def review(
-        self, path: str, obj: dict[str, Any], *, user: str = "alice", dry_run: bool = False
+        self,
+        path: str,
+        obj: dict[str, Any] | None,
+        *,
+        old: dict[str, Any] | None = None,
+        user: str = "alice",
+        groups: Sequence[str] = ("team-a",),
+        dry_run: bool = False,
+        uid: str = "",
     ) -> dict[str, Any]:
+        uid = uid or str(uuid.uuid4())
         request = {
-            "uid": "review-1",
-            "operation": "CREATE",
-            "namespace": obj["metadata"].get("namespace", ""),
-            "userInfo": {"username": user, "groups": ["team-a"]},
+            "uid": uid,
+            "operation": "CREATE" if old is None else "UPDATE" if obj else "DELETE",
+            "namespace": (obj or old or {})["metadata"].get("namespace", ""),
+            "userInfo": {"username": user, "groups": list(groups)},
             "object": obj,
+            "oldObject": old,
             "dryRun": dry_run,
         }
         status, answer = await self.send(path, orjson.dumps({"request": request}))
         assert status == 200
         response: dict[str, Any] = answer["response"]
-        assert response["uid"] == "review-1"
+        assert response["uid"] == uid
         return response
 
     async def metrics(self) -> str:
@@ -130,7 +158,8 @@ def read_patch(response: dict[str, Any]) -> list[dict[str, Any]]:
 async def test_a_pod_is_lowered_and_its_submitter_told(
     api_server: ApiServer, decisions: MemoryDecisions
 ) -> None:
-    response = await api_server.review("/mutate/pods", a_pod(namespace="lab", class_name="prod"))
+    pod = a_pod(namespace="lab", class_name="prod")
+    response = await api_server.review("/mutate/pods", pod, uid=UID)
 
     assert response["allowed"]
     (lowered,) = [line for line in response["warnings"] if "lowers" in line]
@@ -146,7 +175,7 @@ async def test_a_pod_is_lowered_and_its_submitter_told(
                 "cellgate.io/submitter": "alice",
                 "cellgate.io/submitter-groups": '["team-a"]',
                 "cellgate.io/requested-class": "prod",
-                "cellgate.io/decision": "review-1",
+                "cellgate.io/decision": UID,
             },
         },
         {"op": "add", "path": "/spec/schedulerName", "value": "cellgate-scheduler"},
@@ -181,8 +210,8 @@ async def test_a_dry_run_leaves_no_trace(api_server: ApiServer, decisions: Memor
 
 
 async def test_a_pod_without_leaf_cells_is_not_touched(api_server: ApiServer) -> None:
-    assert await api_server.review("/mutate/pods", a_pod(gpus="")) == {
-        "uid": "review-1",
+    assert await api_server.review("/mutate/pods", a_pod(gpus=""), uid=UID) == {
+        "uid": UID,
         "allowed": True,
     }
 
@@ -233,6 +262,36 @@ async def test_a_config_map_that_is_no_document_is_refused(
 ) -> None:
     response = await api_server.review("/validate/policies", config_map)
     assert not response["allowed"]
+
+
+def quotas_map(leaf_cells: int, name: str = "cellgate-quotas") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"cellgate.io/policy": "quotas"}},
+        "data": {"policy.yaml": QUOTAS % leaf_cells},
+    }
+
+
+async def test_a_groups_admin_changes_the_own_quotas_and_nothing_else(
+    api_server: ApiServer,
+) -> None:
+    path, before, after = "/validate/policies", quotas_map(8), quotas_map(16)
+    rules = {
+        "metadata": {"name": "cellgate-rules", "labels": {"cellgate.io/policy": "rules"}},
+        "data": {"policy.yaml": RULES},
+    }
+    assert (await api_server.review(path, after, old=before, user="carol"))["allowed"]
+    for refused in (
+        api_server.review(path, after, old=before, user="bob"),
+        api_server.review(path, None, old=before, user="carol"),
+        api_server.review(path, quotas_map(65), old=before, user="carol"),
+        api_server.review(path, rules, old=rules, user="carol"),
+        api_server.review(path, rules, old=before, user="carol"),
+    ):
+        assert not (await refused)["allowed"]
+    broken = await api_server.review(path, quotas_map(-1), old=before, user="carol")
+    assert "leafCells: must be at least 0" in broken["status"]["message"]
+    admin = await api_server.review(path, None, old=before, groups=("system:masters",))
+    assert admin["allowed"]
 
 
 async def test_a_bad_document_that_got_in_changes_nothing_but_is_counted(

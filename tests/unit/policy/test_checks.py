@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.checks import check_policy
+from policy.checks import check_policy, check_priorities
 from policy.classes import NO_CLASSES
 from policy.errors import Problem
 from tests.unit.policy.builders import CLASSES, rules_of
@@ -47,6 +47,21 @@ def test_without_classes_a_rule_cannot_name_one_and_can_match_any() -> None:
     rules = rules_of("- {priority: x, then: retain}\n- {then: oppo}")
     assert check_policy(NO_CLASSES, rules) == [
         Problem("rules[1].then", '"oppo" is no class, because there is no Classes document')
+    ]
+
+
+def test_priority_classes_must_be_in_the_order_of_the_classes() -> None:
+    assert check_priorities(CLASSES, {"prod": 3, "test": 2, "oppo": 1}) == []
+    assert check_priorities(CLASSES, {"prod": 3, "oppo": 1, "other": 9}) == []
+    assert check_priorities(CLASSES, {"prod": 3, "test": 3, "oppo": 4}) == [
+        Problem(
+            "classes[1].name",
+            "the value of PriorityClass test is 3, not lower than that of prod, which is 3",
+        ),
+        Problem(
+            "classes[2].name",
+            "the value of PriorityClass oppo is 4, not lower than that of test, which is 3",
+        ),
     ]
 
 

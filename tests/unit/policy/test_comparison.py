@@ -101,3 +101,15 @@ def test_one_comparison_covers_another(
     wide: Comparison | None, narrow: Comparison | None, is_covered: bool
 ) -> None:
     assert covers(wide, narrow) is is_covered
+
+
+@pytest.mark.parametrize("sign", [">", ">=", "<", "<=", "==", "!="])
+def test_it_is_known_how_far_a_value_can_grow_without_another_answer(sign: str) -> None:
+    comparison = Comparison(sign, 3)
+    for value in range(7):
+        last = comparison.unchanged_up_to(value)
+        first_change = next(
+            (other for other in range(value, 20)
+             if comparison.holds(other) != comparison.holds(value)), None
+        )  # fmt: skip
+        assert last == (None if first_change is None else first_change - 1)

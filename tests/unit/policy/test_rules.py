@@ -9,6 +9,7 @@ from policy.decision import (
     Measure,
     Outcome,
     Quantity,
+    Range,
     RuleDecision,
     RuleWarning,
     WarningKind,
@@ -135,6 +136,8 @@ def test_a_lowered_class_is_what_the_next_rules_see() -> None:
                 ),
             ),
         ),
+        valid=Range(4, 0),
+        needs_usage=True,
     )
 
 

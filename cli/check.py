@@ -1,0 +1,31 @@
+"""`cellgate check FILE…`: validate policies offline, exactly as the webhook would."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from cli.policy_files import build_from_files
+from policy.errors import SettingsError, SpecError
+from service.process import Exit, Stop
+
+
+async def check_policies(options: Namespace, _: Stop) -> Exit:
+    """Print every problem of all files together, or that there is none."""
+    try:
+        policy = build_from_files([(name, read_text(name)) for name in options.files])
+    except SpecError as exc:
+        for problem in exc.problems:
+            print(problem)
+        return Exit.FAILED
+    print(f"ok: policy version {policy.version}")
+    return Exit.OK
+
+
+def read_text(name: str) -> str:
+    """Read a file, or standard input for `-`. Raises SettingsError if that cannot be done."""
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as exc:
+        raise SettingsError(f"cannot read {name}: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise SettingsError(f"cannot read {name}: it is not UTF-8 text") from exc

@@ -1,0 +1,114 @@
+"""`cellgate import rules FILE`: a rule table from elsewhere into a Rules document.
+
+The document goes to standard output; what could not be carried over, or means something else here,
+to standard error.
+"""
+
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import yaml
+
+from cli.check import read_text
+from cli.rule_tables import Form, Row, Table, read_table
+from policy.comparison import parse_comparison
+from policy.documents import parse_document
+from policy.errors import SettingsError, SpecError
+from policy.models import API_VERSION
+from policy.patterns import parse_pattern
+from service.process import Exit, Stop
+
+_FIELDS: Final[Sequence[str]] = ("user", "group", "vc", "priority")
+_NUMBERS: Final[Sequence[str]] = ("current", "occupied", "occupiedHigh")
+_REST: Final[Sequence[str]] = ("when", "then", "note")
+_DEFAULT: Final = "default"
+_DEFAULT_CLASS: Final = "test"
+"""What the original gave to a task that named no class."""
+
+RuleData = dict[str, str]
+
+
+async def import_table(options: Namespace, _: Stop) -> Exit:
+    """Print the Rules document of a table, and what to know about it."""
+    table = read_table(read_text(options.file))
+    rules, remarks = convert(table)
+    document = {"apiVersion": API_VERSION, "kind": "Rules", "rules": rules}
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
+    try:
+        parse_document(text)
+    except SpecError as exc:
+        raise SettingsError(f"the table makes no Rules document: {exc}") from exc
+    print(text, end="")
+    for remark in remarks:
+        print(f"cellgate: {remark}", file=sys.stderr)
+    return Exit.OK
+
+
+def convert(table: Table) -> tuple[list[RuleData], list[str]]:
+    """Translate a table's rows into rules; remarks say what is not the same here."""
+    rules: list[RuleData] = []
+    remarks = [*table.remarks]
+    for number, row in enumerate(table.rows, start=1):
+        where = f"row {row['id']}" if "id" in row else f"row {number}"
+        try:
+            rules += _rules(row, table.form)
+        except ValueError as exc:
+            remarks.append(f"{where} was left out: {exc}")
+        remarks += [f"{where}: {remark}" for remark in _remarks(row, table.form)]
+    if table.form is Form.SQL:
+        remarks.append(
+            "occupiedHigh counts a gang only while its class is high; the original always did"
+        )
+    return rules, remarks
+
+
+def _rules(row: Row, form: Form) -> Iterator[RuleData]:
+    """Yield the rule of a row; two where the original took one of two limits for enough."""
+    rule = {name: _pattern(name, row[name], form) for name in _FIELDS if name in row}
+    numbers = {name: str(_comparison(name, row[name])) for name in _NUMBERS if name in row}
+    if "then" not in row:
+        raise ValueError("it does not say what changes")
+    rest = {name: row[name] for name in _REST if name in row}
+    limits = [name for name in ("occupied", "occupiedHigh") if name in numbers]
+    if form is Form.SQL and len(limits) == 2:
+        for name in limits:
+            yield {**rule, name: numbers[name], **rest}
+    else:
+        yield {**rule, **numbers, **rest}
+
+
+def _remarks(row: Row, form: Form) -> Iterator[str]:
+    if row.get("priority") == _DEFAULT:
+        yield f"class {_DEFAULT} is written {_DEFAULT_CLASS}, which a task without a class became"
+    if form is Form.SQL and "occupied" in row and "occupiedHigh" in row:
+        yield "two limits, of which one was enough, became two rules"
+
+
+def _pattern(name: str, text: str, form: Form) -> str:
+    if name == "priority":
+        text = _classes(text)
+    elif name == "vc" and form is Form.SQL:
+        # There a list of names, in which the name of the queue was looked for.
+        names = [re.escape(part) for part in re.split(r"[,/\s]+", text) if part]
+        text = f"^({'|'.join(names)})$"
+    try:
+        parse_pattern(text)
+    except ValueError as exc:
+        raise ValueError(f"{name} {exc}") from exc
+    return text
+
+
+def _classes(text: str) -> str:
+    """Write a list of classes as alternatives; `default` is the class of a pod that names none."""
+    names = [name for name in re.split(r"[/,]", text) if name.strip() not in ("", _DEFAULT)]
+    return "|".join(name.strip() for name in names) or _DEFAULT_CLASS
+
+
+def _comparison(name: str, text: str) -> str:
+    try:
+        return str(parse_comparison(text))
+    except ValueError as exc:
+        raise ValueError(f"{name} {exc}") from exc

@@ -1,0 +1,80 @@
+"""Policy documents in files: bare, or in manifests of ConfigMaps, several in one file.
+
+What is found is judged exactly as the webhook would judge it at `kubectl apply`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from kube.policies import is_policy, read_policy_text
+from policy.documents import Kind, limit_problems
+from policy.errors import Problem, SpecError
+from policy.models import API_VERSION
+from policy.store import Policy, PolicyText, build_policy
+from policy.wording import describe, listing
+from policy.yamltext import Plain, parse_yaml
+
+# At the beginning of a line this always starts a document, even in the middle of a text block.
+_SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+
+
+def build_from_files(files: Iterable[tuple[str, str]]) -> Policy:
+    """Make a policy of all documents in these files, each a name and a text.
+
+    Raises SpecError with all problems.
+    """
+    texts: list[PolicyText] = []
+    problems: list[Problem] = []
+    for name, text in files:
+        for part in _split(text):
+            try:
+                texts += _read_part(name, part)
+            except SpecError as exc:
+                problems += [_in_file(name, problem) for problem in exc.problems]
+    try:
+        policy = build_policy(texts)
+    except SpecError as exc:
+        problems += exc.problems
+    if problems:
+        raise SpecError(limit_problems(problems))
+    return policy
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield the YAML documents of a text, each at the line where it stands."""
+    starts = [0, *(match.start() for match in _SEPARATOR.finditer(text)), len(text)]
+    for start, end in pairwise(starts):
+        yield "\n" * text.count("\n", 0, start) + text[start:end]
+
+
+def _read_part(name: str, part: str) -> Iterator[PolicyText]:
+    data = parse_yaml(part).value
+    if data is None:
+        return
+    if not isinstance(data, dict):
+        raise SpecError([Problem("", f"expected a policy document, not {describe(data)}")])
+    if data.get("kind") == "ConfigMap":
+        if is_policy(data):
+            yield read_policy_text(data)
+    elif kind := _kind_of(data):
+        yield PolicyText(kind=kind, source=name, text=part)
+
+
+def _kind_of(data: dict[str, Plain]) -> Kind | None:
+    """Tell what a bare document is; None for another object of Kubernetes that stands beside."""
+    for kind in Kind:
+        if data.get("kind") == kind:
+            return kind
+    if "physicalCluster" in data or "virtualClusters" in data:
+        return Kind.CLUSTER
+    version = data.get("apiVersion")
+    if isinstance(version, str) and version != API_VERSION:
+        return None
+    known = listing(list(Kind))
+    raise SpecError([Problem("kind", f"must be one of {known}, not {describe(data.get('kind'))}")])
+
+
+def _in_file(name: str, problem: Problem) -> Problem:
+    return Problem(f"{name}: {problem.path}" if problem.path else name, problem.message)

@@ -1,0 +1,180 @@
+"""Rule tables from elsewhere, read as rows: a Markdown table, CSV, or an SQL dump.
+
+Known columns are those of the rule system that this one follows, by their names in its description
+(Chinese), in its database, and here. Pure: texts in, rows and remarks out.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from policy.errors import SettingsError
+
+Row = dict[str, str]
+"""Texts by our name of a column; empty ones are left out."""
+
+
+class Form(StrEnum):
+    """How a table is written, which is also what its numbers and lists mean."""
+
+    MARKDOWN = "Markdown"
+    CSV = "CSV"
+    SQL = "SQL"
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows in the order in which they are matched."""
+
+    form: Form
+    rows: list[Row]
+    remarks: list[str] = field(default_factory=list)
+    """What could not be carried over, or is not the same here."""
+
+
+_NAMES: Final = {
+    "user": ("user", "username", "username_match", "用户名"),
+    "group": ("group",),
+    "vc": ("vc", "queue", "队列"),
+    "priority": ("priority", "class", "current_priority", "original priority", "原始优先级"),
+    "current": ("current", "当前任务资源"),
+    "occupied": ("occupied", "common_occupied_gpu_limit", "已占用资源"),
+    "occupiedHigh": ("occupiedhigh", "high_priority_occupied_gpu_limit", "已占用高优先级资源"),
+    "when": ("when",),
+    "then": ("then", "changed_priority", "变更后的优先级"),
+    "note": ("note", "fail_tips", "变更说明"),
+    "id": ("id", "rule_id"),
+}
+_COLUMNS: Final = {name: ours for ours, names in _NAMES.items() for name in names}
+_MARKDOWN_RULE: Final = re.compile(r"\s*\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?\s*)?")
+_INSERT: Final = re.compile(r"insert\s+into\s+[`\"]?(\w+)[`\"]?\s*(\([^)]*\))?\s*values\s*", re.I)
+_CREATE: Final = re.compile(r"create\s+table\s+(?:if\s+not\s+exists\s+)?[`\"]?(\w+)[`\"]?", re.I)
+_COLUMN: Final = re.compile(r"\s*[`\"](\w+)[`\"]\s+\w")
+_SQL_VALUE: Final = re.compile(r"\s*(?:'((?:[^'\\]|\\.|'')*)'|([^,()'\s]+))\s*([,)])", re.S)
+_SQL_COLUMNS: Final = (
+    "rule_id",
+    "username_match",
+    "VC",
+    "current_priority",
+    "common_occupied_gpu_limit",
+    "high_priority_occupied_gpu_limit",
+    "changed_priority",
+    "fail_tips",
+)
+
+
+def read_table(text: str) -> Table:
+    """Read a table in whatever form it is written. Raises SettingsError if it is none."""
+    if _INSERT.search(text):
+        return _read_sql(text)
+    lines = [line for line in text.splitlines() if line.strip()]
+    rulers = [place for place, line in enumerate(lines) if _MARKDOWN_RULE.fullmatch(line)]
+    if rulers and rulers[0] > 0:
+        return _read_markdown(lines, ruler=rulers[0])
+    return _read_csv(text)
+
+
+def _read_markdown(lines: Sequence[str], *, ruler: int) -> Table:
+    table = Table(Form.MARKDOWN, [])
+    names = _known_columns(_cells(lines[ruler - 1]), table)
+    for line in lines[ruler + 1 :]:
+        if "|" not in line:
+            break
+        table.rows.append(_row(names, _cells(line)))
+    return table
+
+
+def _cells(line: str) -> list[str]:
+    """Split a line of a Markdown table; `\\|` is a bar that is meant."""
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inner)]
+
+
+def _read_csv(text: str) -> Table:
+    table = Table(Form.CSV, [])
+    lines = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"))))
+    lines = [line for line in lines if any(cell.strip() for cell in line)]
+    if not lines:
+        raise SettingsError("the file is empty; expected a rule table")
+    names = _known_columns([cell.strip() for cell in lines[0]], table)
+    table.rows = [_row(names, [cell.strip() for cell in line]) for line in lines[1:]]
+    return _by_id(table)
+
+
+def _read_sql(text: str) -> Table:
+    table = Table(Form.SQL, [])
+    given = _created_columns(text) or list(_SQL_COLUMNS)
+    others: list[str] = []
+    for match in _INSERT.finditer(text):
+        if match[1].lower() != "rules":
+            others.append(match[1])
+            continue
+        columns = re.findall(r"\w+", match[2]) if match[2] else given
+        names = _known_columns(columns, table)
+        table.rows += [_row(names, values) for values in _tuples(text, match.end())]
+    for name in dict.fromkeys(others):
+        table.remarks.append(f"table {name} is not a rule table and was left out")
+    return _by_id(table)
+
+
+def _created_columns(text: str) -> list[str]:
+    for match in _CREATE.finditer(text):
+        if match[1].lower() == "rules":
+            body = text[match.end() : text.find(";", match.end())]
+            columns = (_COLUMN.match(line) for line in body.splitlines())
+            return [found[1] for found in columns if found]
+    return []
+
+
+def _tuples(text: str, start: int) -> Iterator[list[str]]:
+    """Yield the tuples after VALUES, up to the semicolon."""
+    place = start
+    while place < len(text) and text[place : place + 1] == "(":
+        place += 1
+        values: list[str] = []
+        while found := _SQL_VALUE.match(text, place):
+            values.append(_sql_text(found))
+            place = found.end()
+            if found[3] == ")":
+                break
+        else:
+            raise SettingsError(f"the SQL dump is not understood at character {place}")
+        yield values
+        gap = re.compile(r"[\s,]*").match(text, place)
+        place = gap.end() if gap else len(text)
+
+
+def _sql_text(found: re.Match[str]) -> str:
+    if found[1] is not None:
+        unescaped = re.sub(r"\\(.)", r"\1", found[1].replace("''", "'"), flags=re.S)
+        return unescaped.strip()
+    return "" if found[2].upper() == "NULL" else found[2]
+
+
+def _known_columns(names: Iterable[str], table: Table) -> list[str | None]:
+    """Translate the names of columns; those that mean nothing here are remarked."""
+    known = [_COLUMNS.get(name.strip().lower()) for name in names]
+    for name, ours in zip(names, known, strict=True):
+        if ours is None and name.strip():
+            remark = f"column {name.strip()} has no meaning here and was left out"
+            table.remarks = list(dict.fromkeys([*table.remarks, remark]))
+    if "then" not in known:
+        raise SettingsError("this is no rule table: no column says what a rule changes (then)")
+    return known
+
+
+def _row(names: Sequence[str | None], values: Sequence[str]) -> Row:
+    pairs = zip(names, values, strict=False)
+    return {name: value for name, value in pairs if name is not None and value}
+
+
+def _by_id(table: Table) -> Table:
+    """Order rows that have a number as the original matches them: the highest first."""
+    if table.rows and all(row.get("id", "").isdecimal() for row in table.rows):
+        table.rows.sort(key=lambda row: int(row["id"]), reverse=True)
+        table.remarks.append("rules are in the order of their ids downwards, as they were matched")
+    return table

@@ -1,0 +1,64 @@
+"""Native PodGroups: how large a gang is and which class it has, where only its PodGroup says so.
+
+The class of a PodGroup cannot be changed once it exists, and kube-scheduler takes no group whose
+pods have another priority: what is decided about the pods must fit the group.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kube.limits import MAX_GANG_SIZE
+from kube.objects import mapping
+from policy.submission import ClassName, GangKey
+
+API_VERSION: Final = "scheduling.k8s.io/v1beta1"
+KIND: Final = "PodGroup"
+PATH: Final = f"/apis/{API_VERSION}/podgroups"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodGroup:
+    """As much of a PodGroup as admission needs."""
+
+    key: GangKey
+    min_size: int | None
+    """How many pods start together; None for a group that is no gang."""
+    class_name: ClassName | None
+
+
+def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
+    """Translate a PodGroup; what is not understood of it is taken as not said."""
+    metadata, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
+    gang = mapping(mapping(spec.get("schedulingPolicy")).get("gang"))
+    count, class_name = gang.get("minCount"), spec.get("priorityClassName")
+    is_count = type(count) is int and 1 <= count <= MAX_GANG_SIZE
+    return PodGroup(
+        key=GangKey(str(metadata.get("namespace") or namespace), str(metadata.get("name") or "")),
+        min_size=count if is_count else None,
+        class_name=ClassName(class_name) if isinstance(class_name, str) and class_name else None,
+    )
+
+
+class PodGroupSink:
+    """Keeps the PodGroups that exist."""
+
+    def __init__(self) -> None:
+        self._groups: dict[GangKey, PodGroup] = {}
+
+    def find(self, key: GangKey) -> PodGroup | None:
+        """Return a PodGroup, None if it is not known."""
+        return self._groups.get(key)
+
+    def replace(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Take a whole list: what is not in it is gone."""
+        self._groups = {group.key: group for group in map(read_pod_group, objects)}
+
+    def upsert(self, obj: Mapping[str, Any]) -> None:
+        """Take note of a PodGroup that appeared or changed."""
+        group = read_pod_group(obj)
+        self._groups[group.key] = group
+
+    def remove(self, obj: Mapping[str, Any]) -> None:
+        """Take note of a PodGroup that is gone."""
+        self._groups.pop(read_pod_group(obj).key, None)

@@ -1,0 +1,66 @@
+"""Limits on what is held: whose holdings, of what, and how much at most.
+
+The words that quotas and the ledger share: the one says which limits apply, the other compares.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from policy.submission import GroupName, LeafType, UserName
+
+
+class Measure(StrEnum):
+    """What a limit is about."""
+
+    LEAF_CELLS = "leaf_cells"
+    LEAF_CELLS_HIGH = "leaf_cells_high"
+    LEAF_CELLS_OF_TYPE = "leaf_cells_of_type"
+    GANGS = "gangs"
+    HOURS_DAY = "hours_day"
+    HOURS_WEEK = "hours_week"
+    HOURS_MONTH = "hours_month"
+
+    @property
+    def is_hours(self) -> bool:
+        """Whether it is a measure of time used, which a new charge does not change."""
+        return self in (Measure.HOURS_DAY, Measure.HOURS_WEEK, Measure.HOURS_MONTH)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scope:
+    """Whose holdings: a user's in all groups, a group's, or a user's within one group."""
+
+    user: UserName | None = None
+    group: GroupName | None = None
+
+    def __str__(self) -> str:
+        if self.user is None:
+            return f"group {self.group}"
+        return f"user {self.user}" + (f" in group {self.group}" if self.group else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """At most so many leaf cells or gangs, or so many leaf-cell-hours in a period."""
+
+    scope: Scope
+    measure: Measure
+    most: float
+    leaf_type: LeafType | None = None
+    """For LEAF_CELLS_OF_TYPE only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exceeded:
+    """A limit that stands in the way."""
+
+    limit: Limit
+    used: float
+    asked: int
+
+    def __str__(self) -> str:
+        what = f"{self.limit.measure.replace('_', ' ')} {self.limit.leaf_type or ''}".rstrip()
+        return (
+            f"{self.limit.scope}: {what}: {self.used:g} used, {self.asked} asked for, "
+            f"at most {self.limit.most:g}"
+        )

@@ -1,0 +1,1 @@
+"""Hostile input, as much of it as one likes."""

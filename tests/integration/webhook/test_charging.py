@@ -1,0 +1,124 @@
+"""Many submissions at once, over several replicas and one Postgres: never over, not by one."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from policy.decision import Outcome
+from policy.limits import Scope
+from policy.policies import Policy
+from policy.submission import GroupName, UserName
+from state.database import Database
+from state.ledger_postgres import LedgerSettings, PostgresLedger
+from state.usage_cache import UsageCache
+from tests.charges import TERM
+from tests.unit.webhook.admission import World, a_policy
+from webhook.admitting import Admitter
+from webhook.breaker import Breaker
+from webhook.recent import RecentGangs
+
+SUBMISSIONS = 500
+ALICE = Scope(UserName("alice"))
+# The machine may be busy: what is tested is not how fast it is.
+PATIENT = LedgerSettings(charge_timeout_seconds=60)
+
+
+@asynccontextmanager
+async def a_replica(database: Database) -> AsyncIterator[Admitter]:
+    """Run one process' part: its own ledger and its own usage in memory."""
+    usage = UsageCache(database.url)
+    ledger = PostgresLedger(database.pool, PATIENT, on_usage=usage.observe)
+    following = asyncio.create_task(usage.run())
+    loop = asyncio.get_running_loop()
+    try:
+        while not usage.is_known:
+            await asyncio.sleep(0.01)
+        yield Admitter(
+            ledger=ledger,
+            usage=usage,
+            breaker=Breaker(monotonic=loop.time),
+            recent=RecentGangs(monotonic=loop.time),
+        )
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+        await ledger.aclose()
+
+
+@pytest.fixture
+async def replicas(database: Database) -> AsyncIterator[list[Admitter]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(a_replica(database)) for _ in range(3)]
+
+
+async def _submit_all(replicas: list[Admitter], policy: Policy) -> Counter[tuple[str, str]]:
+    world = World(policy)
+    verdicts = await asyncio.gather(
+        *(replicas[number % 3].admit(world.ask(f"gang-{number}")) for number in range(SUBMISSIONS))
+    )
+    return Counter((str(verdict.outcome), str(verdict.final_class)) for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        a_policy(
+            rules="- {priority: prod, occupiedHigh: '> 7', then: oppo}\n"
+            "- {occupied: '> 30', then: fail}"
+        ),
+        a_policy(
+            rules="- {priority: prod, when: 'occupiedHigh > 7', then: oppo}\n"
+            "- {occupied: '> 30', then: fail}"
+        ),
+        a_policy(
+            rules="- {occupied: '> 30', then: fail}",
+            quotas="groups: [{name: v, limits: {leafCellsHigh: 7}, over: oppo, "
+            "users: [{name: alice}]}]",
+        ),
+    ],
+    ids=["rules", "an expression", "quotas"],
+)
+async def test_limits_hold_to_the_last_cell(
+    replicas: list[Admitter], database: Database, policy: Policy
+) -> None:
+    got = await _submit_all(replicas, policy)
+    assert (got["admitted", "prod"], got["admitted", "oppo"]) == (7, 23)
+    usage = await PostgresLedger(database.pool).usage(ALICE)
+    assert (usage.leaf_cells, usage.leaf_cells_high, usage.gangs) == (30, 7, 30)
+
+
+async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
+    replicas: list[Admitter], database: Database
+) -> None:
+    quotas = "groups: [{name: v, limits: {leafCells: 64}, users: [{name: alice}]}]"
+    world = World(a_policy(rules="- {occupied: '> 64', then: oppo}", quotas=quotas))
+    verdicts = await asyncio.gather(
+        *(replicas[n % 3].admit(world.ask("big", cells=64, size=64)) for n in range(64))
+    )
+    assert len({(verdict.decision, verdict.final_class) for verdict in verdicts}) == 1
+    assert {verdict.outcome for verdict in verdicts} == {Outcome.ADMITTED}
+    group = await PostgresLedger(database.pool).usage(Scope(None, GroupName("v")))
+    assert (group.leaf_cells, group.gangs) == (64, 1)
+
+
+async def test_admissions_that_never_become_pods_expire(database: Database) -> None:
+    ledger = PostgresLedger(database.pool, LedgerSettings(ttl_seconds=0.2))
+    usage = UsageCache(database.url)
+    admitter = Admitter(
+        ledger=ledger,
+        usage=usage,
+        breaker=Breaker(monotonic=lambda: 0.0),
+        recent=RecentGangs(monotonic=lambda: 0.0),
+    )
+    world = World()
+    for number in range(3):
+        await admitter.admit(world.ask(f"bert-*{number}"))
+    await ledger.confirm([world.ask("bert-*0").submission.gang], term=TERM)
+    await asyncio.sleep(0.3)
+    expired = await ledger.expire(term=TERM)
+    assert sorted(charge.gang.name for charge in expired) == ["bert-*1", "bert-*2"]
+    assert (await ledger.usage(ALICE)).leaf_cells == 1
+    await ledger.aclose()

@@ -1,0 +1,73 @@
+"""`cellgate check`: the webhook's answer, without a cluster."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from service.process import Exit
+
+BAD = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cellgate-rules, labels: {cellgate.io/policy: rules}}
+data:
+  policy.yaml: |
+    apiVersion: cellgate.io/v1
+    kind: Rules
+    rules: [{then: nowhere}, {user: "(", then: fail}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: somebody-elses}
+---
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups: [{name: vision, over: nowhere}, 5]
+---
+just a text
+--- # and something that is not YAML
+[
+"""
+
+
+def _check(*files: Path | str) -> Exit:
+    return main(["check", *map(str, files)], {})
+
+
+def test_examples_are_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    examples = Path(__file__).parents[3] / "manifests" / "examples"
+    assert _check(*sorted(examples.glob("*.yaml"))) is Exit.OK
+    assert capsys.readouterr().out.startswith("ok: policy version ")
+
+
+def test_every_problem_of_every_file_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.yaml").write_text(BAD)
+    assert _check(tmp_path / "bad.yaml") is Exit.FAILED
+    bad = tmp_path / "bad.yaml"
+    assert capsys.readouterr().out.splitlines() == [
+        f'{bad}: expected a policy document, not the text "just a text"',
+        f"{bad}: line 21, column 1: not valid YAML: did not find expected node content",
+        f"{bad}: groups[1]: must be a mapping, not the number 5",
+        "ConfigMap cellgate-rules: rules[1].user: is not a valid regular expression: missing ) in "
+        '"("',
+    ]
+
+
+def test_documents_are_judged_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("apiVersion: cellgate.io/v1\nkind: Rules\nrules: [{then: oppo}]\n")
+    assert _check(rules) is Exit.FAILED
+    told = 'rules[0].then: "oppo" is no class, because there is no Classes document'
+    assert capsys.readouterr().out == f"{rules}: {told}\n"
+    classes = Path(__file__).parents[3] / "manifests" / "examples" / "classes.yaml"
+    assert _check(rules, classes) is Exit.OK
+
+
+def test_a_file_that_cannot_be_read_is_a_mistake_of_the_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _check(tmp_path / "missing") is Exit.USAGE
+    assert "cannot read" in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""`cellgate import rules`: tables of the system that we come from, and what differs here."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.import_rules import convert
+from cli.main import main
+from cli.rule_tables import Form, read_table
+from policy.documents import Kind, parse_document
+from policy.errors import SettingsError
+from policy.models import RulesDocument
+from service.process import Exit
+from tests.unit.policy.test_golden_tables import SAMPLE, SHIPPED
+
+MARKDOWN = """
+Some words before.
+
+| 用户名      | 队列 | 原始优先级        | 当前任务资源 | 已占用资源 | 已占用高优先级资源 | 变更后的优先级 | 变更说明 |
+| ----------- | ---- | ----------------- | ------------ | ---------- | ------------------ | -------------- | -------- |
+| ^fa_test$   |      |                   |              |            |                    | retain         |          |
+| ^fa_test2$  |      | prod/test/default |              |            | 4                  | oppo           |          |
+| ^fa_test2$  |      | prod/test/default |              |            | 0                  | retain         |          |
+| ^fa_test2$  |      | oppo              |              | 30         |                    | fail           |          |
+| ^fa_test2$  |      | oppo              |              | 0          |                    | retain         |          |
+| ^user_proh$ |      |                   |              |            |                    | fail           |          |
+| ^fa.*       |      | prod/test/default |              |            | 2                  | oppo           |          |
+| ^fa.*       |      | prod/test/default |              |            | 0                  | retain         |          |
+| .*          |      | prod/test/default |              |            |                    | oppo           | 普通用户只能提交oppo任务 |
+| .*          |      | oppo              |              | 20         |                    | fail           | 超过20将失败 |
+| .*          |      | oppo              |              | 0          |                    | retain         |          |
+| .*          |      |                   |              |            |                    | retain         |          |
+
+And after.
+"""  # noqa: E501 - the table as it was found
+SQL = """
+-- a dump
+CREATE TABLE `rules` (
+  `rule_id` int(11) NOT NULL AUTO_INCREMENT,
+  `username_match` varchar(255) DEFAULT NULL,
+  `VC` varchar(255) DEFAULT NULL,
+  `current_priority` varchar(255) DEFAULT NULL,
+  `common_occupied_gpu_limit` int(11) DEFAULT NULL,
+  `high_priority_occupied_gpu_limit` int(11) DEFAULT NULL,
+  `changed_priority` varchar(255) DEFAULT NULL,
+  `fail_tips` varchar(255) DEFAULT NULL,
+  PRIMARY KEY (`rule_id`)
+) ENGINE=InnoDB;
+INSERT INTO `rules` VALUES (1,'.*',NULL,NULL,NULL,NULL,'retain',NULL),
+  (2,'.*',NULL,'oppo',0,NULL,'retain',NULL),(3,'.*',NULL,'oppo',10,NULL,'fail','over 10 are refused'),
+  (4,'.*',NULL,'test,default',0,NULL,'retain',''),
+  (5,'.*','','test,default',2,NULL,'oppo','over 2 are opportunistic'),
+  (6,'.*',NULL,'prod',NULL,NULL,'test','prod is for admins');
+INSERT INTO `rules` VALUES (7,'^user_proh$',NULL,NULL,NULL,NULL,'fail','not allowed'),
+  (13,'^admin$',NULL,NULL,NULL,NULL,'retain',NULL),(14,'^fourth$',NULL,NULL,NULL,NULL,'retain',NULL),
+  (15,'^third$',NULL,NULL,NULL,NULL,'retain',NULL),(16,'^second$',NULL,NULL,NULL,NULL,'retain',NULL),
+  (17,'^first$',NULL,NULL,NULL,NULL,'retain',NULL);
+INSERT INTO `token` VALUES ('a secret');
+"""  # noqa: E501 - the dump as it was found
+CSV = """\ufefftitle,user,current,then,note
+x,^a$,>= 4,oppo,"with a comma, and a ""quote"" in it"
+,,,fail,
+"""
+
+
+def _import(tmp_path: Path, text: str) -> Exit:
+    (tmp_path / "table").write_text(text)
+    return main(["import", "rules", str(tmp_path / "table")], {})
+
+
+def _rules(text: str) -> RulesDocument:
+    document = parse_document(text, kind=Kind.RULES)
+    assert isinstance(document, RulesDocument)
+    return document
+
+
+def test_the_sample_of_the_description_is_carried_over_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _import(tmp_path, MARKDOWN) is Exit.OK
+    printed = capsys.readouterr()
+    assert _rules(printed.out).build().rules == SAMPLE.rules
+    assert printed.err == ""
+
+
+def test_a_dump_is_carried_over_by_id_downwards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _import(tmp_path, SQL) is Exit.OK
+    printed = capsys.readouterr()
+    assert _rules(printed.out).build().rules == SHIPPED.rules
+    assert printed.err.splitlines() == [
+        "cellgate: table token is not a rule table and was left out",
+        "cellgate: rules are in the order of their ids downwards, as they were matched",
+        "cellgate: occupiedHigh counts a gang only while its class is high; the original always "
+        "did",
+    ]
+
+
+def test_csv_is_carried_over_and_strange_columns_are_told() -> None:
+    table = read_table(CSV)
+    rules, remarks = convert(table)
+    assert table.form is Form.CSV
+    assert rules == [
+        {
+            "user": "^a$",
+            "current": ">= 4",
+            "then": "oppo",
+            "note": 'with a comma, and a "quote" in it',
+        },
+        {"then": "fail"},
+    ]
+    assert remarks == ["column title has no meaning here and was left out"]
+
+
+def test_what_means_something_else_here_is_told() -> None:
+    text = """insert into rules (rule_id, username_match, VC, current_priority,
+    common_occupied_gpu_limit, high_priority_occupied_gpu_limit, changed_priority) values
+    (1, 'it''s', 'a.b,c', 'default', 3, 4, 'oppo'), (2, '(?=x)', null, null, null, null, 'fail'),
+    (3, 'x', null, null, null, null, null)"""
+    rules, remarks = convert(read_table(text))
+    same = {"user": "it's", "vc": r"^(a\.b|c)$", "priority": "test"}
+    assert rules == [
+        {**same, "occupied": "> 3", "then": "oppo"},
+        {**same, "occupiedHigh": "> 4", "then": "oppo"},
+    ]
+    assert remarks[1:-1] == [
+        "row 3 was left out: it does not say what changes",
+        "row 2 was left out: user is not a valid regular expression: invalid perl operator in "
+        '"(?="',
+        "row 1: class default is written test, which a task without a class became",
+        "row 1: two limits, of which one was enough, became two rules",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "hello", "a,b\n1,2\n", "| a |\n| - |\n| 1 |\n"])
+def test_what_is_no_rule_table_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError):
+        read_table(text)

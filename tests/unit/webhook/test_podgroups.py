@@ -1,0 +1,101 @@
+"""Native gangs: a PodGroup and its pods have one class, whatever is decided."""
+
+from typing import Any
+
+from simulation.patch import json_patch
+from tests.builders import PodBuilder, a_pod
+from tests.unit.webhook.reviews import Webhook, a_review
+
+RULES = """
+apiVersion: cellgate.io/v1
+kind: Rules
+rules:
+- {user: "^mallory$", then: fail}
+- {priority: prod, user: "^alice$", then: oppo, note: experiments}
+- {priority: test, current: "> 8", then: oppo, note: large gangs are opportunistic}
+"""
+
+
+def a_group(class_name: str | None = "prod", *, size: int = 4) -> dict[str, Any]:
+    spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": size}}}
+    if class_name is not None:
+        spec |= {"priorityClassName": class_name, "priority": 1000}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "bert", "namespace": "lab"},
+        "spec": spec,
+    }
+
+
+def a_member(name: str = "bert-0", *, gpus: int = 1) -> PodBuilder:
+    return a_pod(name).with_gpus(gpus).in_native_gang("bert")
+
+
+async def test_a_group_gets_the_class_that_its_pods_will_get() -> None:
+    webhook = Webhook({"rules": RULES})
+    group = a_group()
+    answer = await webhook.templates.mutate(a_review(group))
+    stored = json_patch(group, list(answer.patch))
+    assert stored["spec"]["priorityClassName"] == "oppo"
+    assert "priority" not in stored["spec"]
+    assert answer.warnings == ("cellgate: rule 2 lowers class prod to oppo: experiments",)
+    webhook.groups.upsert(stored)
+    for name in ("a", "b"):
+        pod = a_member(name).of_class("prod")
+        admitted = await webhook.pods.mutate(a_review(pod))
+        assert json_patch(dict(pod), list(admitted.patch))["spec"]["priorityClassName"] == "oppo"
+    (live,) = await webhook.world.ledger.charges()
+    assert (live.charge.leaf_count, live.charge.class_name) == (4, "oppo")
+
+
+async def test_groups_of_others_are_left_alone() -> None:
+    webhook = Webhook({"rules": RULES})
+    for group in (a_group(None), a_group("batch-cpu")):
+        answer = await webhook.templates.mutate(a_review(group))
+        assert (answer.is_allowed, list(answer.patch)) == (True, [])
+
+
+async def test_a_group_that_would_be_refused_is() -> None:
+    answer = await Webhook({"rules": RULES}).templates.mutate(a_review(a_group(), user="mallory"))
+    assert "refused by rule 1" in answer.message
+
+
+async def test_pods_that_would_get_another_class_are_refused() -> None:
+    webhook = Webhook({"rules": RULES})
+    webhook.groups.upsert(a_group("test"))
+    refused = await webhook.pods.mutate(a_review(a_member(gpus=8)))
+    assert refused.message == (
+        'spec.schedulingGroup.podGroupName: would have class "oppo", but its PodGroup has "test", '
+        "which cannot be changed: create both with the lower class"
+    )
+    assert await webhook.world.ledger.charges() == ()
+
+
+async def test_pods_must_not_be_lower_than_their_group() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_group("test"))
+    refused = await webhook.pods.mutate(a_review(a_member().of_class("oppo")))
+    assert refused.message == (
+        'spec.priorityClassName: class "oppo" is lower than class "test" of PodGroup "bert": all '
+        "pods of a PodGroup must have its class"
+    )
+
+
+async def test_a_group_must_exist_and_have_a_class() -> None:
+    webhook = Webhook()
+    missing = await webhook.pods.mutate(a_review(a_member()))
+    assert 'there is no PodGroup "bert"; create it before its pods' in missing.message
+    webhook.groups.upsert(a_group(None))
+    unclassed = await webhook.pods.mutate(a_review(a_member()))
+    assert 'PodGroup "bert" has no class; create it with one of prod, test, oppo' in (
+        unclassed.message
+    )
+
+
+async def test_a_group_may_grow() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_group("test", size=2))
+    await webhook.pods.mutate(a_review(a_member("a")))
+    webhook.groups.upsert(a_group("test", size=3))
+    assert (await webhook.pods.mutate(a_review(a_member("b")))).is_allowed

@@ -1,0 +1,63 @@
+"""From a verdict to what the API server is told: patch, warnings, refusal. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kube import marks
+from kube.hived import format_spec
+from kube.pods import ManagedPod
+from kube.submitters import format_submitter_groups
+from policy.decision import Outcome
+from webhook import mutate
+from webhook.identify import Submitter
+from webhook.verdict import Request, Verdict
+from webhook.wire import Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSettings:
+    """What is written into every managed pod."""
+
+    scheduler_name: str = marks.SCHEDULER_NAME
+    gates_all: bool = False
+    """Whether the planner holds every gang until it is planned. Without a planner that lifts gates,
+    pods would wait for ever. Gangs that quotas queue are gated in any case."""
+
+
+def build_answer(
+    obj: Mapping[str, Any],
+    pod: ManagedPod,
+    submitter: Submitter,
+    verdict: Verdict,
+    request: Request,
+    *,
+    settings: AnswerSettings,
+) -> Answer:
+    """Refuse a pod, or write into it what was decided."""
+    if verdict.outcome is Outcome.REFUSED:
+        return Answer(is_allowed=False, message=verdict.admission.format_refusal())
+    annotations = {
+        marks.SUBMITTER_ANNOTATION: submitter.user,
+        marks.SUBMITTER_GROUPS_ANNOTATION: format_submitter_groups(submitter.groups),
+        marks.REQUESTED_CLASS_ANNOTATION: request.submission.requested_class,
+        marks.DECISION_ANNOTATION: str(verdict.decision),
+        **_hived_annotation(pod, verdict, request),
+    }
+    is_gated = settings.gates_all or verdict.outcome is Outcome.QUEUED
+    patch = [
+        *mutate.class_patch(obj, verdict.final_class),
+        *mutate.annotations_patch(obj, annotations),
+        *mutate.unmark_patch(obj, marks.PLACEMENT_ANNOTATIONS),
+        *mutate.scheduler_patch(obj, settings.scheduler_name),
+        *mutate.gate_patch(obj, marks.QUEUED_GATE, is_wanted=is_gated),
+    ]
+    return Answer(is_allowed=True, patch=patch, warnings=verdict.format_warnings())
+
+
+def _hived_annotation(pod: ManagedPod, verdict: Verdict, request: Request) -> dict[str, str]:
+    """Write the class's cell priority, else an opportunistic pod could call itself guaranteed."""
+    priority = request.policy.classes.cell_priority(verdict.final_class)
+    if pod.hived is None or priority is None or pod.hived.priority == priority:
+        return {}
+    return {marks.HIVED_SPEC_ANNOTATION: format_spec(replace(pod.hived, priority=priority))}

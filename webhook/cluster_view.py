@@ -1,0 +1,44 @@
+"""What the webhook knows of the cluster, from memory: each kind followed by a feed of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kube import marks, podgroups, priorities
+from kube.feed import Sink
+from kube.podgroups import PodGroupSink
+from kube.policies import PolicySink
+from kube.priorities import PrioritySink
+from webhook.namespaces import NamespaceSink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where objects come from, and where they go."""
+
+    path: str
+    sink: Sink
+    query: Mapping[str, str] = field(default_factory=dict)
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """Policies, and the other objects that decisions depend on."""
+
+    policies: PolicySink
+    namespaces: NamespaceSink = field(default_factory=NamespaceSink)
+    pod_groups: PodGroupSink = field(default_factory=PodGroupSink)
+    priorities: PrioritySink = field(default_factory=PrioritySink)
+
+    def sources(self, namespace: str) -> dict[str, Source]:
+        """Say what to follow; policy documents are in `namespace`."""
+        return {
+            "policies": Source(
+                path=f"/api/v1/namespaces/{namespace}/configmaps",
+                sink=self.policies,
+                query={"labelSelector": marks.POLICY_LABEL},
+            ),
+            "priority classes": Source(path=priorities.PATH, sink=self.priorities),
+            "namespaces": Source(path="/api/v1/namespaces", sink=self.namespaces),
+            "pod groups": Source(path=podgroups.PATH, sink=self.pod_groups, is_optional=True),
+        }

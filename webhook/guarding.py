@@ -1,0 +1,104 @@
+"""Reviews of pods as they will be stored: nobody has changed what was decided, or does so later.
+
+At creation another webhook may have been at the pod after ours. Afterwards our marks (labels and
+annotations that say who pays for which gang, in which class and where) and our gate are ours alone:
+whoever could change them could run at somebody else's cost, or without a plan.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from kube import marks
+from kube.objects import items, mapping, marks_of
+from policy.errors import Problem, RequestError
+from policy.wording import quote
+from webhook.told import Told, ToldPods
+from webhook.wire import ALLOWED, Answer, ReviewRequest, UserInfo
+
+_ANNOTATIONS: Final = (
+    marks.SUBMITTER_ANNOTATION,
+    marks.SUBMITTER_GROUPS_ANNOTATION,
+    marks.REQUESTED_CLASS_ANNOTATION,
+    marks.DECISION_ANNOTATION,
+    marks.HIVED_SPEC_ANNOTATION,
+    *marks.PLACEMENT_ANNOTATIONS,
+)
+_LABELS: Final = (
+    marks.VC_LABEL,
+    marks.GROUP_LABEL,
+    marks.GANG_LABEL,
+    marks.GANG_SIZE_LABEL,
+    marks.GANG_MIN_LABEL,
+    marks.LEAF_TYPE_LABEL,
+)
+
+
+class PodGuard:
+    """Answers about pods that are about to be stored."""
+
+    def __init__(self, *, told: ToldPods, namespace: str, admins: Sequence[str]) -> None:
+        """`namespace` is where our own service accounts are; `admins` may change everything."""
+        self._told = told
+        self._ours = f"system:serviceaccount:{namespace}:"
+        self._admins = frozenset(admins)
+
+    async def validate(self, review: ReviewRequest) -> Answer:
+        """Refuse a pod that does not say what was decided, and changes of our marks by others."""
+        try:
+            if review.operation == "CREATE" and review.object is not None:
+                self._check_new(review.object, is_dry_run=review.dry_run)
+            elif review.object is not None and review.old_object is not None:
+                self._check_change(review.user, review.old_object, review.object)
+        except RequestError as exc:
+            return Answer(is_allowed=False, message=str(exc))
+        return ALLOWED
+
+    def _check_new(self, pod: Mapping[str, Any], *, is_dry_run: bool) -> None:
+        decision = marks_of(pod, "annotations").get(marks.DECISION_ANNOTATION)
+        told = self._told.find(decision) if isinstance(decision, str) else None
+        if told is None:
+            return  # another replica decided, or it was let through without us
+        _check_class(pod, told)
+        if not is_dry_run:
+            self._told.announce(pod, told)
+
+    def _check_change(
+        self, user: UserInfo, before: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> None:
+        if user.username.startswith(self._ours):
+            return
+        if not self._admins.isdisjoint((user.username, *user.groups)):
+            return
+        problems = list(_changes(before, after))
+        if problems:
+            raise RequestError(problems)
+
+
+def _check_class(pod: Mapping[str, Any], told: Told) -> None:
+    given = mapping(pod.get("spec")).get("priorityClassName")
+    if (given or "") != told.class_name:
+        message = f"was decided to be {quote(told.class_name)}, but another webhook changed it"
+        raise RequestError.at("spec.priorityClassName", message)
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield our marks that differ, on a pod that we have decided about."""
+    if marks.DECISION_ANNOTATION not in marks_of(before, "annotations"):
+        return
+    parts: tuple[tuple[Literal["labels", "annotations"], Sequence[str]], ...] = (
+        ("annotations", _ANNOTATIONS),
+        ("labels", _LABELS),
+    )
+    for part, keys in parts:
+        old, new = marks_of(before, part), marks_of(after, part)
+        for key in keys:
+            if old.get(key) != new.get(key):
+                yield Problem(f"metadata.{part}[{key}]", "only Cellgate may change it")
+    if marks.QUEUED_GATE in _gates(before) and marks.QUEUED_GATE not in _gates(after):
+        message = f"only Cellgate may lift {marks.QUEUED_GATE}"
+        yield Problem("spec.schedulingGates", message)
+
+
+def _gates(pod: Mapping[str, Any]) -> list[Any]:
+    gates = mapping(pod.get("spec")).get("schedulingGates")
+    return [gate.get("name") for gate in items(gates)]

@@ -1,0 +1,44 @@
+"""Limits compared with usage in memory: where the ledger is not asked, or does not answer. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from policy.decision import Range
+from policy.limits import Exceeded, Limit, Measure, Scope
+from policy.submission import UserName
+from state.ledger import Charge, Usage, build_exceeded, choose_applicable, to_units
+
+
+def find_exceeded(
+    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], Usage]
+) -> tuple[Exceeded, ...]:
+    """Return the limits that a charge would exceed, by what is known of usage."""
+    return tuple(_exceeded(charge, limits, usage))
+
+
+def _exceeded(
+    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], Usage]
+) -> Iterator[Exceeded]:
+    for limit in choose_applicable(charge, limits):
+        used = usage(limit.scope).used(limit.measure, limit.leaf_type)
+        exceeded = build_exceeded(limit, charge=charge, used=used)
+        most = to_units(limit)
+        if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
+            yield exceeded
+
+
+def guards(user: UserName, valid: Range) -> tuple[Limit, ...]:
+    """Turn the range in which a rule decision holds into limits on what its submitter holds.
+
+    With them the ledger compares and charges in one step: a decision that was made from usage which
+    has grown too much since is not put into effect, but made again.
+    """
+    scope = Scope(user)
+    ends = ((Measure.LEAF_CELLS, valid.occupied), (Measure.LEAF_CELLS_HIGH, valid.occupied_high))
+    return tuple(
+        Limit(scope=scope, measure=measure, most=most) for measure, most in ends if most is not None
+    )
+
+
+def probes(user: UserName) -> tuple[Limit, ...]:
+    """Return limits that nothing fits: the ledger then only tells what the user holds."""
+    return guards(user, Range(-1, -1))

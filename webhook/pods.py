@@ -1,0 +1,189 @@
+"""Reviews of pods. Mutating: identify, decide, charge, log, answer. Validating: nothing slipped.
+
+Fails closed on what a pod says, and open on what the ledger does not: a pod that makes no sense is
+refused; a ledger that does not answer costs a warning (`webhook.admitting`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from kube import marks
+from kube.charging import charged_gang
+from kube.podgroups import PodGroup
+from kube.pods import ManagedPod, read_pod
+from kube.policies import PolicySink
+from policy.errors import ConflictError, RequestError
+from policy.policies import Policy
+from policy.submission import Submission
+from policy.wording import quote
+from service.clock import Clock
+from webhook.admitting import Admitter
+from webhook.answers import AnswerSettings, build_answer
+from webhook.identify import Submitter, identify
+from webhook.namespaces import NamespaceSink
+from webhook.notes import DecisionNotes
+from webhook.podgroups import PodGroups, with_group
+from webhook.verdict import Request, Verdict
+from webhook.wire import ALLOWED, Answer, ReviewRequest
+
+_GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
+_TOO_MANY_REQUESTS = 429
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A pod in our own words, and what it means for its gang."""
+
+    pod: ManagedPod
+    submitter: Submitter
+    request: Request
+
+
+class PodReviews:
+    """Answers about pods."""
+
+    def __init__(
+        self,
+        *,
+        policies: PolicySink,
+        namespaces: NamespaceSink,
+        groups: PodGroups,
+        admitter: Admitter,
+        notes: DecisionNotes,
+        clock: Clock,
+        settings: AnswerSettings,
+    ) -> None:
+        self._policies = policies
+        self._namespaces = namespaces
+        self._groups = groups
+        self._admitter = admitter
+        self._notes = notes
+        self._clock = clock
+        self._settings = settings
+
+    async def mutate(self, review: ReviewRequest) -> Answer:
+        """Decide the class of a pod that is being created, and write it into the pod."""
+        if review.operation != "CREATE" or review.object is None:
+            return ALLOWED
+        began = self._clock.monotonic()
+        try:
+            pod = self.read_plain(review, review.object)
+            if pod is None:
+                return ALLOWED
+            asked = self._understand(review, pod, await self._groups.find(pod))
+            verdict = await self._decide(asked, is_dry_run=review.dry_run)
+        except RequestError as exc:
+            self._notes.note_invalid()
+            return Answer(is_allowed=False, message=str(exc))
+        except ConflictError as exc:
+            return Answer(is_allowed=False, message=f"{exc}; try again", code=_TOO_MANY_REQUESTS)
+        seconds = self._clock.monotonic() - began
+        self._notes.note(verdict, asked.request, is_dry_run=review.dry_run, seconds=seconds)
+        return build_answer(
+            review.object,
+            asked.pod,
+            asked.submitter,
+            verdict,
+            asked.request,
+            settings=self._settings,
+        )
+
+    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Verdict | None:
+        """Say what a pod would get, without any effect; None for one that is not managed.
+
+        Raises RequestError for one that makes no sense.
+        """
+        pod = self.read_plain(review, obj)
+        if pod is None:
+            return None
+        return self._admitter.preview(self._understand(review, pod, None).request)
+
+    def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
+        """Translate a pod, whoever it is from; RequestError if it makes no sense."""
+        labels = self._namespaces.labels(review.namespace)
+        return read_pod(obj, namespace_labels=labels, request_uid=review.uid)
+
+    def _understand(self, review: ReviewRequest, pod: ManagedPod, group: PodGroup | None) -> Asked:
+        """Say what a pod means for its gang.
+
+        Raises RequestError for one that asks for what is not the submitter's.
+        """
+        policy = self._policies.policy
+        _check_sender(review)
+        _check_hived(pod)
+        submitter = identify(pod, review.user, policy.identity)
+        policy.identity.check_vc(
+            pod.vc, user=submitter.user, groups=submitter.groups, path=_vc_path(pod)
+        )
+        pod = with_group(pod, group, policy)
+        request = _request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
+        if group is not None:
+            fixed = request.submission.requested_class
+            request = replace(request, fixed_class=fixed, may_grow=True, is_alone=False)
+        return Asked(pod=pod, submitter=submitter, request=request)
+
+    async def _decide(self, asked: Asked, *, is_dry_run: bool) -> Verdict:
+        if is_dry_run:
+            return self._admitter.preview(asked.request)
+        try:
+            return await self._admitter.admit(asked.request)
+        except ValueError as exc:
+            # What Postgres will never take, or the id of another gang's decision.
+            raise RequestError.at("", f"the pod cannot be charged: {exc}") from exc
+
+
+def _request(pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision: UUID) -> Request:
+    """Say who asks for what; RequestError for a class that the admins do not know."""
+    requested = policy.classes.resolve(pod.class_name, path="spec.priorityClassName")
+    user, groups = submitter.user, submitter.groups
+    submission = Submission(
+        user=user,
+        groups=groups,
+        vc=pod.vc,
+        requested_class=requested,
+        gang=charged_gang(pod, decision=str(decision)),
+        gang_size=pod.gang.size or 1,
+        leaf_count=pod.gang_leaf_count or pod.leaf_count,
+        leaf_type=pod.leaf_type,
+        labels=pod.labels,
+    )
+    paying = policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH)
+    return Request(
+        submission=submission,
+        group=paying,
+        decision=decision,
+        policy=policy,
+        is_alone=pod.gang.size == 1,
+    )
+
+
+def _decision_id(uid: str) -> UUID:
+    """The API server names its requests by UUIDs; whoever else may call them otherwise."""
+    try:
+        return UUID(uid)
+    except ValueError:
+        return uuid5(NAMESPACE_URL, uid)
+
+
+def _check_sender(review: ReviewRequest) -> None:
+    if not review.user.username:
+        raise RequestError.at("userInfo.username", "must be set: nobody can be charged otherwise")
+
+
+def _check_hived(pod: ManagedPod) -> None:
+    """A pod must not get more devices from the kubelet than it asks cells for."""
+    if pod.hived is not None and pod.leaf_count < pod.device_count:
+        path = f"metadata.annotations[{marks.HIVED_SPEC_ANNOTATION}]"
+        asked = f"leafCellNumber is {pod.leaf_count}, but the containers ask for {pod.device_count}"
+        raise RequestError.at(path, f"{asked} {pod.leaf_resource}: it must be at least as many")
+
+
+def _vc_path(pod: ManagedPod) -> str:
+    """Say where a pod's VC is written."""
+    if pod.hived is not None:
+        return f"metadata.annotations[{marks.HIVED_SPEC_ANNOTATION}].virtualCluster"
+    if pod.labels.get(marks.VC_LABEL):
+        return f"metadata.labels[{marks.VC_LABEL}]"
+    return f"namespace {quote(pod.namespace)}"

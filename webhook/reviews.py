@@ -1,0 +1,83 @@
+"""All kinds of reviews, put together over one view of the cluster and one ledger."""
+
+from dataclasses import dataclass
+
+from kube.client import KubeClient
+from kube.events import EventWriter
+from service.clock import Clock
+from state.ledger import Ledger
+from state.log import DecisionLog
+from webhook.admitting import Admitter, LiveUsage
+from webhook.answers import AnswerSettings
+from webhook.breaker import Breaker
+from webhook.cluster_view import ClusterView
+from webhook.guarding import PodGuard
+from webhook.metrics import WebhookMetrics
+from webhook.notes import DecisionNotes
+from webhook.podgroup_reviews import PodGroupReviews
+from webhook.podgroups import PodGroups
+from webhook.pods import PodReviews
+from webhook.policies import PolicyReviews
+from webhook.recent import RecentGangs
+from webhook.settings import WebhookSettings
+from webhook.templates import TemplateReviews
+from webhook.told import ToldPods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What was charged and decided, and where that is written."""
+
+    ledger: Ledger
+    usage: LiveUsage
+    log: DecisionLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviews:
+    """Who answers about what."""
+
+    pods: PodReviews
+    guard: PodGuard
+    templates: TemplateReviews
+    policies: PolicyReviews
+
+
+def build_reviews(
+    settings: WebhookSettings,
+    *,
+    view: ClusterView,
+    state: State,
+    client: KubeClient,
+    events: EventWriter,
+    metrics: WebhookMetrics,
+) -> Reviews:
+    """Put everything together that answers."""
+    clock, told = Clock(), ToldPods(events)
+    admitter = Admitter(
+        ledger=state.ledger,
+        usage=state.usage,
+        breaker=Breaker(monotonic=clock.monotonic),
+        recent=RecentGangs(monotonic=clock.monotonic),
+    )
+    pods = PodReviews(
+        policies=view.policies,
+        namespaces=view.namespaces,
+        groups=PodGroups(view.pod_groups, client),
+        admitter=admitter,
+        notes=DecisionNotes(log=state.log, metrics=metrics, told=told, clock=clock),
+        clock=clock,
+        settings=AnswerSettings(gates_all=settings.gates_all),
+    )
+    groups = PodGroupReviews(policies=view.policies, namespaces=view.namespaces, admitter=admitter)
+    return Reviews(
+        pods=pods,
+        guard=PodGuard(told=told, namespace=settings.namespace, admins=settings.admins),
+        templates=TemplateReviews(policies=view.policies, pods=pods, groups=groups),
+        policies=PolicyReviews(
+            view.policies,
+            priorities=view.priorities,
+            ledger=state.ledger,
+            admins=settings.admins,
+        ),
+    )

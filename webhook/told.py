@@ -1,0 +1,75 @@
+"""What was decided about pods that are being created, and the Event that tells it.
+
+When a pod is decided about it has no uid, and often no name; moments later, when it is validated,
+it has both. Until then the decision is kept here, bounded, oldest out first.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kube.events import Event, EventWriter
+from kube.objects import items, mapping
+from policy.decision import Outcome
+from policy.submission import ClassName
+from webhook.verdict import Verdict
+
+_KEPT: Final = 10_000
+_REASON: Final = "ClassLowered"
+_WAITS: Final = "OverQuota"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the submitter of a pod was told."""
+
+    class_name: ClassName
+    lines: tuple[str, ...]
+    reason: str = _REASON
+
+
+class ToldPods:
+    """Remembers decisions until their pods have names."""
+
+    def __init__(self, events: EventWriter) -> None:
+        self._events = events
+        self._told: OrderedDict[str, Told] = OrderedDict()
+
+    def note(self, verdict: Verdict) -> None:
+        """Remember a decision."""
+        reason = _WAITS if verdict.outcome is Outcome.QUEUED else _REASON
+        lines = tuple(line.removeprefix("cellgate: ") for line in verdict.format_warnings())
+        told = Told(class_name=verdict.final_class, lines=lines, reason=reason)
+        self._told[str(verdict.decision)] = told
+        self._told.move_to_end(str(verdict.decision))
+        while len(self._told) > _KEPT:
+            self._told.popitem(last=False)
+
+    def find(self, decision: str) -> Told | None:
+        """Return what was decided, if it was here and not long ago."""
+        return self._told.get(decision)
+
+    def announce(self, pod: Mapping[str, Any], told: Told) -> None:
+        """Tell it on the pod and on the workload that it belongs to."""
+        for line in told.lines:
+            for obj in (pod, *_owners(pod)):
+                self._events.write(Event.about(obj, reason=told.reason, message=line))
+
+
+def _owners(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the workload of a pod, as much of it as an Event needs."""
+    metadata = mapping(pod.get("metadata"))
+    return [
+        {
+            "apiVersion": owner.get("apiVersion"),
+            "kind": owner.get("kind"),
+            "metadata": {
+                "name": owner.get("name"),
+                "uid": owner.get("uid"),
+                "namespace": metadata.get("namespace"),
+            },
+        }
+        for owner in items(metadata.get("ownerReferences"))
+        if owner.get("controller") is True
+    ]

@@ -1,0 +1,138 @@
+"""What is asked about a gang, and what comes out: the words between admitting and answering."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from policy.admission import Admission
+from policy.decision import Outcome, class_text
+from policy.errors import RequestError
+from policy.policies import Policy
+from policy.quotas import QuotaGroup
+from policy.submission import ClassName, Submission
+from state.ledger import Charge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A gang that one of its pods asks to let in."""
+
+    submission: Submission
+    group: QuotaGroup | None
+    """The group that pays."""
+    decision: UUID
+    policy: Policy
+    is_alone: bool
+    """Whether the gang is this one pod: then there is no other member's decision."""
+    fixed_class: ClassName | None = None
+    """The class of a native gang's PodGroup, which all its pods must have."""
+    may_grow: bool = False
+    """Whether somebody else than its pods says how large the gang is, and may change it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The gang's decision, and whose it is: this pod's, or that of a member before it."""
+
+    admission: Admission
+    decision: UUID
+    final_class: ClassName
+    is_new: bool = True
+    is_queued: bool = False
+    """Of a gang that was decided about before: whether it waits for room in its quotas."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happens to the pod."""
+        if self.is_new:
+            return self.admission.outcome
+        return Outcome.QUEUED if self.is_queued else Outcome.ADMITTED
+
+    @property
+    def is_lowered(self) -> bool:
+        """Tell whether the pod gets a lower class than it asked for."""
+        is_in = self.outcome is not Outcome.REFUSED
+        return is_in and self.final_class != self.admission.rules.requested_class
+
+    @property
+    def is_degraded(self) -> bool:
+        """Tell whether it was made without the ledger."""
+        return bool(self.admission.notes)
+
+    def explain(self) -> tuple[str, ...]:
+        """Tell everything, one sentence or two per element."""
+        if self.is_new:
+            return self.admission.explain()
+        return (f"{self.admission.rules.asked} {self._follows}.", *self.admission.notes)
+
+    def format_warnings(self) -> tuple[str, ...]:
+        """Write the lines that kubectl shows as `Warning:`."""
+        if self.is_new:
+            return self.admission.format_warnings()
+        waits = " and waits for room in its quotas" if self.is_queued else ""
+        is_told = self.is_lowered or self.is_queued
+        lines = [f"this gang {self._follows}{waits}"] if is_told else []
+        return tuple(f"cellgate: {line}" for line in (*lines, *self.admission.notes))
+
+    @property
+    def _follows(self) -> str:
+        return f"has {class_text(self.final_class)} by decision {self.decision}"
+
+
+def decided(request: Request, admission: Admission) -> Verdict:
+    """Give a gang what was decided now."""
+    return Verdict(
+        admission=admission, decision=request.decision, final_class=admission.final_class
+    )
+
+
+def follow(
+    request: Request, held: Charge, admission: Admission, *, is_running: bool = False
+) -> Verdict:
+    """Give a pod what the member before it got; RequestError if the two do not agree."""
+    _check_same_gang(request, held, is_running=is_running)
+    return Verdict(
+        admission=admission, decision=held.decision, final_class=held.class_name, is_new=False
+    )
+
+
+def charge_of(request: Request, class_name: ClassName) -> Charge:
+    """Build the charge of a gang in a class."""
+    submission = request.submission
+    return Charge(
+        decision=request.decision,
+        gang=submission.gang,
+        user=submission.user,
+        group=request.group.name if request.group else None,
+        vc=submission.vc,
+        class_name=class_name,
+        is_high=request.policy.classes.is_high(class_name),
+        leaf_type=submission.leaf_type,
+        leaf_count=submission.leaf_count,
+    )
+
+
+def _check_same_gang(request: Request, held: Charge, *, is_running: bool) -> None:
+    """Raise RequestError if a pod is not like the member that was charged before it."""
+    told = ", ".join(_differences(request, held, is_running=is_running))
+    if told:
+        hint = "members of a gang must agree; a name can be used again once its pods have ended"
+        gang = request.submission.gang
+        raise RequestError.at("", f"gang {gang} exists already, and this pod has {told}: {hint}")
+
+
+def _differences(request: Request, held: Charge, *, is_running: bool) -> Iterator[str]:
+    submission, classes = request.submission, request.policy.classes
+    if submission.user != held.user:
+        yield f"submitter {submission.user} instead of {held.user}"
+    if submission.vc != held.vc:
+        yield f"VC {submission.vc} instead of {held.vc}"
+    if classes.compare(submission.requested_class, held.class_name) not in (0, 1):
+        # Lowered it may be; but to join would raise this one.
+        yield f"class {submission.requested_class} instead of {held.class_name}"
+    if submission.leaf_type and held.leaf_type and submission.leaf_type != held.leaf_type:
+        yield f"leaf type {submission.leaf_type} instead of {held.leaf_type}"
+    # What a larger gang of running pods really holds is for the leader to say.
+    is_counted = is_running and not request.is_alone
+    if submission.leaf_count > held.leaf_count and not (request.may_grow or is_counted):
+        yield f"{submission.leaf_count} leaf cells for the whole gang instead of {held.leaf_count}"
