@@ -81,7 +81,6 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
         about="users and groups, with commas between, who may change every policy document",
         read=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
     )
-    options.add("--database-listen-url", about="PostgreSQL itself, where a pooler is in between")
     options.add_switch("--gate-all", about="hold every gang for the planner, not only queued ones")
 
 

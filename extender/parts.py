@@ -1,6 +1,6 @@
 """What an extender is made of: what it knows (`State`), and what it answers with (`Verbs`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from kube.events import EventWriter
 from kube.gang_sizes import GangSizes
 from kube.namespaces import NamespaceSink
 from kube.node_wishes import NodeChoice
+from policy.submission import PodUid
 from service.clock import Clock
 from state.ledger import Ledger
 from state.log import DecisionLog
@@ -137,18 +138,7 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.planner = Planner(
-            cells=ClusterCells(state.cluster, state.pods, being_bound=self.binding.under_way),
-            pods=state.pods,
-            nodes=state.node_choice,
-            to_request=to_request,
-            hands=Hands(
-                client, leading=state.leading, announcer=state.announcer, metrics=state.metrics
-            ),
-            announcer=state.announcer,
-            metrics=state.metrics,
-            clock=state.clock,
-        )
+        self.planner = _build_planner(state, client, being_bound=self.binding.under_way)
         outcomes = Outcomes(
             cluster=state.cluster,
             pods=state.pods,
@@ -186,3 +176,18 @@ class Verbs:
             to_request=to_request,
             log=state.log,
         )
+
+
+def _build_planner(state: State, client: KubeClient, *, being_bound: Collection[PodUid]) -> Planner:
+    return Planner(
+        cells=ClusterCells(state.cluster, state.pods, being_bound=being_bound),
+        pods=state.pods,
+        nodes=state.node_choice,
+        to_request=state.translating(to_member_request),
+        hands=Hands(
+            client, leading=state.leading, announcer=state.announcer, metrics=state.metrics
+        ),
+        announcer=state.announcer,
+        metrics=state.metrics,
+        clock=state.clock,
+    )

@@ -11,26 +11,24 @@ starts from what is seen now, and nothing is remembered that a look could tell.
         └──── members vanished ────┘  └── lease not used in time, node refused ──┘
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from extender.cells.model import (
     Decision,
     MemberRequest,
     Place,
-    Placement,
     Preempt,
-    ReasonCode,
     Reject,
     Wait,
 )
 from extender.queue.attempts import Attempts
-from extender.queue.gangs import QueuedGang, disagreement
+from extender.queue.gangs import QueuedGang
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
+from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.waiting import Shape, Waiting, shape_of
-from extender.queue.wording import preemption_words
+from extender.queue.wording import mismatch, preemption_words
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 # kube-scheduler's view may be a moment behind ours: one refusal means little, a lasting one much.
@@ -41,42 +39,6 @@ _GANGS_PER_STEP = 8
 # Pods between their release and their binding: enough to keep kube-scheduler busy. More would only
 # wait there, get in the way of those being bound, and lose their nominations.
 _MOST_ON_THEIR_WAY = 96
-
-
-class Cells(Protocol):
-    """What the planner needs of the engine."""
-
-    def decide(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
-    ) -> Decision:
-        """Plan, and make true what was planned."""
-
-    def forget_member(self, member: PodUid) -> None:
-        """Take back what a member was given."""
-
-    def renew(self, gang: GangKey, *, now: float) -> None:
-        """Let a gang's lease begin anew."""
-
-    def placement(self, member: PodUid) -> Placement | None:
-        """Where a member was placed."""
-
-    def is_bound(self, member: PodUid) -> bool:
-        """Whether we bound a member, though the pod we see may not say so yet."""
-
-    def members_of(self, gang: GangKey) -> Collection[PodUid]:
-        """The members of a gang that have a place."""
-
-    def is_preempting(self, gang: GangKey) -> bool:
-        """Whether cells are reserved for a gang until its victims have ended."""
-
-
-class Nodes(Protocol):
-    """Which nodes a pod may use, by everything but leaf cells."""
-
-    def fitting(
-        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
-    ) -> Collection[NodeName]:
-        """The nodes that suit all these wishes."""
 
 
 @dataclass(slots=True)
@@ -318,7 +280,7 @@ class GangPlanner:
         """Look for room for the members that have none."""
         stranger = gang.disagreeing()
         if stranger is not None:
-            self._refuse(gang, _mismatch(gang, stranger), step)
+            self._refuse(gang, mismatch(gang, stranger), step)
             return
         decisions = self._decide(self._requests(gang), self._candidates(gang), now=now)
         step.decisions += decisions
@@ -418,13 +380,3 @@ class GangPlanner:
     def _victims_of(self, preemptor: GangKey) -> tuple[GangKey, ...]:
         gang = self._gangs.get(preemptor)
         return gang.victims if gang and self._cells.is_preempting(preemptor) else ()
-
-
-def _mismatch(gang: QueuedGang, stranger: QueuedPod) -> Reject:
-    change = "all members of a gang must agree"
-    return Reject(
-        request=stranger.request,
-        code=ReasonCode.GANG_MISMATCH,
-        reason=f"a member of gang {gang.key} asks for {disagreement(gang, stranger)}; {change}",
-        change=change,
-    )

@@ -1,6 +1,8 @@
 """What people are told about the planner's doings: stable sentences with names and numbers."""
 
-from extender.cells.model import MemberRequest
+from extender.cells.model import MemberRequest, ReasonCode, Reject
+from extender.queue.gangs import QueuedGang, disagreement
+from extender.queue.model import QueuedPod
 from policy.submission import GangKey
 
 
@@ -9,4 +11,15 @@ def preemption_words(request: MemberRequest, victim: GangKey) -> str:
     return (
         f"gang {victim} is ended for gang {request.gang} at priority {request.priority} in VC "
         f"{request.vc}, which has a better claim to these leaf cells"
+    )
+
+
+def mismatch(gang: QueuedGang, stranger: QueuedPod) -> Reject:
+    """Say in what a member does not agree with its gang."""
+    change = "all members of a gang must agree"
+    return Reject(
+        request=stranger.request,
+        code=ReasonCode.GANG_MISMATCH,
+        reason=f"a member of gang {gang.key} asks for {disagreement(gang, stranger)}; {change}",
+        change=change,
     )

@@ -215,6 +215,7 @@ async def test_a_spool_that_somebody_removes_does_not_stop_the_log(
             for path in spool.directory.glob("*.spool"):
                 path.unlink()
             store.is_away = False
+            await eventually(lambda: log.pending == 0)
             log.append(a_decision("team-a/later"))
             await eventually(lambda: log.pending == 0)
         assert store.records[-1].subject == "team-a/later"
