@@ -115,14 +115,7 @@ class Verbs:
 
     def __init__(self, state: State, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
-        self.victims = Victims(
-            cluster=state.cluster,
-            pods=state.pods,
-            ender=PodEnder(client),
-            leading=state.leading,
-            announcer=state.announcer,
-            on_end=state.metrics.victims.inc,
-        )
+        self.victims = _build_victims(state, client)
         self.questions = Questions(
             cluster=state.cluster,
             pods=state.pods,
@@ -176,6 +169,17 @@ class Verbs:
             to_request=to_request,
             log=state.log,
         )
+
+
+def _build_victims(state: State, client: KubeClient) -> Victims:
+    return Victims(
+        cluster=state.cluster,
+        pods=state.pods,
+        ender=PodEnder(client),
+        leading=state.leading,
+        announcer=state.announcer,
+        on_end=state.metrics.victims.inc,
+    )
 
 
 def _build_planner(state: State, client: KubeClient, *, being_bound: Collection[PodUid]) -> Planner:
