@@ -47,6 +47,9 @@ class ExtenderSettings:
     """The cluster document as a file, instead of a ConfigMap."""
     lease_seconds: float = 60.0
     """How long unbound places stay held; too short, and a slow gang never gets together."""
+    preempt_patience_seconds: float = 5.0
+    """How long kube-scheduler has to ask whom to preempt, before we end victims by ourselves; it
+    asks in the same cycle as filter, or not at all."""
     allows_insecure_http: bool = False
     """Serve plain HTTP beyond loopback: whoever reaches the address can then bind pods."""
 
@@ -89,7 +92,9 @@ async def run_extender(
     verbs = Verbs(state, client)
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured)
     async with running(app, name="extender", health=health, address=settings.address) as extender:
-        _start(extender.supervisor, state, verbs, feeds=feeds, health=health)
+        work = _recover_and_keep(state, verbs, feeds, health, settings)
+        extender.supervisor.start("recovery and upkeep", work)
+        _start(extender.supervisor, state, verbs, feeds=feeds)
         yield extender
 
 
@@ -168,7 +173,6 @@ def _start(
     verbs: Verbs,
     *,
     feeds: Mapping[str, Feed],
-    health: Health,
 ) -> None:
     """Start everything that runs beside the answers."""
     for name, feed in feeds.items():
@@ -176,7 +180,6 @@ def _start(
         work = feed.run() if name != "pods" else _run_after(feeds["namespaces"], feed)
         supervisor.start(f"{name} feed", work)
     supervisor.start("PodGroups", state.groups.run())
-    supervisor.start("recovery and upkeep", _recover_and_keep(state, verbs, feeds, health))
     supervisor.start("topology", state.keeper.run())
     supervisor.start("events", state.events.run())
     supervisor.start("victims", verbs.victims.run())
@@ -190,7 +193,11 @@ async def _run_after(first: Feed, second: Feed) -> None:
 
 
 async def _recover_and_keep(
-    state: State, verbs: Verbs, feeds: Mapping[str, Feed], health: Health
+    state: State,
+    verbs: Verbs,
+    feeds: Mapping[str, Feed],
+    health: Health,
+    settings: ExtenderSettings,
 ) -> None:
     await state.groups.looked.wait()
     for feed in feeds.values():
@@ -211,5 +218,10 @@ async def _recover_and_keep(
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
         group.create_task(
-            see_preemptions_through(state.waiting, verbs.preemption, clock=state.clock)
+            see_preemptions_through(
+                state.waiting,
+                verbs.preemption,
+                clock=state.clock,
+                patience_seconds=settings.preempt_patience_seconds,
+            )
         )
