@@ -119,10 +119,12 @@ def _measure_start(start: Callable[[], Measured], nodes: int, pods: int) -> list
     case: dict[str, int | str] = {"nodes": nodes, "pods": pods}
     with start() as cellgate:
         seconds = cellgate.first_answer(_FILTER, question)
+        used = cellgate.cpu_seconds
         answer = orjson.loads(cellgate.post(_FILTER, question))
         assert answer["NodeNames"] == [], answer
         return [
             Result(case=case, metric="start_s", value=seconds),
+            Result(case=case, metric="start_cpu_s", value=used),
             Result(case=case, metric="memory_mb", value=cellgate.memory_mb),
             Result(case=case, metric="peak_memory_mb", value=cellgate.peak_memory_mb),
         ]

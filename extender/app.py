@@ -55,6 +55,9 @@ class ExtenderSettings:
     """The cluster document as a file, instead of a ConfigMap."""
     lease_seconds: float = 60.0
     """How long unbound places stay held; too short, and a slow gang never gets together."""
+    preempt_patience_seconds: float = 5.0
+    """How long kube-scheduler has to ask whom to preempt, before we end victims by ourselves; it
+    asks in the same cycle as filter, or not at all."""
     allows_insecure_http: bool = False
     """Serve plain HTTP beyond loopback: whoever reaches the address can then bind pods."""
 
@@ -103,7 +106,9 @@ async def run_extender(
     verbs = Verbs(state, client)
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured)
     async with running(app, name="extender", health=health, address=settings.address) as extender:
-        _start(extender.supervisor, state, verbs, feeds=feeds, health=health)
+        work = _lead(state, verbs, feeds, health, settings)
+        extender.supervisor.start("leadership", work)
+        _start(extender.supervisor, state, feeds=feeds)
         yield extender
 
 
@@ -179,21 +184,13 @@ def _build_app(
     return app
 
 
-def _start(
-    supervisor: Supervisor,
-    state: State,
-    verbs: Verbs,
-    *,
-    feeds: Mapping[str, Feed],
-    health: Health,
-) -> None:
+def _start(supervisor: Supervisor, state: State, *, feeds: Mapping[str, Feed]) -> None:
     """Start everything that runs beside the answers."""
     for name, feed in feeds.items():
         # A pod's VC may be its namespace's: those are known first.
         work = feed.run() if name != "pods" else _run_after(feeds["namespaces"], feed)
         supervisor.start(f"{name} feed", work)
     supervisor.start("PodGroups", state.groups.run())
-    supervisor.start("leadership", _lead(state, verbs, feeds, health))
     supervisor.start("topology", state.keeper.run())
     supervisor.start("events", state.events.run())
     if state.file is not None:
@@ -205,7 +202,13 @@ async def _run_after(first: Feed, second: Feed) -> None:
     await second.run()
 
 
-async def _lead(state: State, verbs: Verbs, feeds: Mapping[str, Feed], health: Health) -> None:
+async def _lead(
+    state: State,
+    verbs: Verbs,
+    feeds: Mapping[str, Feed],
+    health: Health,
+    settings: ExtenderSettings,
+) -> None:
     """Get to know everything, lead when it is our turn, and go on until we do not lead any more."""
     await state.groups.looked.wait()
     for feed in feeds.values():
@@ -234,7 +237,12 @@ async def _lead(state: State, verbs: Verbs, feeds: Mapping[str, Feed], health: H
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
         group.create_task(
-            see_preemptions_through(state.waiting, verbs.preemption, clock=state.clock)
+            see_preemptions_through(
+                state.waiting,
+                verbs.preemption,
+                clock=state.clock,
+                patience_seconds=settings.preempt_patience_seconds,
+            )
         )
 
 

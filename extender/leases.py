@@ -13,8 +13,6 @@ from service.clock import Clock
 logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 1.0
-_PATIENCE_SECONDS: Final = 5.0
-"""kube-scheduler asks whom to preempt in the same cycle as filter, or not at all."""
 _RENEW_ROUNDS: Final = 10
 """Often enough for a lease of a minute."""
 
@@ -29,7 +27,7 @@ async def expire_leases(cluster: Cluster, *, clock: Clock, metrics: ExtenderMetr
 
 
 async def see_preemptions_through(
-    waiting: WaitingPods, preemption: Preemption, *, clock: Clock
+    waiting: WaitingPods, preemption: Preemption, *, clock: Clock, patience_seconds: float
 ) -> NoReturn:
     """Preempt where kube-scheduler sees no need to, and keep what victims are about to leave."""
     rounds = 0
@@ -38,7 +36,7 @@ async def see_preemptions_through(
         rounds += 1
         now = clock.now()
         for pod in list(waiting):
-            is_overdue = (now - pod.since).total_seconds() >= _PATIENCE_SECONDS
+            is_overdue = (now - pod.since).total_seconds() >= patience_seconds
             if pod.asks_to_preempt and is_overdue:
                 preemption.preempt_alone(pod)
             elif pod.victims and rounds % _RENEW_ROUNDS == 0:

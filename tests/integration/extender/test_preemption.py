@@ -89,7 +89,7 @@ async def test_kube_scheduler_that_sees_no_need_for_victims_is_helped(tmp_path: 
     """A HiveD pod asks for no device: to kube-scheduler every node has room for it."""
     async with (
         simulated(tmp_path, nodes=4, racks=2, policies=POLICIES) as client,
-        extending(client) as caller,
+        extending(client, preempt_patience_seconds=0.1) as caller,
     ):
         there = await fill_with_borrowers(client, caller)
         pod = await create(client, "urgent", class_name="prod")
