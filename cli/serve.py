@@ -17,8 +17,12 @@ from state.log import DecisionLog
 from state.maintenance import LogMaintenance
 from state.migrate import Stage, migrate
 from state.spool import Spool
-from state.usage_cache import UsageCache
+from state.usage_cache import CacheSettings, UsageCache
 from webhook.app import WebhookSettings, run_webhook
+
+# Decisions are exact whatever is in memory, so a look at usage for many changes is enough: each one
+# costs as much as a review.
+_USAGE = CacheSettings(gather_seconds=0.05)
 
 
 async def serve_extender(options: Namespace, stop: Stop) -> Exit:
@@ -88,7 +92,7 @@ async def open_ledger(
     database: Database, *, listen_url: str | None = None
 ) -> AsyncIterator[tuple[PostgresLedger, UsageCache]]:
     """Have the ledger of a database, and usage in memory; the caller runs the latter."""
-    usage = UsageCache(listen_url or database.url)
+    usage = UsageCache(listen_url or database.url, _USAGE)
     ledger = PostgresLedger(database.pool, on_usage=usage.observe)
     try:
         yield ledger, usage
