@@ -23,11 +23,14 @@ from state.log import DecisionLog
 from state.maintenance import LogMaintenance, RetentionSettings
 from state.migrate import Stage, migrate
 from state.spool import Spool
-from state.usage_cache import UsageCache
+from state.usage_cache import CacheSettings, UsageCache
 from state.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 
 _LOOK_SECONDS = 0.2
+# Decisions are exact whatever is in memory, so a look at usage for many changes is enough: each one
+# costs as much as a review.
+_USAGE = CacheSettings(gather_seconds=0.05)
 
 
 async def serve_extender(options: Namespace, stop: Stop) -> Exit:
@@ -123,7 +126,7 @@ async def open_ledger(
     database: Database, *, listen_url: str | None = None
 ) -> AsyncIterator[tuple[PostgresLedger, UsageCache]]:
     """Have the ledger of a database, and usage in memory, which `supervise_usage` keeps fresh."""
-    usage = UsageCache(listen_url or database.url)
+    usage = UsageCache(listen_url or database.url, _USAGE)
     await usage.check()
     ledger = PostgresLedger(database.pool, on_usage=usage.observe)
     try:

@@ -1,20 +1,26 @@
-"""Native PodGroups: how large a gang is and which class it has, where only its PodGroup says so.
+"""PodGroups, native and of others: how large a gang is, where only its PodGroup says so.
 
-The class of a PodGroup cannot be changed once it exists, and kube-scheduler takes no group whose
-pods have another priority: what is decided about the pods must fit the group.
+A native one has a class, too. It cannot be changed once the group exists, and kube-scheduler takes
+no group whose pods have another priority: what is decided about the pods must fit the group.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kube.gangs import GangForm
 from kube.limits import MAX_GANG_SIZE
 from kube.objects import mapping
 from policy.submission import ClassName, GangKey
 
 API_VERSION: Final = "scheduling.k8s.io/v1beta1"
 KIND: Final = "PodGroup"
-PATH: Final = f"/apis/{API_VERSION}/podgroups"
+APIS: Final[Mapping[GangForm, str]] = {
+    GangForm.NATIVE: API_VERSION,
+    GangForm.COSCHEDULING: "scheduling.x-k8s.io/v1alpha1",
+    GangForm.VOLCANO: "scheduling.volcano.sh/v1beta1",
+}
+"""Whose PodGroups there are, each a kind of its own that a cluster may lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +37,7 @@ def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
     """Translate a PodGroup; what is not understood of it is taken as not said."""
     metadata, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
     gang = mapping(mapping(spec.get("schedulingPolicy")).get("gang"))
-    count, class_name = gang.get("minCount"), spec.get("priorityClassName")
+    count, class_name = gang.get("minCount", spec.get("minMember")), spec.get("priorityClassName")
     is_count = type(count) is int and 1 <= count <= MAX_GANG_SIZE
     return PodGroup(
         key=GangKey(str(metadata.get("namespace") or namespace), str(metadata.get("name") or "")),

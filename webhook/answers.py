@@ -8,6 +8,7 @@ from kube import marks
 from kube.hived import format_spec
 from kube.pods import ManagedPod
 from kube.submitters import format_submitter_groups
+from kube.texts import LABEL_VALUE
 from policy.decision import Outcome
 from webhook import mutate
 from webhook.identify import Submitter
@@ -48,11 +49,19 @@ def build_answer(
     patch = [
         *mutate.class_patch(obj, verdict.final_class),
         *mutate.annotations_patch(obj, annotations),
+        *mutate.labels_patch(obj, _group_label(request)),
         *mutate.unmark_patch(obj, marks.PLACEMENT_ANNOTATIONS),
         *mutate.scheduler_patch(obj, settings.scheduler_name),
         *mutate.gate_patch(obj, marks.QUEUED_GATE, is_wanted=is_gated),
     ]
     return Answer(is_allowed=True, patch=patch, warnings=verdict.format_warnings())
+
+
+def _group_label(request: Request) -> dict[str, str]:
+    """Name the group that pays, so that the pod tells all about its charge; if a label can."""
+    if request.group is None or LABEL_VALUE.problem(request.group.name) is not None:
+        return {}
+    return {marks.GROUP_LABEL: request.group.name}
 
 
 def _hived_annotation(pod: ManagedPod, verdict: Verdict, request: Request) -> dict[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kube import marks, podgroups, priorities
 from kube.feed import Sink
+from kube.gangs import GangForm
 from kube.podgroups import PodGroupSink
 from kube.policies import PolicySink
 from kube.priorities import PrioritySink
@@ -27,7 +28,9 @@ class ClusterView:
 
     policies: PolicySink
     namespaces: NamespaceSink = field(default_factory=NamespaceSink)
-    pod_groups: PodGroupSink = field(default_factory=PodGroupSink)
+    pod_groups: Mapping[GangForm, PodGroupSink] = field(
+        default_factory=lambda: {form: PodGroupSink() for form in podgroups.APIS}
+    )
     priorities: PrioritySink = field(default_factory=PrioritySink)
 
     def sources(self, namespace: str) -> dict[str, Source]:
@@ -40,5 +43,10 @@ class ClusterView:
             ),
             "priority classes": Source(path=priorities.PATH, sink=self.priorities),
             "namespaces": Source(path="/api/v1/namespaces", sink=self.namespaces),
-            "pod groups": Source(path=podgroups.PATH, sink=self.pod_groups, is_optional=True),
+            **{
+                f"{form} pod groups": Source(
+                    path=f"/apis/{podgroups.APIS[form]}/podgroups", sink=sink, is_optional=True
+                )
+                for form, sink in self.pod_groups.items()
+            },
         }

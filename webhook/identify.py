@@ -40,4 +40,11 @@ def check_stamp(stamped: str | None, sender: UserInfo, *, path: str) -> None:
     """Raise RequestError if somebody who is not trusted claims to be somebody else."""
     if stamped is not None and stamped != sender.username:
         message = f"names {quote(stamped)}, but {quote(sender.username)} sends this"
-        raise RequestError.at(path, f"{message}; leave the annotation out, it is set for you")
+        raise RequestError.at(path, f"{message}; {_hint(sender)}")
+
+
+def _hint(sender: UserInfo) -> str:
+    """Say what to do: a controller that works for others is a matter of the admins."""
+    if sender.username.startswith("system:serviceaccount:"):
+        return "an admin can list it under trustedControllers of the Identity document"
+    return "leave the annotation out, it is set for you"

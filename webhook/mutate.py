@@ -8,6 +8,7 @@ removal of both. Patching a patched pod changes nothing.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kube.objects import mapping
 from policy.submission import ClassName
 from webhook.wire import Operation
 
@@ -31,15 +32,25 @@ def annotations_patch(pod: Mapping[str, Any], annotations: Mapping[str, str]) ->
     metadata = pod.get("metadata")
     if not isinstance(metadata, Mapping):
         return [{"op": "add", "path": "/metadata", "value": {"annotations": dict(annotations)}}]
-    given = metadata.get("annotations")
-    present = given if isinstance(given, Mapping) else {}
-    missing = {key: value for key, value in annotations.items() if present.get(key) != value}
+    return _entries_patch(metadata, "annotations", annotations)
+
+
+def labels_patch(pod: Mapping[str, Any], labels: Mapping[str, str]) -> list[Operation]:
+    """Write labels on a pod, after its annotations; nothing if they are there."""
+    return _entries_patch(mapping(pod.get("metadata")), "labels", labels)
+
+
+def _entries_patch(
+    metadata: Mapping[str, Any], part: str, entries: Mapping[str, str]
+) -> list[Operation]:
+    present = mapping(metadata.get(part))
+    missing = {key: value for key, value in entries.items() if present.get(key) != value}
     if not missing:
         return []
     if not present:
-        return [{"op": "add", "path": "/metadata/annotations", "value": missing}]
+        return [{"op": "add", "path": f"/metadata/{part}", "value": missing}]
     return [
-        {"op": "add", "path": f"/metadata/annotations/{escape_pointer(key)}", "value": value}
+        {"op": "add", "path": f"/metadata/{part}/{escape_pointer(key)}", "value": value}
         for key, value in missing.items()
     ]
 

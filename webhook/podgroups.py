@@ -1,14 +1,15 @@
-"""Native gangs: their PodGroup says how large they are, and which class all of them have.
+"""Gangs of which only a PodGroup says how large they are, and of a native one also the class.
 
-The class of a PodGroup is set when it is created and never changes; its pods come later. So what
-can be known of the decision about them is decided with the group, and pods that would get another
-class then are refused, with words that say what to do.
+The class of a native PodGroup is set when it is created and never changes; its pods come later. So
+what can be known of the decision about them is decided with the group, and pods that would get
+another class then are refused, with words that say what to do.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from kube.client import KubeClient, KubeError
-from kube.podgroups import API_VERSION, PodGroup, PodGroupSink, read_pod_group
+from kube.podgroups import APIS, PodGroup, PodGroupSink, read_pod_group
 from kube.pods import GangForm, ManagedPod
 from policy.errors import RequestError
 from policy.policies import Policy
@@ -21,23 +22,23 @@ _PATH = "spec.schedulingGroup.podGroupName"
 class PodGroups:
     """Finds the PodGroup of a pod: in memory, or, if it came just now, at the API server."""
 
-    def __init__(self, sink: PodGroupSink, client: KubeClient) -> None:
-        self._sink = sink
+    def __init__(self, sinks: Mapping[GangForm, PodGroupSink], client: KubeClient) -> None:
+        self._sinks = sinks
         self._client = client
 
     async def find(self, pod: ManagedPod) -> PodGroup | None:
-        """Return a pod's PodGroup; None if it has none. Raises RequestError if it is missing."""
-        if pod.gang.form is not GangForm.NATIVE:
+        """Return a pod's PodGroup; None if it has none. Raises RequestError if it must have one."""
+        sink = self._sinks.get(pod.gang.form)
+        if sink is None or pod.gang.size is not None:
             return None
-        known = self._sink.find(pod.gang.key)
-        return known or await self._ask(pod.gang.key)
+        return sink.find(pod.gang.key) or await self._ask(pod.gang.form, pod.gang.key)
 
-    async def _ask(self, key: GangKey) -> PodGroup | None:
-        path = f"/apis/{API_VERSION}/namespaces/{key.namespace}/podgroups/{key.name}"
+    async def _ask(self, form: GangForm, key: GangKey) -> PodGroup | None:
+        path = f"/apis/{APIS[form]}/namespaces/{key.namespace}/podgroups/{key.name}"
         try:
             return read_pod_group(await self._client.request("GET", path))
         except KubeError as exc:
-            if exc.is_missing:
+            if exc.is_missing and form is GangForm.NATIVE:
                 message = f"there is no PodGroup {quote(key.name)}; create it before its pods"
                 raise RequestError.at(_PATH, message) from exc
             return None  # what Kubernetes does not tell now cannot be held against a pod
@@ -46,7 +47,12 @@ class PodGroups:
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:
     """Return a pod with the size and class of its gang. Raises RequestError if it cannot fit."""
     if group is None:
-        return pod
+        return replace(pod, gang=replace(pod.gang, size=pod.gang.size or pod.gang.min_size))
+    pod = replace(pod, gang=replace(pod.gang, size=group.min_size or 1))
+    return _with_class(pod, group, policy) if pod.gang.form is GangForm.NATIVE else pod
+
+
+def _with_class(pod: ManagedPod, group: PodGroup, policy: Policy) -> ManagedPod:
     classes, name = policy.classes, quote(group.key.name)
     if classes.entries and group.class_name is None:
         message = f"PodGroup {name} has no class; create it with one of {listing(classes.names)}"
@@ -57,8 +63,7 @@ def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> Manag
         message = f"class {quote(own)} is lower than class {quote(wanted)} of PodGroup {name}"
         told = f"{message}: all pods of a PodGroup must have its class"
         raise RequestError.at("spec.priorityClassName", told)
-    gang = replace(pod.gang, size=group.min_size or 1)
-    return replace(pod, gang=gang, class_name=wanted or None)
+    return replace(pod, class_name=wanted or None)
 
 
 def check_fixed(fixed: ClassName | None, decided: ClassName) -> None:

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from kube import marks
 from kube.charging import charged_gang
 from kube.podgroups import PodGroup
-from kube.pods import ManagedPod, read_pod
+from kube.pods import GangForm, ManagedPod, read_pod
 from kube.policies import PolicySink
 from policy.errors import ConflictError, RequestError
 from policy.policies import Policy
@@ -120,7 +120,8 @@ class PodReviews:
         pod = with_group(pod, group, policy)
         request = _request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
         if group is not None:
-            fixed = request.submission.requested_class
+            is_native = pod.gang.form is GangForm.NATIVE
+            fixed = request.submission.requested_class if is_native else None
             request = replace(request, fixed_class=fixed, may_grow=True, is_alone=False)
         return Asked(pod=pod, submitter=submitter, request=request)
 

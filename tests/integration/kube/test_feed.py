@@ -157,3 +157,15 @@ async def test_a_bad_kubeconfig_is_told_in_one_line(
             pass
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+async def test_a_kind_that_the_cluster_lacks_is_as_good_as_empty(client: KubeClient) -> None:
+    copy, synced = Copy(), asyncio.Event()
+    path = "/apis/example.org/v1/things"
+    feed = Feed(client, path, sink=copy, on_synced=synced.set, is_optional=True)
+    task = asyncio.create_task(feed.run())
+    async with asyncio.timeout(10):
+        await synced.wait()
+    assert copy.lists == 1
+    task.cancel()
+    await asyncio.wait([task])

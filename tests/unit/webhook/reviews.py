@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from kube.client import KubeClient, KubeError
 from kube.events import Event, EventWriter
+from kube.gangs import GangForm
 from kube.policies import PolicySink
 from service.settings import Address
 from state.log import DecisionLog
@@ -71,7 +72,8 @@ class Webhook:
         view = ClusterView(policies=PolicySink(watcher.on_change))
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
-        self.sink, self.groups = view.policies, view.pod_groups
+        self.sink, self.groups = view.policies, view.pod_groups[GangForm.NATIVE]
+        self.other_groups = view.pod_groups[GangForm.COSCHEDULING]
         self.decisions = MemoryDecisions()
         self.log = DecisionLog(self.decisions)
         reviews = build_reviews(

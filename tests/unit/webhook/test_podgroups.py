@@ -99,3 +99,24 @@ async def test_a_group_may_grow() -> None:
     await webhook.pods.mutate(a_review(a_member("a")))
     webhook.groups.upsert(a_group("test", size=3))
     assert (await webhook.pods.mutate(a_review(a_member("b")))).is_allowed
+
+
+async def test_groups_of_other_schedulers_say_how_large_a_gang_is() -> None:
+    webhook = Webhook()
+    webhook.other_groups.upsert(
+        {"metadata": {"name": "bert", "namespace": "lab"}, "spec": {"minMember": 3}}
+    )
+    for name in ("a", "b", "c"):
+        pod = a_pod(name).with_gpus(2).labelled("scheduling.x-k8s.io/pod-group", "bert")
+        assert (await webhook.pods.mutate(a_review(pod))).is_allowed
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.leaf_count == 6
+
+
+async def test_a_label_may_say_it_too() -> None:
+    webhook = Webhook()
+    key = "pod-group.scheduling.sigs.k8s.io"
+    pod = a_pod().with_gpus(2).labelled(f"{key}/name", "bert").labelled(f"{key}/min-available", "4")
+    assert (await webhook.pods.mutate(a_review(pod))).is_allowed
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.leaf_count == 8

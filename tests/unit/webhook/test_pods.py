@@ -55,7 +55,8 @@ async def test_a_controllers_pod_without_a_stamp_is_the_controllers() -> None:
 
 async def test_a_label_names_the_group_that_pays() -> None:
     webhook = Webhook({"quotas": QUOTAS})
-    await _create(webhook, a_new_pod("a"))
+    _, stored = await _create(webhook, a_new_pod("a"))
+    assert stored["metadata"]["labels"] == {"cellgate.io/group": "vision"}
     await _create(webhook, a_new_pod("b").charged_to("nlp"))
     refused, _ = await _create(webhook, a_new_pod("c").charged_to("nlp"), user="bob")
     assert "is not a quota group of yours" in refused.message
