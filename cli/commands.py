@@ -14,6 +14,7 @@ from service.process import Exit, Stop
 
 Command = Callable[[Namespace, Stop], Awaitable[Exit]]
 
+_CERTIFICATES = "directory of CA and certificates; made when missing"
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -56,14 +57,15 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9096")
     options.add("--cluster", about="file of the cluster document, instead of a ConfigMap")
     options.add("--pod-name", about="our own pod, labelled while it leads")
+    options.add("--certs", default=_certificates(environment), about=_CERTIFICATES)
+    options.add_switch("--tls", about="serve TLS on loopback, too")
     options.add_switch("--insecure-http", about="serve plain HTTP beyond loopback")
 
 
 def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9443")
-    data = data_directory(environment)
-    certs = data / "certs" if data else None
-    _directory(options, "--certs", certs, about="directory of CA and serving certificate")
+    certs = _certificates(environment)
+    options.add("--certs", default=certs, is_required=True, about=_CERTIFICATES)
 
 
 def _migrate(options: Options) -> None:
@@ -81,6 +83,11 @@ def _service(options: Options, environment: Mapping[str, str], *, listen: str) -
     options.add("--spool-dir", about="keep decisions here while the database is away")
     _namespace(options)
     _log_level(options, default="info")
+
+
+def _certificates(environment: Mapping[str, str]) -> str | None:
+    data = data_directory(environment)
+    return str(data / "certs") if data else None
 
 
 def _directory(options: Options, flag: str, default: Path | None, *, about: str) -> None:
