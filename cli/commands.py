@@ -4,8 +4,8 @@ import argparse
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
-from pathlib import Path
 
+from cli.certs import make_certificates
 from cli.migrate import migrate_database
 from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
@@ -14,7 +14,6 @@ from service.process import Exit, Stop
 
 Command = Callable[[Namespace, Stop], Awaitable[Exit]]
 
-_CERTIFICATES = "directory of CA and certificates; made when missing"
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -37,11 +36,14 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _extender(add("extender", about="Serve kube-scheduler.", command=serve_extender), environment)
     _webhook(add("webhook", about="Serve the API server.", command=serve_webhook), environment)
     _migrate(add("migrate", about="Bring the schema up to date.", command=migrate_database))
+    certs = "Make certificates for the extender and its kube-scheduler."
+    _certs(add("certs", about=certs, command=make_certificates), environment)
     return parser
 
 
 def _run(options: Options, environment: Mapping[str, str]) -> None:
-    _directory(options, "--data-dir", data_directory(environment), about="where data is kept")
+    data = str(data_directory(environment) or "") or None
+    options.add("--data-dir", default=data, is_required=True, about="where data is kept")
     options.add("--kubeconfig", about="attach to this cluster instead of a simulated one")
     options.add("--database-url", about="use this database instead of an embedded one")
     _namespace(options)
@@ -57,15 +59,20 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9096")
     options.add("--cluster", about="file of the cluster document, instead of a ConfigMap")
     options.add("--pod-name", about="our own pod, labelled while it leads")
-    options.add("--certs", default=_certificates(environment), about=_CERTIFICATES)
+    _directory_of_certificates(options, environment, is_required=False)
     options.add_switch("--tls", about="serve TLS on loopback, too")
     options.add_switch("--insecure-http", about="serve plain HTTP beyond loopback")
 
 
 def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9443")
-    certs = _certificates(environment)
-    options.add("--certs", default=certs, is_required=True, about=_CERTIFICATES)
+    _directory_of_certificates(options, environment)
+
+
+def _certs(options: Options, environment: Mapping[str, str]) -> None:
+    _directory_of_certificates(options, environment)
+    _namespace(options)
+    _log_level(options, default="warning")
 
 
 def _migrate(options: Options) -> None:
@@ -85,13 +92,13 @@ def _service(options: Options, environment: Mapping[str, str], *, listen: str) -
     _log_level(options, default="info")
 
 
-def _certificates(environment: Mapping[str, str]) -> str | None:
+def _directory_of_certificates(
+    options: Options, environment: Mapping[str, str], *, is_required: bool = True
+) -> None:
     data = data_directory(environment)
-    return str(data / "certs") if data else None
-
-
-def _directory(options: Options, flag: str, default: Path | None, *, about: str) -> None:
-    options.add(flag, default=str(default or "") or None, is_required=True, about=about)
+    about = "directory of CA and certificates; made when missing"
+    default = str(data / "certs") if data else None
+    options.add("--certs", default=default, is_required=is_required, about=about)
 
 
 def _database_url(options: Options) -> None:

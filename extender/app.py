@@ -93,8 +93,12 @@ class ExtenderSettings:
     @property
     def hosts(self) -> tuple[str, ...]:
         """The names by which kube-scheduler and people may call us."""
-        service = f"cellgate-extender.{self.namespace}.svc"
-        return self.address.host, "localhost", "127.0.0.1", service
+        return self.address.host, *service_hosts(self.namespace)
+
+
+def service_hosts(namespace: str) -> tuple[str, ...]:
+    """The names of every extender of an installation: those of its Service, and loopback."""
+    return f"cellgate-extender.{namespace}.svc", "localhost", "127.0.0.1"
 
 
 @asynccontextmanager
