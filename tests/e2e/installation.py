@@ -9,6 +9,7 @@ as beside a kube-scheduler in the same pod.
 
 import base64
 import os
+import shutil
 import ssl
 import sys
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ import yaml
 
 from certs.clients import SCHEDULER
 from certs.store import CertificateStore
+from extender.app import service_hosts
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
@@ -51,6 +53,7 @@ class Installation:
         self._database_url = database_url
         self._serves_tls = serves_tls
         self._certificates = control_plane.directory / "certs"
+        self._mounted = control_plane.directory / "mounted-certs"
         webhook_port, *self.extender_ports = free_ports(1 + extenders)
         self._webhook_address = f"127.0.0.1:{webhook_port}"
         self.extenders: dict[int, ChildProcess] = {}
@@ -76,13 +79,19 @@ class Installation:
         """What a caller verifies an extender with; `client` is whose certificate it shows."""
         context = ssl.create_default_context(cafile=self._certificates / "ca.crt")
         if client is not None:
-            context.load_cert_chain(*CertificateStore(self._certificates).paths_of(client))
+            context.load_cert_chain(*self.paths_of(client))
         return context
+
+    def paths_of(self, name: str) -> tuple[Path, Path]:
+        """Where the certificate and the key of that name are."""
+        return CertificateStore(self._certificates).paths_of(name)
 
     async def install(self) -> None:
         """Apply the manifests, start everything, and wait until it is ready."""
         hosts = ("127.0.0.1",)
         CertificateStore(self._certificates).ensure(hosts=hosts, now=datetime.now(UTC))
+        if self._serves_tls:
+            self.mount_certificates()
         await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
         await self._plane.kubectl("apply", "-k", str(MANIFESTS / "examples"))
         await self.start_webhook()
@@ -96,6 +105,15 @@ class Installation:
             ),
         )
 
+    def mount_certificates(self) -> None:
+        """Make certificates, and give the extender what a mounted Secret would hold."""
+        store = CertificateStore(self._certificates, serving="extender")
+        hosts = service_hosts(NAMESPACE)
+        store.ensure(hosts=hosts, clients=[SCHEDULER], now=datetime.now(UTC))
+        self._mounted.mkdir(exist_ok=True)
+        for path in (store.ca_path, *store.serving_paths):
+            shutil.copy(path, self._mounted)
+
     async def start_webhook(self) -> None:
         """Start the webhook as its service account, and wait until it is ready."""
         self.webhook = await self._start(
@@ -106,7 +124,7 @@ class Installation:
     async def start_extender(self, replica: int = 0) -> None:
         """Start an extender as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.extender_ports[replica]}"
-        tls = ["--tls", "--certs", str(self._certificates)] if self._serves_tls else []
+        tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
         self.extenders[replica] = await self._start("extender", "--listen", address, *tls)
         await self.wait_ready(self.url_of(replica))
 
@@ -195,7 +213,7 @@ class Installation:
         configuration: dict[str, Any] = yaml.safe_load(stored["data"]["scheduler.yaml"])
         (extender,) = configuration["extenders"]
         extender["urlPrefix"] = f"{self.scheduler_asks}/v1/extender"
-        certificate, key = CertificateStore(self._certificates).paths_of(SCHEDULER)
+        certificate, key = self.paths_of(SCHEDULER)
         paths = {"caFile": self._certificates / "ca.crt", "certFile": certificate, "keyFile": key}
         extender["tlsConfig"] = {name: str(path) for name, path in paths.items()}
         if not self._serves_tls:

@@ -1,5 +1,7 @@
 """Who may call the extender on a real control plane: kube-scheduler, people, an intruder."""
 
+import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,8 +14,9 @@ from state.embedded import EmbeddedPostgres
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
+from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, running
+from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
 from tests.e2e.installation import NAMESPACE, Installation
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -79,6 +82,7 @@ async def test_kube_scheduler_schedules_over_tls_with_its_certificate(
     assert {member["spec"]["nodeName"] for member in members} == {"node-0", "node-1"}
     check_no_leaf_cell_twice(members)
     assert await cellgate.decisions("default/bert")
+    await end(plane, PODS, "bert", size=2)
 
 
 async def test_a_pod_without_certificate_gets_nothing_from_verbs(
@@ -94,6 +98,29 @@ async def test_a_pod_without_certificate_gets_nothing_from_verbs(
             assert answer == (401, refused)
     status, answer = await _ask(cellgate, "/v1/extender/filter", client=SCHEDULER, json=body)
     assert (status, answer["Error"]) == (200, "")
+
+
+async def test_renewed_certificates_are_used_without_a_restart(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    before = await _served(cellgate)
+    for name in ("extender", SCHEDULER):
+        for path in cellgate.paths_of(name):
+            path.unlink()
+    cellgate.mount_certificates()
+
+    async def is_new() -> bool:
+        return await _served(cellgate) != before
+
+    await poll_until(is_new, deadline_seconds=30, explain=lambda: "still the old certificate")
+    await create(plane, PODS, a_gang("t5", size=1, gpus=8))
+    await running(plane, PODS, "t5", size=1)
+
+
+async def _served(cellgate: Installation) -> str:
+    """The certificate that the extender serves with."""
+    host, port = "127.0.0.1", cellgate.extender_ports[0]
+    return await asyncio.to_thread(ssl.get_server_certificate, (host, port))
 
 
 async def test_a_serving_certificate_is_not_taken_for_a_caller(cellgate: Installation) -> None:
