@@ -78,11 +78,11 @@ class ExtenderSettings:
         if self.wants_tls and self.allows_insecure_http:
             raise SettingsError("--tls and --insecure-http exclude each other: give one of them")
         if self.serves_tls and self.certificates is None:
-            why = "--tls was given" if self.wants_tls else "its verbs can bind pods"
-            place = "loopback" if self.address.is_loopback else "not loopback"
+            beyond = f"{self.address.flag} {self.address} is not loopback, and verbs can bind pods"
+            why = "--tls was given" if self.wants_tls else beyond
             raise SettingsError(
-                f"{self.address.flag} {self.address} is {place}, and {why}: give `cellgate "
-                "extender` a directory for certificates with --certs, or listen on 127.0.0.1"
+                f"{why}: name a directory for certificates with `cellgate extender --certs DIR`, "
+                "or serve plain HTTP on 127.0.0.1"
             )
 
     @property

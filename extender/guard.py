@@ -26,8 +26,8 @@ from service.http import Handler, json_answer
 INSPECTOR_ROLE: Final = "cellgate-inspector"
 """The ClusterRole of our manifests for people who look."""
 
-_OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
-_VERBS: Final = "/v1/extender/"
+OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
+VERBS: Final = "/v1/extender/"
 _BEARER: Final = re.compile(r"[Bb]earer +([\x21-\x7e]{1,8192}) *")
 
 
@@ -58,12 +58,12 @@ class Guard:
     async def _check(self, request: web.Request) -> _Refusal | None:
         resource = request.match_info.route.resource
         route = resource.canonical if resource else ""
-        if route in _OPEN:
+        if route in OPEN:
             return None
         client = _client_of(request)
         if client is not None and client.expires <= self._utc_now():
             return _Refusal(401, f"the client certificate of {client.name} has expired")
-        if route.startswith(_VERBS):
+        if route.startswith(VERBS):
             return _check_scheduler(client)
         return await self._check_token(request) if client is None else None
 

@@ -8,6 +8,7 @@ a time; and whoever waits longer than the deadline is told so.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, TypeVar
 
 from kube.client import KubeError
@@ -36,18 +37,12 @@ class TokenCheck:
         monotonic: Callable[[], float],
         deadline_seconds: float = _DEADLINE_SECONDS,
     ) -> None:
-        def cache(most: int) -> ExpiringCache[bytes, Person]:
-            return ExpiringCache(seconds=_REMEMBER_SECONDS, most=most, monotonic=monotonic)
-
+        remember = partial(ExpiringCache, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
+        self._people: ExpiringCache[bytes, Person] = remember(most=_MOST_PEOPLE)
+        self._strangers: ExpiringCache[bytes, bool] = remember(most=_MOST_STRANGERS)
+        self._rights: ExpiringCache[tuple[Person, str, str], bool] = remember(most=_MOST_RIGHTS)
         self._reviews = reviews
         self._deadline_seconds = deadline_seconds
-        self._people = cache(_MOST_PEOPLE)
-        self._strangers: ExpiringCache[bytes, bool] = ExpiringCache(
-            seconds=_REMEMBER_SECONDS, most=_MOST_STRANGERS, monotonic=monotonic
-        )
-        self._rights: ExpiringCache[tuple[Person, str, str], bool] = ExpiringCache(
-            seconds=_REMEMBER_SECONDS, most=_MOST_RIGHTS, monotonic=monotonic
-        )
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
 
     async def identify(self, token: str) -> Person | None:

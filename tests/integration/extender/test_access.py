@@ -6,16 +6,21 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from certs.clients import SCHEDULER
 from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
+from certs.serving import ServingCertificates
 from certs.store import CertificateStore
 from extender.app import ExtenderSettings, run_extender
+from extender.guard import Guard
+from extender.tokens import TokenCheck
 from kube.client import KubeClient, KubeError, connect
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
@@ -189,6 +194,35 @@ async def test_a_certificate_that_is_no_good_ends_the_handshake(door: Door) -> N
         with pytest.raises(aiohttp.ClientError):
             await door.knock("/healthz", client=shown)
     assert (await door.knock("/healthz"))[0] == 200
+
+
+async def test_a_certificate_that_expires_on_a_kept_connection_is_not_taken_any_more(
+    tmp_path: Path,
+) -> None:
+    certificates = ServingCertificates(
+        CertificateStore(tmp_path, serving="extender"),
+        hosts=["127.0.0.1"],
+        clients=[SCHEDULER],
+        utc_now=_now,
+    )
+    later = Guard(_nobody(), utc_now=lambda: _now() + timedelta(days=366))
+    app = web.Application(middlewares=[later.middleware])
+    server = TestServer(app, scheme="https")
+    await server.start_server(ssl=certificates.context)
+    trust = ssl.create_default_context(cafile=tmp_path / "ca.crt")
+    trust.load_cert_chain(*CertificateStore(tmp_path).paths_of(SCHEDULER))
+    async with aiohttp.ClientSession() as http, http.get(server.make_url("/"), ssl=trust) as said:
+        assert said.status == 401
+        assert await said.json() == {
+            "error": "the client certificate of cellgate-scheduler has expired"
+        }
+        assert said.headers["Connection"] == "close"
+    await server.close()
+
+
+def _nobody() -> TokenCheck:
+    """A check that must not be asked."""
+    return cast(TokenCheck, None)
 
 
 async def test_people_look_with_their_token_if_a_role_allows_it(door: Door, wire: Wire) -> None:
