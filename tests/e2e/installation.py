@@ -54,7 +54,7 @@ class Installation:
         self._serves_tls = serves_tls
         self._certificates = control_plane.directory / "certs"
         self._mounted = control_plane.directory / "mounted-certs"
-        webhook_port, *self.extender_ports = free_ports(1 + extenders)
+        webhook_port, self.scheduler_port, *self.extender_ports = free_ports(2 + extenders)
         self._webhook_address = f"127.0.0.1:{webhook_port}"
         self.extenders: dict[int, ChildProcess] = {}
         self.scheduler_asks = self.extender_url
@@ -99,6 +99,8 @@ class Installation:
             await self.start_extender(replica)
         self.scheduler = self._plane.start_scheduler(
             await self._scheduler_configuration(),
+            f"--secure-port={self.scheduler_port}",
+            "--bind-address=127.0.0.1",
             name="cellgate-scheduler",
             kubeconfig=await self._plane.service_account_kubeconfig(
                 NAMESPACE, "cellgate-scheduler"

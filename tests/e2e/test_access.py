@@ -148,6 +148,16 @@ async def test_people_read_what_their_role_allows(
     assert (await _ask(cellgate, "/v1/gangs", token="made-up"))[0] == 401
 
 
+async def test_the_probes_of_kube_scheduler_answer_without_credentials(
+    cellgate: Installation,
+) -> None:
+    """As its Deployment asks: with the rights of our role, and a certificate of its own making."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=False)) as http:
+        for path in ("/livez", "/readyz"):
+            async with http.get(f"https://127.0.0.1:{cellgate.scheduler_port}{path}") as answer:
+                assert answer.status == 200
+
+
 async def test_probes_are_open_and_metrics_are_not(
     plane: ControlPlane, cellgate: Installation
 ) -> None:
