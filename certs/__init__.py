@@ -1,5 +1,6 @@
-"""Our own certificates: a CA and the serving certificates it signs.
+"""Our own certificates: a CA, and what it signs: serving certificates and those of callers.
 
 `issue` makes them (pure but for the clock and the random generator that cryptography needs),
-`store` keeps them in a directory, `tls` serves with them. Keys are generated, never shipped.
+`store` keeps them in a directory, `tls` serves with them, `serving` follows their changes,
+`clients` tells who a caller is. Keys are generated, never shipped.
 """

@@ -1,6 +1,6 @@
-"""Make a certificate authority, and certificates under it.
+"""Make a certificate authority, and certificates under it: to serve with, or to call with.
 
-The CA outlives many serving certificates, since callers hold a copy of it (`caBundle`,
+The CA outlives many of the others, since callers hold a copy of it (`caBundle`,
 kube-scheduler's `caFile`) that changes seldom.
 """
 
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CA_LIFETIME = timedelta(days=3650)
-SERVING_LIFETIME = timedelta(days=365)
+LEAF_LIFETIME = timedelta(days=365)
 # Clocks of a cluster differ; a certificate must be valid on the slow ones too.
 _BACKDATE = timedelta(minutes=10)
 
@@ -67,23 +67,37 @@ def issue_ca(*, now: datetime) -> KeyPair:
 
 def issue_serving(ca: KeyPair, *, hosts: Sequence[str], now: datetime) -> KeyPair:
     """Make a certificate for a server that is reached as any of `hosts` (names or addresses)."""
+    names = x509.SubjectAlternativeName([_host(host) for host in hosts])
+    return _issue(ca, name="cellgate", usage=ExtendedKeyUsageOID.SERVER_AUTH, hosts=names, now=now)
+
+
+def issue_client(ca: KeyPair, *, name: str, now: datetime) -> KeyPair:
+    """Make a certificate by which a caller proves that it is `name`; it cannot serve."""
+    return _issue(ca, name=name, usage=ExtendedKeyUsageOID.CLIENT_AUTH, now=now)
+
+
+def _issue(
+    ca: KeyPair,
+    *,
+    name: str,
+    usage: x509.ObjectIdentifier,
+    now: datetime,
+    hosts: x509.SubjectAlternativeName | None = None,
+) -> KeyPair:
     authority = x509.load_pem_x509_certificate(ca.certificate)
     authority_key = _load_key(ca.key)
     key = ec.generate_private_key(ec.SECP256R1())
-    names = x509.SubjectAlternativeName([_host(host) for host in hosts])
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     builder = (
-        _builder(
-            subject=_name("cellgate"), issuer=authority.subject, now=now, lifetime=SERVING_LIFETIME
-        )
+        _builder(subject=_name(name), issuer=authority.subject, now=now, lifetime=LEAF_LIFETIME)
         .public_key(key.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs=False), critical=True)
-        .add_extension(usage, critical=False)
-        .add_extension(names, critical=False)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(issued_by, critical=False)
     )
+    if hosts is not None:
+        builder = builder.add_extension(hosts, critical=False)
     return _sealed(builder.sign(authority_key, hashes.SHA256()), key)
 
 

@@ -1,18 +1,24 @@
 """Certificates in a directory: made when missing, renewed when they are about to expire.
 
-    ca.crt  ca.key  serving.crt  serving.key
+    ca.crt  ca.key             the authority
+    serving.crt  serving.key   what a server of ours serves with; each server has a name of its own
+    NAME.crt  NAME.key         by which a caller proves that it is NAME
 
 Each file appears whole or not at all. A key is written before its certificate, so a pair without a
-certificate is an interrupted one and is made anew.
+certificate is an interrupted one and is made anew. A directory with `ca.crt` but without `ca.key`
+was *given* to us, as a mounted Secret is: nothing is made there.
 """
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from certs.issue import KeyPair, issue_ca, issue_serving
+from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
 from policy.errors import SettingsError
 
 _RENEW_BEFORE = timedelta(days=90)
@@ -21,30 +27,50 @@ _PUBLIC = 0o644
 
 
 class CertificateStore:
-    """The CA and the serving certificate of one installation."""
+    """The certificates of one installation, as one server of it sees them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, serving: str = "serving") -> None:
         self._directory = directory
+        self._serving = serving
 
     @property
     def serving_paths(self) -> tuple[Path, Path]:
         """Where certificate and key are, in the order in which `ssl` wants them."""
-        return self._directory / "serving.crt", self._directory / "serving.key"
+        return self.paths_of(self._serving)
 
     @property
     def ca_path(self) -> Path:
         """Where callers find the certificate to trust."""
-        return self._directory / "ca.crt"
+        return self.paths_of("ca")[0]
 
-    def ensure(self, *, hosts: Sequence[str], now: datetime) -> KeyPair:
-        """Return the CA; afterwards a serving certificate for `hosts` is there that will last."""
+    @property
+    def is_given(self) -> bool:
+        """Whether somebody else makes and renews what is here."""
+        certificate, key = self.paths_of("ca")
+        return certificate.exists() and not key.exists()
+
+    def paths_of(self, name: str) -> tuple[Path, Path]:
+        """Where the certificate and the key of that name are."""
+        return self._directory / f"{name}.crt", self._directory / f"{name}.key"
+
+    def ensure(
+        self, *, hosts: Sequence[str], now: datetime, clients: Sequence[str] = ()
+    ) -> KeyPair:
+        """Return the CA; afterwards a serving certificate for `hosts` is there that will last.
+
+        So are the certificates by which the `clients` call.
+        """
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            ca = self._load("ca")
-            if ca is None or ca.expires - now < _RENEW_BEFORE:
-                ca = self._save("ca", issue_ca(now=now))
-            if not self._serves(ca, hosts=hosts, now=now):
-                self._save("serving", issue_serving(ca, hosts=hosts, now=now))
+            with self._alone():
+                ca = self._load("ca")
+                if ca is None or ca.expires - now < _RENEW_BEFORE:
+                    ca = self._save("ca", issue_ca(now=now))
+                serve = partial(issue_serving, ca, hosts=hosts, now=now)
+                self._renew(self._serving, ca, hosts=hosts, now=now, issue=serve)
+                for name in clients:
+                    call = partial(issue_client, ca, name=name, now=now)
+                    self._renew(name, ca, now=now, issue=call)
         except (OSError, ValueError) as exc:
             raise SettingsError(
                 f"cannot use the certificates in {self._directory}: {exc}; "
@@ -52,26 +78,47 @@ class CertificateStore:
             ) from exc
         return ca
 
-    def _serves(self, ca: KeyPair, *, hosts: Sequence[str], now: datetime) -> bool:
-        serving = self._load("serving")
-        return (
-            serving is not None
-            and serving.is_issued_by(ca)
-            and serving.expires - now >= _RENEW_BEFORE
-            and all(host in serving.hosts for host in hosts)
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep others out: two that start at once would make two authorities."""
+        handle = os.open(self._directory, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _renew(
+        self,
+        name: str,
+        ca: KeyPair,
+        *,
+        now: datetime,
+        issue: Callable[[], KeyPair],
+        hosts: Sequence[str] = (),
+    ) -> None:
+        """Have a certificate made unless there is one that will last."""
+        pair = self._load(name)
+        lasts = (
+            pair is not None
+            and pair.is_issued_by(ca)
+            and pair.expires - now >= _RENEW_BEFORE
+            and all(host in pair.hosts for host in hosts)
         )
+        if not lasts:
+            self._save(name, issue())
 
     def _load(self, name: str) -> KeyPair | None:
-        certificate = self._directory / f"{name}.crt"
-        key = self._directory / f"{name}.key"
+        certificate, key = self.paths_of(name)
         if not (certificate.exists() and key.exists()):
             return None
         return KeyPair(certificate=certificate.read_bytes(), key=key.read_bytes())
 
     def _save(self, name: str, pair: KeyPair) -> KeyPair:
-        (self._directory / f"{name}.crt").unlink(missing_ok=True)
-        _write(self._directory / f"{name}.key", pair.key, mode=_PRIVATE)
-        _write(self._directory / f"{name}.crt", pair.certificate, mode=_PUBLIC)
+        certificate, key = self.paths_of(name)
+        certificate.unlink(missing_ok=True)
+        _write(key, pair.key, mode=_PRIVATE)
+        _write(certificate, pair.certificate, mode=_PUBLIC)
         return pair
 
 

@@ -4,8 +4,8 @@ import argparse
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
-from pathlib import Path
 
+from cli.certs import make_certificates
 from cli.check import check_policies
 from cli.import_rules import import_table
 from cli.migrate import migrate_database
@@ -46,11 +46,14 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _migrate(add("migrate", about="Bring the schema up to date.", command=migrate_database))
     _check(add("check", about="Validate policies in files.", command=check_policies))
     _import(add("import", about="Take over policies from elsewhere.", command=import_table))
+    certs = "Make certificates for the extender and its kube-scheduler."
+    _certs(add("certs", about=certs, command=make_certificates), environment)
     return parser
 
 
 def _run(options: Options, environment: Mapping[str, str]) -> None:
-    _directory(options, "--data-dir", data_directory(environment), about="where data is kept")
+    data = str(data_directory(environment) or "") or None
+    options.add("--data-dir", default=data, is_required=True, about="where data is kept")
     options.add("--kubeconfig", about="attach to this cluster instead of a simulated one")
     options.add("--database-url", about="use this database instead of an embedded one")
     _state(options)
@@ -67,14 +70,14 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9096")
     options.add("--cluster", about="file of the cluster document, instead of a ConfigMap")
     options.add("--pod-name", about="our own pod, labelled while it leads")
+    _directory_of_certificates(options, environment, is_required=False)
+    options.add_switch("--tls", about="serve TLS on loopback, too")
     options.add_switch("--insecure-http", about="serve plain HTTP beyond loopback")
 
 
 def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9443")
-    data = data_directory(environment)
-    certs = data / "certs" if data else None
-    _directory(options, "--certs", certs, about="directory of CA and serving certificate")
+    _directory_of_certificates(options, environment)
     options.add(
         "--policy-admins",
         default="system:masters",
@@ -82,6 +85,12 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
         read=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
     )
     options.add_switch("--gate-all", about="hold every gang for the planner, not only queued ones")
+
+
+def _certs(options: Options, environment: Mapping[str, str]) -> None:
+    _directory_of_certificates(options, environment)
+    _namespace(options)
+    _log_level(options, default="warning")
 
 
 def _migrate(options: Options) -> None:
@@ -113,8 +122,13 @@ def _service(options: Options, environment: Mapping[str, str], *, listen: str) -
     _log_level(options, default="info")
 
 
-def _directory(options: Options, flag: str, default: Path | None, *, about: str) -> None:
-    options.add(flag, default=str(default or "") or None, is_required=True, about=about)
+def _directory_of_certificates(
+    options: Options, environment: Mapping[str, str], *, is_required: bool = True
+) -> None:
+    data = data_directory(environment)
+    about = "directory of CA and certificates; made when missing"
+    default = str(data / "certs") if data else None
+    options.add("--certs", default=default, is_required=is_required, about=about)
 
 
 def _database_url(options: Options) -> None:

@@ -40,6 +40,8 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         namespace=options.namespace,
         cluster_file=Path(options.cluster) if options.cluster else None,
         allows_insecure_http=options.insecure_http,
+        wants_tls=options.tls,
+        certificates=Path(options.certs) if options.certs else None,
         leadership=LeadershipSettings(
             name=LEADERSHIP, namespace=options.namespace, identity=_identity(options.pod_name)
         ),

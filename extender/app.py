@@ -8,7 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
+from certs.clients import SCHEDULER
+from certs.serving import ServingCertificates
+from certs.store import CertificateStore
+from extender.guard import Guard
 from extender.hived_routes import HivedRoutes
 from extender.inspection import InspectionRoutes
 from extender.leading import Leading, NoRivals
@@ -18,11 +23,13 @@ from extender.parts import State, Verbs
 from extender.pods import NodeSink
 from extender.recovery import recover
 from extender.routes import VerbRoutes
+from extender.tokens import TokenCheck
 from kube import marks
 from kube.client import KubeClient, Object
 from kube.feed import Feed, Sink
 from kube.leader_label import LeaderLabel
 from kube.leadership import Leadership, LeadershipSettings
+from kube.reviews import Reviews
 from kube.trimming import trim_node, trim_pod
 from policy.errors import SettingsError
 from service.clock import Clock
@@ -60,7 +67,10 @@ class ExtenderSettings:
     asks in the same cycle as filter, or not at all."""
     allows_insecure_http: bool = False
     """Serve plain HTTP beyond loopback: whoever reaches the address can then bind pods."""
-
+    wants_tls: bool = False
+    """Serve TLS, and check who calls, on loopback too."""
+    certificates: Path | None = None
+    """Directory of the certificates to serve with; made when missing, unless it was given."""
     leadership: LeadershipSettings | None = None
     """How replicas agree on who leads; None for one that has no rivals."""
     pod_name: str | None = None
@@ -68,11 +78,30 @@ class ExtenderSettings:
 
     def check(self) -> None:
         """Raise SettingsError for settings that are not safe."""
-        if not self.address.is_loopback and not self.allows_insecure_http:
+        if self.wants_tls and self.allows_insecure_http:
+            raise SettingsError("--tls and --insecure-http exclude each other: give one of them")
+        if self.serves_tls and self.certificates is None:
+            beyond = f"{self.address.flag} {self.address} is not loopback, and verbs can bind pods"
+            why = "--tls was given" if self.wants_tls else beyond
             raise SettingsError(
-                f"{self.address.flag} {self.address} is not loopback, and the extender's verbs can "
-                "bind pods: listen on 127.0.0.1, or run `cellgate extender` with --insecure-http"
+                f"{why}: name a directory for certificates with `cellgate extender --certs DIR`, "
+                "or serve plain HTTP on 127.0.0.1"
             )
+
+    @property
+    def serves_tls(self) -> bool:
+        """Whether we serve TLS, and so check who calls."""
+        return self.wants_tls or not (self.address.is_loopback or self.allows_insecure_http)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names by which kube-scheduler and people may call us."""
+        return self.address.host, *service_hosts(self.namespace)
+
+
+def service_hosts(namespace: str) -> tuple[str, ...]:
+    """The names of every extender of an installation: those of its Service, and loopback."""
+    return f"cellgate-extender.{namespace}.svc", "localhost", "127.0.0.1"
 
 
 @asynccontextmanager
@@ -104,12 +133,34 @@ async def run_extender(
     health = Health([*map(_synced, sources), *_CONDITIONS])
     feeds = {name: _feed(client, name, source, health) for name, source in sources.items()}
     verbs = Verbs(state, client)
-    app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured)
-    async with running(app, name="extender", health=health, address=settings.address) as extender:
+    certificates = _load_certificates(settings)
+    guard = _build_guard(client) if certificates else None
+    app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured, guard=guard)
+    tls = certificates.context if certificates else None
+    async with running(
+        app, name="extender", health=health, address=settings.address, tls=tls
+    ) as extender:
         work = _lead(state, verbs, feeds, health, settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, feeds=feeds)
+        if certificates is not None:
+            extender.supervisor.start("certificates", certificates.run())
         yield extender
+
+
+def _load_certificates(settings: ExtenderSettings) -> ServingCertificates | None:
+    if not settings.serves_tls or settings.certificates is None:
+        return None
+    store = CertificateStore(settings.certificates, serving="extender")
+    return ServingCertificates(
+        store, hosts=settings.hosts, clients=[SCHEDULER], utc_now=Clock().now
+    )
+
+
+def _build_guard(client: KubeClient) -> Middleware:
+    clock = Clock()
+    tokens = TokenCheck(Reviews(client), monotonic=clock.monotonic)
+    return Guard(tokens, utc_now=clock.now).middleware
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +210,7 @@ def _build_app(
     feeds: Mapping[str, Feed],
     health: Health,
     measured: ServiceMetrics,
+    guard: Middleware | None,
 ) -> web.Application:
     LogMetrics(measured.registry, state.log)
     StateMetrics(
@@ -169,7 +221,7 @@ def _build_app(
         feeds=feeds,
         count_problems=state.count_problems,
     )
-    app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES)
+    app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES, guard=guard)
     VerbRoutes(verbs, state.leading, health, state.metrics).add_to(app)
     InspectionRoutes(
         cluster=state.cluster,

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from typing import Any, Final
 
+from extender import guard
 from extender.explaining import SimulateArguments
 from extender.wire import BindArguments, FilterArguments, PreemptArguments
 from service.bodies import Body
@@ -44,19 +45,31 @@ def build_openapi() -> dict[str, Any]:
     """Build the document."""
     paths: dict[str, Any] = {}
     for path, about, query in _GETS:
-        paths[path] = {"get": _operation(about) | _parameters(path, query)}
+        paths[path] = {"get": _operation(path, about) | _parameters(path, query)}
     for path, about, model in _POSTS:
         body = {"required": True, "content": _json(model.model_json_schema())}
-        paths[path] = {"post": _operation(about) | {"requestBody": body}}
+        paths[path] = {"post": _operation(path, about) | {"requestBody": body}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Cellgate extender", "version": version("cellgate")},
+        "components": {"securitySchemes": _SCHEMES},
         "paths": paths,
     }
 
 
-def _operation(about: str) -> dict[str, Any]:
-    return {"summary": about, "responses": {"200": {"description": "The answer, as JSON."}}}
+def _operation(path: str, about: str) -> dict[str, Any]:
+    answers = {"200": {"description": "The answer, as JSON."}}
+    security = _security(path)
+    if security:
+        answers |= {status: {"description": why} for status, why in _REFUSALS.items()}
+    return {"summary": about, "responses": answers, "security": security}
+
+
+def _security(path: str) -> list[dict[str, list[str]]]:
+    """What a caller needs where TLS is served; any one of the list."""
+    if path in guard.OPEN:
+        return []
+    return [{"certificate": []}] if path.startswith(guard.VERBS) else [*_LOOKING]
 
 
 def _parameters(path: str, query: tuple[str, ...]) -> dict[str, Any]:
@@ -73,3 +86,12 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 _TEXT: Final = {"type": "string"}
+_SCHEMES: Final = {
+    "certificate": {"type": "mutualTLS", "description": "A client certificate of our CA."},
+    "token": {"type": "http", "scheme": "bearer", "description": "A Kubernetes token."},
+}
+_LOOKING: Final[tuple[dict[str, list[str]], ...]] = ({"token": []}, {"certificate": []})
+_REFUSALS: Final = {
+    "401": "Credentials are missing or not valid.",
+    "403": "The caller is known, and has not this right.",
+}

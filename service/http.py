@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import orjson
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from policy.errors import BackendError, RequestError
@@ -71,12 +72,25 @@ def raw_json_answer(body: bytes, *, status: int = 200) -> web.Response:
     return web.Response(body=body, status=status, content_type="application/json")
 
 
-def build_app(*, health: Health, metrics: ServiceMetrics, max_body_bytes: int) -> web.Application:
-    """Build an application that has what every service has; the caller adds its own routes."""
-    app = web.Application(
-        client_max_size=max_body_bytes,
-        middlewares=[_measured(metrics), _closing_while_draining(health), answer_faults],
-    )
+def build_app(
+    *,
+    health: Health,
+    metrics: ServiceMetrics,
+    max_body_bytes: int,
+    guard: Middleware | None = None,
+) -> web.Application:
+    """Build an application that has what every service has; the caller adds its own routes.
+
+    A guard is asked last before any of them, probes included, answers.
+    """
+    middlewares: list[Middleware] = [
+        _measured(metrics),
+        _closing_while_draining(health),
+        answer_faults,
+    ]
+    if guard is not None:
+        middlewares.append(guard)
+    app = web.Application(client_max_size=max_body_bytes, middlewares=middlewares)
     app[_IN_FLIGHT] = _InFlight()
     app[METRICS] = metrics
     probes = _Probes(health, metrics)
@@ -175,7 +189,7 @@ async def answer_faults(request: web.Request, handler: Handler) -> web.StreamRes
         return json_answer({"error": "internal error; the log has it"}, status=500)
 
 
-def _measured(metrics: ServiceMetrics) -> Callable[..., Awaitable[web.StreamResponse]]:
+def _measured(metrics: ServiceMetrics) -> Middleware:
     @web.middleware
     async def measure(request: web.Request, handler: Handler) -> web.StreamResponse:
         began = time.perf_counter()
@@ -189,7 +203,7 @@ def _measured(metrics: ServiceMetrics) -> Callable[..., Awaitable[web.StreamResp
     return measure
 
 
-def _closing_while_draining(health: Health) -> Callable[..., Awaitable[web.StreamResponse]]:
+def _closing_while_draining(health: Health) -> Middleware:
     @web.middleware
     async def close(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = await handler(request)

@@ -20,6 +20,7 @@ from simulation.identity import Tokens
 from simulation.objects import Object, key_of
 from simulation.patch import PatchError
 from simulation.resources import Target, parse_path
+from simulation.reviews import RIGHTS_PATH, WHO_PATH, review_access, review_token
 from simulation.selectors import Selects, build_selects, parse_number
 from simulation.status import ApiError
 from simulation.store import Store
@@ -59,6 +60,8 @@ class ApiServer:
         app.router.add_get("/version", _version)
         app.router.add_get("/readyz", _ok)
         app.router.add_get("/livez", _ok)
+        app.router.add_post(WHO_PATH, self._review_token)
+        app.router.add_post(RIGHTS_PATH, self._review_access)
         app.router.add_route("*", "/{path:.*}", self._answer)
         app.cleanup_ctx.append(self._open)
         app.on_shutdown.append(self._end_watches)
@@ -89,6 +92,14 @@ class ApiServer:
                 return _json(self._list(request, target))
             case _:
                 return await self._write(request, call)
+
+    async def _review_token(self, request: web.Request) -> web.Response:
+        self._tokens.identify(request.headers)
+        return _json(review_token(await _body(request), self._tokens), code=201)
+
+    async def _review_access(self, request: web.Request) -> web.Response:
+        self._tokens.identify(request.headers)
+        return _json(review_access(await _body(request)), code=201)
 
     async def _write(self, request: web.Request, call: Call) -> web.Response:
         assert self._verbs is not None, "the application was started"

@@ -21,6 +21,7 @@ from tests.contract.kube_pods import (
     PodContract,
     PriorityContract,
 )
+from tests.contract.kube_reviews import ReviewContract
 from tests.contract.kube_watch import WatchContract
 
 __all__ = ["Kube", "KubeApiContract"]
@@ -36,5 +37,6 @@ class KubeApiContract(
     BindingContract,
     DeletionContract,
     AdmissionContract,
+    ReviewContract,
 ):
     """All of it."""

@@ -89,7 +89,9 @@ class Beside:
         stored = next(one for one in documents if one["metadata"]["name"] == "cellgate-scheduler")
         configuration: JsonObject = yaml.safe_load(stored["data"]["scheduler.yaml"])
         configuration["leaderElection"] = {"leaderElect": False}
-        configuration["extenders"][0]["urlPrefix"] = f"{self.url}/v1/extender"
+        (extender,) = configuration["extenders"]
+        del extender["enableHTTPS"], extender["tlsConfig"]  # as in one pod
+        extender["urlPrefix"] = f"{self.url}/v1/extender"
         return configuration
 
 

@@ -2,11 +2,15 @@
 
 The services and their kube-scheduler run as processes with the tokens of their own service
 accounts, so that a permission that the manifests lack fails a test. Only what a Service would do is
-different: the API server and kube-scheduler are given loopback addresses.
+different: the API server and kube-scheduler are given loopback addresses, and processes stand for
+the pods of our Deployments. With `serves_tls` the extender serves as it does in a cluster; without,
+as beside a kube-scheduler in the same pod.
 """
 
 import base64
 import os
+import shutil
+import ssl
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +19,9 @@ from typing import Any
 import aiohttp
 import yaml
 
+from certs.clients import SCHEDULER
 from certs.store import CertificateStore
+from extender.app import service_hosts
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
@@ -24,6 +30,7 @@ from tests.controlplane.waiting import poll_until
 PROGRAM = Path(sys.executable).with_name("cellgate")
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 NAMESPACE = "cellgate-system"
+_DEPLOYMENTS = ("cellgate-extender", "cellgate-scheduler")
 
 
 class Installation:
@@ -39,12 +46,15 @@ class Installation:
         *,
         database_url: str,
         extenders: int = 1,
+        serves_tls: bool = False,
     ) -> None:
         self._plane = control_plane
         self._http = http
         self._database_url = database_url
+        self._serves_tls = serves_tls
         self._certificates = control_plane.directory / "certs"
-        webhook_port, *self.extender_ports = free_ports(1 + extenders)
+        self._mounted = control_plane.directory / "mounted-certs"
+        webhook_port, self.scheduler_port, *self.extender_ports = free_ports(2 + extenders)
         self._webhook_address = f"127.0.0.1:{webhook_port}"
         self.extenders: dict[int, ChildProcess] = {}
         self.scheduler_asks = self.extender_url
@@ -62,12 +72,26 @@ class Installation:
 
     def url_of(self, replica: int) -> str:
         """Where an extender answers."""
-        return f"http://127.0.0.1:{self.extender_ports[replica]}"
+        scheme = "https" if self._serves_tls else "http"
+        return f"{scheme}://127.0.0.1:{self.extender_ports[replica]}"
+
+    def trust(self, *, client: str | None = None) -> ssl.SSLContext:
+        """What a caller verifies an extender with; `client` is whose certificate it shows."""
+        context = ssl.create_default_context(cafile=self._certificates / "ca.crt")
+        if client is not None:
+            context.load_cert_chain(*self.paths_of(client))
+        return context
+
+    def paths_of(self, name: str) -> tuple[Path, Path]:
+        """Where the certificate and the key of that name are."""
+        return CertificateStore(self._certificates).paths_of(name)
 
     async def install(self) -> None:
         """Apply the manifests, start everything, and wait until it is ready."""
         hosts = ("127.0.0.1",)
         CertificateStore(self._certificates).ensure(hosts=hosts, now=datetime.now(UTC))
+        if self._serves_tls:
+            self.mount_certificates()
         await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
         await self._plane.kubectl("apply", "-k", str(MANIFESTS / "examples"))
         await self.start_webhook()
@@ -75,11 +99,22 @@ class Installation:
             await self.start_extender(replica)
         self.scheduler = self._plane.start_scheduler(
             await self._scheduler_configuration(),
+            f"--secure-port={self.scheduler_port}",
+            "--bind-address=127.0.0.1",
             name="cellgate-scheduler",
             kubeconfig=await self._plane.service_account_kubeconfig(
                 NAMESPACE, "cellgate-scheduler"
             ),
         )
+
+    def mount_certificates(self) -> None:
+        """Make certificates, and give the extender what a mounted Secret would hold."""
+        store = CertificateStore(self._certificates, serving="extender")
+        hosts = service_hosts(NAMESPACE)
+        store.ensure(hosts=hosts, clients=[SCHEDULER], now=datetime.now(UTC))
+        self._mounted.mkdir(exist_ok=True)
+        for path in (store.ca_path, *store.serving_paths):
+            shutil.copy(path, self._mounted)
 
     async def start_webhook(self) -> None:
         """Start the webhook as its service account, and wait until it is ready."""
@@ -91,7 +126,8 @@ class Installation:
     async def start_extender(self, replica: int = 0) -> None:
         """Start an extender as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.extender_ports[replica]}"
-        self.extenders[replica] = await self._start("extender", "--listen", address)
+        tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
+        self.extenders[replica] = await self._start("extender", "--listen", address, *tls)
         await self.wait_ready(self.url_of(replica))
 
     async def leader(self) -> int | None:
@@ -100,7 +136,7 @@ class Installation:
             try:
                 patience = aiohttp.ClientTimeout(total=0.5)  # one that is paused never answers
                 url = f"{self.url_of(replica)}/leader"
-                async with self._http.get(url, timeout=patience) as answer:
+                async with self._http.get(url, timeout=patience, ssl=False) as answer:
                     if answer.status == 200:
                         return replica
             except (aiohttp.ClientError, TimeoutError):
@@ -116,14 +152,17 @@ class Installation:
 
     async def decisions(self, subject: str) -> list[dict[str, Any]]:
         """What was decided about a gang or a pod, the newest first."""
-        query = {"subject": subject}
-        async with self._http.get(f"{self.extender_url}/v1/decisions", params=query) as answer:
-            found: list[dict[str, Any]] = (await answer.json())["items"]
-            return found
+        return await self._look(f"/v1/decisions?subject={subject}")
 
     async def nodes(self) -> list[dict[str, Any]]:
         """The nodes as the extender sees them, with who has their leaf cells."""
-        async with self._http.get(f"{self.extender_url}/v1/nodes") as answer:
+        return await self._look("/v1/nodes")
+
+    async def _look(self, path: str) -> list[dict[str, Any]]:
+        """Ask the first extender, as the admin."""
+        headers = {"Authorization": f"Bearer {self._plane.token()}"}
+        url = self.extender_url + path
+        async with self._http.get(url, headers=headers, ssl=self.trust()) as answer:
             found: list[dict[str, Any]] = (await answer.json())["items"]
             return found
 
@@ -154,6 +193,7 @@ class Installation:
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [base],
+            "replicas": [{"name": name, "count": 0} for name in _DEPLOYMENTS],
             "patches": [
                 self._client_config(configuration) for configuration in self._configurations()
             ],
@@ -184,4 +224,9 @@ class Installation:
         configuration: dict[str, Any] = yaml.safe_load(stored["data"]["scheduler.yaml"])
         (extender,) = configuration["extenders"]
         extender["urlPrefix"] = f"{self.scheduler_asks}/v1/extender"
+        certificate, key = self.paths_of(SCHEDULER)
+        paths = {"caFile": self._certificates / "ca.crt", "certFile": certificate, "keyFile": key}
+        extender["tlsConfig"] = {name: str(path) for name, path in paths.items()}
+        if not self._serves_tls:
+            del extender["tlsConfig"], extender["enableHTTPS"]
         return configuration

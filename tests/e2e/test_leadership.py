@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from certs.clients import SCHEDULER
 from state.embedded import EmbeddedPostgres
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
@@ -41,12 +42,15 @@ async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
         EmbeddedPostgres(plane.directory / "database") as database,
         aiohttp.ClientSession() as http,
     ):
-        installation = Installation(plane, http, database_url=database.url, extenders=2)
+        installation = Installation(
+            plane, http, database_url=database.url, extenders=2, serves_tls=True
+        )
         backends = [
-            Backend(port, f"http://127.0.0.1:{port}/leader") for port in installation.extender_ports
+            Backend(port, f"{installation.url_of(replica)}/leader")
+            for replica, port in enumerate(installation.extender_ports)
         ]
         async with Forwarder(backends, poll_seconds=0.1) as service:
-            installation.scheduler_asks = f"http://127.0.0.1:{service.port}"
+            installation.scheduler_asks = f"https://127.0.0.1:{service.port}"
             await installation.install()
             yield installation
 
@@ -83,8 +87,12 @@ async def _ask(cellgate: Installation, replica: int) -> tuple[dict[str, str], st
     """Filter by one replica: its answer, and whether it closes the connection."""
     url = f"{cellgate.url_of(replica)}/v1/extender/filter"
     body = {"Pod": {"metadata": {"name": "x", "uid": "u"}, "spec": {}}, "NodeNames": ["node-0"]}
-    async with aiohttp.ClientSession() as http, http.post(url, json=body) as answer:
-        return await answer.json(), answer.headers.get("Connection")
+    connector = aiohttp.TCPConnector(ssl=cellgate.trust(client=SCHEDULER))
+    async with (
+        aiohttp.ClientSession(connector=connector) as http,
+        http.post(url, json=body) as said,
+    ):
+        return await said.json(), said.headers.get("Connection")
 
 
 async def test_a_standby_is_ready_and_answers_no_verb(cellgate: Installation, pods: str) -> None:

@@ -211,8 +211,8 @@ async def test_a_second_run_on_the_same_data_is_refused_in_one_line(tmp_path: Pa
             "cannot reach PostgreSQL at 127.0.0.1:1",
         ),
         (
-            ["extender", "--database-url=x", "--listen=0.0.0.0:9096"],
-            "run `cellgate extender` with --insecure-http",
+            ["extender", "--database-url=x", "--tls", "--insecure-http"],
+            "--tls and --insecure-http exclude each other",
         ),
         (["run", "--kubeconfig=/no/such/file"], "there is no kubeconfig /no/such/file"),
         (["run", "--data-dir="], "argument --data-dir: must not be empty"),

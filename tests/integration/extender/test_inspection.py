@@ -142,3 +142,7 @@ async def test_every_route_is_in_the_openapi_document(client: KubeClient, caller
     assert {path.rstrip("/") for path in document["paths"]} == served
     body = document["paths"]["/v1/simulate"]["post"]["requestBody"]
     assert "pod" in body["content"]["application/json"]["schema"]["properties"]
+    needed = {path: next(iter(one.values()))["security"] for path, one in document["paths"].items()}
+    assert needed["/readyz"] == []
+    assert needed["/v1/extender/bind"] == [{"certificate": []}]
+    assert needed["/metrics"] == [{"token": []}, {"certificate": []}]

@@ -2,6 +2,7 @@
 
 import ssl
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from certs.store import CertificateStore
 from certs.tls import build_server_context
 from policy.errors import SettingsError
+from tests.unit.certs.handshakes import shake_hands
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 HOSTS = ("127.0.0.1", "cellgate-webhook.cellgate-system.svc")
@@ -78,9 +80,10 @@ def test_a_client_that_trusts_the_ca_trusts_the_server(tmp_path: Path) -> None:
     server = build_server_context(*store.serving_paths)
     client = ssl.create_default_context(cafile=store.ca_path)
 
-    assert _shake_hands(server, client, "127.0.0.1") == "TLSv1.3"
+    _, end = shake_hands(server, client, "127.0.0.1")
+    assert end.version() == "TLSv1.3"
     with pytest.raises(ssl.SSLCertVerificationError):
-        _shake_hands(server, client, "127.0.0.2")
+        shake_hands(server, client, "127.0.0.2")
 
 
 @pytest.mark.parametrize("broken", ["ca.crt", "ca.key"])
@@ -95,17 +98,32 @@ def test_a_broken_file_is_told_in_one_line(tmp_path: Path, broken: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> str | None:
-    """Let the two talk through memory until both are content."""
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [
-        server.wrap_bio(to_server, to_client, server_side=True),
-        client.wrap_bio(to_client, to_server, server_hostname=host),
+def test_each_client_has_a_certificate_of_its_own_that_is_renewed(tmp_path: Path) -> None:
+    store = CertificateStore(tmp_path, serving="extender")
+    store.ensure(hosts=HOSTS, clients=["caller"], now=NOW)
+    before = _contents(tmp_path)
+    assert sorted(before) == [
+        *("ca.crt", "ca.key", "caller.crt", "caller.key", "extender.crt", "extender.key"),
     ]
-    for _ in range(4):
-        for end in ends:
-            try:
-                end.do_handshake()
-            except ssl.SSLWantReadError:
-                continue
-    return ends[1].version()
+
+    store.ensure(hosts=HOSTS, clients=["caller"], now=NOW + timedelta(days=200))
+    assert _contents(tmp_path) == before
+    store.ensure(hosts=HOSTS, clients=["caller"], now=NOW + timedelta(days=300))
+    assert _contents(tmp_path)["caller.crt"] != before["caller.crt"]
+    assert _contents(tmp_path)["ca.crt"] == before["ca.crt"]
+
+
+def test_two_that_start_at_once_have_one_ca(tmp_path: Path) -> None:
+    stores = [CertificateStore(tmp_path, serving=f"server{number}") for number in range(8)]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        authorities = list(pool.map(lambda store: store.ensure(hosts=HOSTS, now=NOW), stores))
+    assert len(set(authorities)) == 1
+
+
+def test_a_ca_without_its_key_was_given_by_somebody(tmp_path: Path) -> None:
+    store = CertificateStore(tmp_path)
+    assert not store.is_given
+    store.ensure(hosts=HOSTS, now=NOW)
+    assert not store.is_given
+    (tmp_path / "ca.key").unlink()
+    assert store.is_given

@@ -1,0 +1,38 @@
+"""Who a caller is, by the certificate that it showed in the handshake, which verified it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+SCHEDULER: Final = "cellgate-scheduler"
+"""The name in the certificate of our kube-scheduler: what gives it the right to bind pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A caller with a certificate."""
+
+    name: str
+    expires: datetime
+
+
+# Few callers have certificates, and each sends thousands of requests over one connection.
+@lru_cache(maxsize=64)
+def read_client(der: bytes) -> Client | None:
+    """Read a verified certificate; None unless it says that it was made for calling.
+
+    The handshake refuses one that was made for something else only, not one that says nothing.
+    """
+    try:
+        certificate = x509.load_der_x509_certificate(der)
+        usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        (name,) = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except (x509.ExtensionNotFound, ValueError):
+        return None
+    if ExtendedKeyUsageOID.CLIENT_AUTH not in usage:
+        return None
+    return Client(name=str(name.value), expires=certificate.not_valid_after_utc)

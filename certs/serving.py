@@ -1,0 +1,75 @@
+"""The certificates of a running server: renewed and followed without a restart.
+
+Where the directory is ours we renew what is in it; where it was given to us, as a mounted Secret
+is, somebody else does. Either way new handshakes use what the files hold now. A second CA in
+`ca.crt` is believed at once; one that was taken out is believed until the process restarts.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from certs.store import CertificateStore
+from certs.tls import build_server_context
+from policy.errors import SettingsError
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 5.0
+
+
+class ServingCertificates:
+    """What one server serves with, and by which it knows its callers."""
+
+    def __init__(
+        self,
+        store: CertificateStore,
+        *,
+        hosts: Sequence[str],
+        clients: Sequence[str],
+        utc_now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._hosts = hosts
+        self._clients = clients
+        self._utc_now = utc_now
+        self._ensure()
+        self._contents = self._read()
+        self.context = self._build()
+
+    async def run(self, *, look_seconds: float = _LOOK_SECONDS) -> None:
+        """Follow the files until cancelled; what cannot be used changes nothing and is told."""
+        while True:
+            await asyncio.sleep(look_seconds)
+            try:
+                contents = await asyncio.to_thread(self._renewed)
+                if contents != self._contents:
+                    self._reload()
+                    self._contents = contents
+                    logger.info("certificates reloaded")
+            except (OSError, SettingsError) as exc:
+                logger.warning("certificates not reloaded", extra={"error": str(exc)})
+
+    def _renewed(self) -> list[bytes]:
+        self._ensure()
+        return self._read()
+
+    def _ensure(self) -> None:
+        if not self._store.is_given:
+            self._store.ensure(hosts=self._hosts, clients=self._clients, now=self._utc_now())
+
+    def _read(self) -> list[bytes]:
+        """What the files hold; those that are missing are told of by whoever needs them."""
+        paths = (self._store.ca_path, *self._store.serving_paths)
+        return [path.read_bytes() for path in paths if path.exists()]
+
+    def _build(self) -> ssl.SSLContext:
+        return build_server_context(*self._store.serving_paths, client_ca=self._store.ca_path)
+
+    def _reload(self) -> None:
+        """Change the context that is being served with, after a trial: half a change breaks it."""
+        self._build()
+        self.context.load_cert_chain(*self._store.serving_paths)
+        self.context.load_verify_locations(self._store.ca_path)

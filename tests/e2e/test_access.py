@@ -1,0 +1,170 @@
+"""Who may call the extender on a real control plane: kube-scheduler, people, an intruder."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from certs.clients import SCHEDULER
+from state.embedded import EmbeddedPostgres
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.nodes import NodeShape
+from tests.controlplane.waiting import poll_until
+from tests.e2e.conftest import run_control_plane
+from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
+from tests.e2e.installation import NAMESPACE, Installation
+
+PODS = "/api/v1/namespaces/default/pods"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+VERBS = ("filter", "prioritize", "preempt", "bind")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
+    """A control plane with nodes of eight leaf cells."""
+    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
+        await plane.add_nodes(2, NodeShape(gpus=8))
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """Cellgate as it serves in a cluster."""
+    async with (
+        EmbeddedPostgres(plane.directory / "database") as database,
+        aiohttp.ClientSession() as http,
+    ):
+        installation = Installation(plane, http, database_url=database.url, serves_tls=True)
+        await installation.install()
+        yield installation
+
+
+async def _ask(
+    cellgate: Installation, path: str, *, token: str = "", client: str | None = None, **more: Any
+) -> tuple[int, Any]:
+    """Ask the extender: the status, and what it said."""
+    connector = aiohttp.TCPConnector(ssl=cellgate.trust(client=client))
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with aiohttp.ClientSession(connector=connector) as http:
+        method = "POST" if more else "GET"
+        url = cellgate.extender_url + path
+        async with http.request(method, url, headers=headers, **more) as answer:
+            is_json = answer.content_type == "application/json"
+            return answer.status, await (answer.json() if is_json else answer.text())
+
+
+async def _service_account(plane: ControlPlane, name: str, *, role: str | None = None) -> str:
+    """The token of a pod that runs as a service account, with or without a role of ours."""
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    await plane.api.create(accounts, {"metadata": {"name": name}})
+    if role is not None:
+        group = "rbac.authorization.k8s.io"
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
+        body = {
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+            "subjects": [subject],
+        }
+        await plane.api.create(BINDINGS, body)
+    return await plane.service_account_token("default", name)
+
+
+async def test_kube_scheduler_schedules_over_tls_with_its_certificate(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    await create(plane, PODS, a_gang("bert", size=2, gpus=8))
+    members = await running(plane, PODS, "bert", size=2)
+    assert {member["spec"]["nodeName"] for member in members} == {"node-0", "node-1"}
+    check_no_leaf_cell_twice(members)
+    assert await cellgate.decisions("default/bert")
+    await end(plane, PODS, "bert", size=2)
+
+
+async def test_a_pod_without_certificate_gets_nothing_from_verbs(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    intruder = await _service_account(plane, "intruder")
+    pod = {"metadata": {"name": "x", "uid": "u"}, "spec": {}}
+    body = {"Pod": pod, "NodeNames": ["node-0"]}
+    refused = {"error": "verbs need the client certificate of cellgate-scheduler; no token helps"}
+    for verb in VERBS:
+        for token in ("", intruder, plane.token()):
+            answer = await _ask(cellgate, f"/v1/extender/{verb}", token=token, json=body)
+            assert answer == (401, refused)
+    status, answer = await _ask(cellgate, "/v1/extender/filter", client=SCHEDULER, json=body)
+    assert (status, answer["Error"]) == (200, "")
+
+
+async def test_renewed_certificates_are_used_without_a_restart(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    before = await _served(cellgate)
+    for name in ("extender", SCHEDULER):
+        for path in cellgate.paths_of(name):
+            path.unlink()
+    cellgate.mount_certificates()
+
+    async def is_new() -> bool:
+        return await _served(cellgate) != before
+
+    await poll_until(is_new, deadline_seconds=30, explain=lambda: "still the old certificate")
+    await create(plane, PODS, a_gang("t5", size=1, gpus=8))
+    await running(plane, PODS, "t5", size=1)
+
+
+async def _served(cellgate: Installation) -> str:
+    """The certificate that the extender serves with."""
+    host, port = "127.0.0.1", cellgate.extender_ports[0]
+    return await asyncio.to_thread(ssl.get_server_certificate, (host, port))
+
+
+async def test_a_serving_certificate_is_not_taken_for_a_caller(cellgate: Installation) -> None:
+    with pytest.raises(aiohttp.ClientError):
+        await _ask(cellgate, "/v1/gangs", client="extender")
+
+
+async def test_people_read_what_their_role_allows(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    inspector = await _service_account(plane, "looker", role="cellgate-inspector")
+    nobody = await _service_account(plane, "nobody")
+
+    for path in ("/", "/openapi.json", "/v1/gangs", "/v1/inspect/clusterstatus"):
+        assert (await _ask(cellgate, path, token=inspector))[0] == 200
+        status, answer = await _ask(cellgate, path, token=nobody)
+        assert (status, answer["error"]) == (
+            403,
+            f"system:serviceaccount:default:nobody may not get {path}: "
+            "bind a ClusterRole that allows it, such as cellgate-inspector",
+        )
+        assert (await _ask(cellgate, path))[0] == 401
+    assert (await _ask(cellgate, "/v1/simulate", token=inspector, json={}))[0] == 400
+    assert (await _ask(cellgate, "/v1/simulate", token=nobody, json={}))[0] == 403
+    assert (await _ask(cellgate, "/v1/gangs", token="made-up"))[0] == 401
+
+
+async def test_the_probes_of_kube_scheduler_answer_without_credentials(
+    cellgate: Installation,
+) -> None:
+    """As its Deployment asks: with the rights of our role, and a certificate of its own making."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=False)) as http:
+        for path in ("/livez", "/readyz"):
+            async with http.get(f"https://127.0.0.1:{cellgate.scheduler_port}{path}") as answer:
+                assert answer.status == 200
+
+
+async def test_probes_are_open_and_metrics_are_not(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    for path in ("/healthz", "/readyz", "/leader"):
+        assert (await _ask(cellgate, path))[0] == 200
+    without_right = await plane.service_account_token(NAMESPACE, "cellgate-extender")
+    assert (await _ask(cellgate, "/metrics", token=without_right))[0] == 403
+    status, text = await _ask(cellgate, "/metrics", token=plane.token())
+    assert status == 200
+    assert "cellgate_extender_verb_seconds" in text
