@@ -13,7 +13,7 @@ from extender.hived_routes import HivedRoutes
 from extender.inspection import InspectionRoutes
 from extender.leases import expire_leases, see_preemptions_through
 from extender.metrics import StateMetrics
-from extender.parts import State, Verbs
+from extender.parts import State, Upkeep, Verbs
 from extender.pods import NodeSink
 from extender.recovery import RECOVERED, USABLE_CLUSTER, recover
 from extender.routes import VerbRoutes
@@ -90,11 +90,22 @@ async def run_extender(
     health = Health([*map(_synced, sources), USABLE_CLUSTER, RECOVERED])
     feeds = {name: _feed(client, name, source, health) for name, source in sources.items()}
     verbs = Verbs(state, client)
+    upkeep = Upkeep(state, verbs, client)
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured)
     async with running(app, name="extender", health=health, address=settings.address) as extender:
-        work = _recover_and_keep(state, verbs, feeds, health, settings)
-        extender.supervisor.start("recovery and upkeep", work)
         _start(extender.supervisor, state, verbs, feeds=feeds)
+        extender.supervisor.start(
+            "upkeep", _recover_and_keep(state, upkeep, feeds=feeds, health=health)
+        )
+        extender.supervisor.start(
+            "preemptions",
+            see_preemptions_through(
+                state.waiting,
+                verbs.preemption,
+                clock=state.clock,
+                patience_seconds=settings.preempt_patience_seconds,
+            ),
+        )
         yield extender
 
 
@@ -194,10 +205,10 @@ async def _run_after(first: Feed, second: Feed) -> None:
 
 async def _recover_and_keep(
     state: State,
-    verbs: Verbs,
+    upkeep: Upkeep,
+    *,
     feeds: Mapping[str, Feed],
     health: Health,
-    settings: ExtenderSettings,
 ) -> None:
     await state.groups.looked.wait()
     for feed in feeds.values():
@@ -207,21 +218,14 @@ async def _recover_and_keep(
         keeper=state.keeper,
         cluster=state.cluster,
         pods=state.pods,
-        halves=verbs.halves,
+        halves=upkeep.halves,
         health=health,
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(state.census.run())
         group.create_task(expire_leases(state.cluster, clock=state.clock, metrics=state.metrics))
         group.create_task(state.reconciler.run())
-        group.create_task(verbs.halves.run())
+        group.create_task(upkeep.halves.run())
+        group.create_task(upkeep.waker.run())
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
-        group.create_task(
-            see_preemptions_through(
-                state.waiting,
-                verbs.preemption,
-                clock=state.clock,
-                patience_seconds=settings.preempt_patience_seconds,
-            )
-        )

@@ -1,4 +1,4 @@
-"""What an extender is made of: what it knows (`State`), and what it answers with (`Verbs`)."""
+"""What an extender is made of: what it knows, what it answers with, what it looks after."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,12 +27,14 @@ from extender.snapshots import Snapshots
 from extender.topology import TopologyKeeper
 from extender.victims import Victims
 from extender.waiting import WaitingPods
+from extender.waking import Waker
 from kube.binding import Binder
 from kube.client import KubeClient
 from kube.ending import PodEnder
 from kube.events import EventWriter
 from kube.gang_sizes import GangSizes
 from kube.namespaces import NamespaceSink
+from kube.waking import PodWaker
 from service.clock import Clock
 from state.ledger import Ledger
 from state.log import DecisionLog
@@ -140,13 +142,6 @@ class Verbs:
             victims=self.victims,
             metrics=state.metrics,
         )
-        self.halves = HalfBoundGangs(
-            cluster=state.cluster,
-            pods=state.pods,
-            to_request=to_request,
-            release=self.victims.release,
-            clock=state.clock,
-        )
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
@@ -161,5 +156,28 @@ class Verbs:
             binder=Binder(client),
             journal=state.journal,
             metrics=state.metrics,
+            clock=state.clock,
+        )
+
+
+class Upkeep:
+    """What is looked after while nobody asks, beside what keeps the state up to date."""
+
+    def __init__(self, state: State, verbs: Verbs, client: KubeClient) -> None:
+        to_request = state.translating(to_member_request)
+        self.waker = Waker(
+            cluster=state.cluster,
+            pods=state.pods,
+            waiting=state.waiting,
+            to_request=to_request,
+            waker=PodWaker(client),
+            metrics=state.metrics,
+            clock=state.clock,
+        )
+        self.halves = HalfBoundGangs(
+            cluster=state.cluster,
+            pods=state.pods,
+            to_request=to_request,
+            release=verbs.victims.release,
             clock=state.clock,
         )
