@@ -84,7 +84,10 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
         about="users and groups, with commas between, who may change every policy document",
         read=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
     )
-    options.add_switch("--gate-all", about="hold every gang for the planner, not only queued ones")
+    options.add_switch(
+        "--gate-queued-only",
+        about="hold only gangs over quota; all others go to kube-scheduler at once, HiveD's way",
+    )
 
 
 def _certs(options: Options, environment: Mapping[str, str]) -> None:

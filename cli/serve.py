@@ -70,7 +70,7 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         namespace=options.namespace,
         certificates=Path(options.certs),
         admins=options.policy_admins,
-        gates_all=options.gate_all,
+        gates_all=not options.gate_queued_only,
     )
     async with (
         open_state(options.database_url, service="webhook", until=Stage.PRE) as database,

@@ -19,7 +19,7 @@ from extender.inspection import InspectionRoutes
 from extender.leading import Leading, NoRivals
 from extender.leases import expire_leases, see_preemptions_through
 from extender.metrics import StateMetrics
-from extender.parts import State, Verbs
+from extender.parts import State, Upkeep, Verbs
 from extender.pods import NodeSink
 from extender.recovery import recover
 from extender.routes import VerbRoutes
@@ -140,7 +140,8 @@ async def run_extender(
     async with running(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        work = _lead(state, verbs, feeds, health, settings)
+        upkeep = Upkeep(state, verbs, client)
+        work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, feeds=feeds)
         if certificates is not None:
@@ -257,6 +258,8 @@ async def _run_after(first: Feed, second: Feed) -> None:
 async def _lead(
     state: State,
     verbs: Verbs,
+    upkeep: Upkeep,
+    *,
     feeds: Mapping[str, Feed],
     health: Health,
     settings: ExtenderSettings,
@@ -273,7 +276,7 @@ async def _lead(
         keeper=state.keeper,
         cluster=state.cluster,
         pods=state.pods,
-        halves=verbs.halves,
+        halves=upkeep.halves,
         now=state.clock.monotonic(),
     )
     state.leading.note_recovered()
@@ -285,7 +288,8 @@ async def _lead(
         group.create_task(state.census.run())
         group.create_task(expire_leases(state.cluster, clock=state.clock, metrics=state.metrics))
         group.create_task(state.reconciler.run())
-        group.create_task(verbs.halves.run())
+        group.create_task(upkeep.halves.run())
+        group.create_task(upkeep.waker.run())
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
         group.create_task(

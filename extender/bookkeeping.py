@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
+from kube.charging import charged_gang
 from kube.pods import ManagedPod
 from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
@@ -54,15 +55,15 @@ class Bookkeeper:
         return Term(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
-        gang = pod.gang.key
+        gang = charged_gang(pod)
         if pod.decision and gang not in self._confirmed:
             self._confirmed.add(gang)
             self._appeared[gang] = None
             self._ended.pop(gang, None)
 
     def _note_ended(self, pod: ManagedPod) -> None:
-        gang = pod.gang.key
-        if not self._pods.of_gang(gang):
+        gang = charged_gang(pod)
+        if not self._pods.of_gang(pod.gang.key):
             self._confirmed.discard(gang)
             self._appeared.pop(gang, None)
             self._ended[gang] = None
@@ -96,7 +97,7 @@ class Bookkeeper:
     async def compare(self) -> None:
         """Make the ledger equal to the gangs that have pods."""
         charged = {live.charge.gang: live.charge for live in await self._ledger.charges()}
-        gangs = {pod.gang.key: pod for pod in self._pods}
+        gangs = {charged_gang(pod): pod for pod in self._pods}
         existing = [
             charge
             for gang, pod in gangs.items()
@@ -123,7 +124,7 @@ class Bookkeeper:
             return None
         return Charge(
             decision=decision,
-            gang=pod.gang.key,
+            gang=charged_gang(pod),
             user=pod.submitter,
             group=pod.charged_group,
             vc=pod.vc,

@@ -41,6 +41,7 @@ class ExtenderMetrics:
             "preemptions", "Preemptions, by who ends victims, and for what right.", "by", "cause"
         )
         self.victims = counter("victims_ended", "Pods that we ended for the sake of others.")
+        self.woken = counter("pods_woken", "Refused pods shown to kube-scheduler again.")
         self.expired = counter("leases_expired", "Gangs whose lease was not used in time.")
         self.drift = counter("drift", "Differences found and mended, by kind.", "kind")
 

@@ -68,6 +68,8 @@ class Outcomes:
             change=decision.change,
             since=self._clock.now(),
             offered=offered,
+            asked=self._clock.monotonic(),
+            version=self._cluster.version,
             victims=decision.victims if isinstance(decision, Preempt) else (),
             asks_to_preempt=asks_to_preempt and pod.may_preempt,
         )

@@ -1,4 +1,4 @@
-"""What an extender is made of: what it knows (`State`), and what it answers with (`Verbs`)."""
+"""What an extender is made of: what it knows, what it answers with, what it looks after."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -30,6 +30,7 @@ from extender.snapshots import Snapshots
 from extender.topology import TopologyKeeper
 from extender.victims import Victims
 from extender.waiting import WaitingPods
+from extender.waking import Waker
 from kube.binding import Binder
 from kube.client import KubeClient
 from kube.ending import PodEnder
@@ -37,6 +38,7 @@ from kube.events import EventWriter
 from kube.gang_sizes import GangSizes
 from kube.namespaces import NamespaceSink
 from kube.node_wishes import NodeChoice
+from kube.waking import PodWaker
 from policy.submission import PodUid
 from service.clock import Clock
 from state.ledger import Ledger
@@ -154,13 +156,6 @@ class Verbs:
             victims=self.victims,
             metrics=state.metrics,
         )
-        self.halves = HalfBoundGangs(
-            cluster=state.cluster,
-            pods=state.pods,
-            to_request=to_request,
-            release=self.victims.release,
-            clock=state.clock,
-        )
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
@@ -168,6 +163,29 @@ class Verbs:
             policies=state.policies,
             to_request=to_request,
             log=state.log,
+        )
+
+
+class Upkeep:
+    """What is looked after while nobody asks, beside what keeps the state up to date."""
+
+    def __init__(self, state: State, verbs: Verbs, client: KubeClient) -> None:
+        to_request = state.translating(to_member_request)
+        self.waker = Waker(
+            cluster=state.cluster,
+            pods=state.pods,
+            waiting=state.waiting,
+            to_request=to_request,
+            waker=PodWaker(client),
+            metrics=state.metrics,
+            clock=state.clock,
+        )
+        self.halves = HalfBoundGangs(
+            cluster=state.cluster,
+            pods=state.pods,
+            to_request=to_request,
+            release=verbs.victims.release,
+            clock=state.clock,
         )
 
 

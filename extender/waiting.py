@@ -26,6 +26,10 @@ class Waiting:
     """What would have to change."""
     since: datetime
     offered: Sequence[NodeName]
+    asked: float = 0.0
+    """When kube-scheduler asked last, by the clock that measures."""
+    version: int = -1
+    """Of the cluster, when it was looked at last."""
     victims: tuple[GangKey, ...] = ()
     """Gangs that end, or would have to, before it can start."""
     asks_to_preempt: bool = False

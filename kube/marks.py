@@ -21,6 +21,8 @@ SUBMITTER_GROUPS_ANNOTATION: Final = "cellgate.io/submitter-groups"
 REQUESTED_CLASS_ANNOTATION: Final = "cellgate.io/requested-class"
 DECISION_ANNOTATION: Final = "cellgate.io/decision"
 PLACEMENT_ANNOTATION: Final = "cellgate.io/placement"
+WOKEN_ANNOTATION: Final = "cellgate.io/woken"
+"""When a pod that waits was shown to kube-scheduler again; means nothing else."""
 QUEUED_GATE: Final = "cellgate.io/queued"
 SCHEDULER_NAME: Final = "cellgate-scheduler"
 

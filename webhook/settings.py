@@ -18,7 +18,7 @@ class WebhookSettings:
     """Where the policy documents are, and our own Service."""
     admins: tuple[str, ...] = DEFAULT_ADMINS
     """Users and groups who may change every policy document."""
-    gates_all: bool = False
+    gates_all: bool = True
     """Whether every gang waits for the planner."""
 
     @property

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from kube import marks
 from kube.client import KubeClient
 from tests.cluster_texts import hived_text
 from tests.integration.extender.conftest import Caller, create, events, extending, simulated
@@ -106,3 +107,23 @@ async def test_kube_scheduler_that_sees_no_need_for_victims_is_helped(tmp_path: 
 
 async def _fits(caller: Caller, pod: dict[str, object]) -> bool:
     return bool((await caller.filter(pod, FOUR))["NodeNames"])
+
+
+async def test_a_pod_that_fits_after_all_is_woken(tmp_path: Path) -> None:
+    """kube-scheduler heard of an end before we did, was refused again, and asks no third time."""
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies=POLICIES) as client,
+        extending(client) as caller,
+    ):
+        for index in range(4):
+            await caller.place(await create(client, f"good-{index}", class_name="prod"), FOUR)
+        pod = await create(client, "late", class_name="prod")
+        assert (await caller.filter(pod, FOUR))["NodeNames"] == []
+        path = "/api/v1/namespaces/lab/pods"
+        await client.request("DELETE", f"{path}/good-0", query={"gracePeriodSeconds": "0"})
+
+        async def is_woken() -> bool:
+            stored = await client.request("GET", f"{path}/late")
+            return marks.WOKEN_ANNOTATION in (stored["metadata"].get("annotations") or {})
+
+        await until(is_woken)
