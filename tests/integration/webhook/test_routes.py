@@ -175,6 +175,7 @@ async def test_a_pod_is_lowered_and_its_submitter_told(
                 "cellgate.io/submitter": "alice",
                 "cellgate.io/submitter-groups": '["team-a"]',
                 "cellgate.io/requested-class": "prod",
+                "cellgate.io/class": "oppo",
                 "cellgate.io/decision": UID,
             },
         },
