@@ -70,7 +70,7 @@ class Bookkeeper:
 
     async def run(self) -> NoReturn:
         """Keep the ledger until cancelled; what fails is tried again."""
-        compared = 0.0
+        compared = time.monotonic()
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
             try:

@@ -16,7 +16,8 @@ def plain(text: str, *, limit: int) -> str:
     """Make a foreign text printable on one line, at most `limit` characters long."""
     # Cut generously first: cleaning a text of megabytes only to cut it would be wasted work.
     words = " ".join(text[: limit * 2].split())
-    clean = "".join(char if char.isprintable() else "?" for char in words)
+    is_clean = words.isprintable()
+    clean = words if is_clean else "".join(c if c.isprintable() else "?" for c in words)
     return clean if len(clean) <= limit and len(text) <= limit * 2 else clean[: limit - 1] + "…"
 
 

@@ -42,6 +42,7 @@ def build_answer(
         marks.SUBMITTER_ANNOTATION: submitter.user,
         marks.SUBMITTER_GROUPS_ANNOTATION: format_submitter_groups(submitter.groups),
         marks.REQUESTED_CLASS_ANNOTATION: request.submission.requested_class,
+        marks.CLASS_ANNOTATION: verdict.final_class,
         marks.DECISION_ANNOTATION: str(verdict.decision),
         **_hived_annotation(pod, verdict, request),
     }

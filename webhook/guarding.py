@@ -12,13 +12,14 @@ from kube import marks
 from kube.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote
-from webhook.told import Told, ToldPods
+from webhook.told import ToldPods
 from webhook.wire import ALLOWED, Answer, ReviewRequest, UserInfo
 
 _ANNOTATIONS: Final = (
     marks.SUBMITTER_ANNOTATION,
     marks.SUBMITTER_GROUPS_ANNOTATION,
     marks.REQUESTED_CLASS_ANNOTATION,
+    marks.CLASS_ANNOTATION,
     marks.DECISION_ANNOTATION,
     marks.HIVED_SPEC_ANNOTATION,
     *marks.PLACEMENT_ANNOTATIONS,
@@ -54,13 +55,18 @@ class PodGuard:
         return ALLOWED
 
     def _check_new(self, pod: Mapping[str, Any], *, is_dry_run: bool) -> None:
-        decision = marks_of(pod, "annotations").get(marks.DECISION_ANNOTATION)
-        told = self._told.find(decision) if isinstance(decision, str) else None
-        if told is None:
-            return  # another replica decided, or it was let through without us
-        _check_class(pod, told)
+        annotations = marks_of(pod, "annotations")
+        decided, decision = (
+            annotations.get(key) for key in (marks.CLASS_ANNOTATION, marks.DECISION_ANNOTATION)
+        )
+        if not isinstance(decided, str) or not isinstance(decision, str):
+            return  # it was let through without us
+        given = mapping(pod.get("spec")).get("priorityClassName") or ""
+        if given != decided:
+            message = f"was decided to be {quote(decided)}, but another webhook changed it"
+            raise RequestError.at("spec.priorityClassName", message)
         if not is_dry_run:
-            self._told.announce(pod, told)
+            self._told.announce(pod, decision)
 
     def _check_change(
         self, user: UserInfo, before: Mapping[str, Any], after: Mapping[str, Any]
@@ -72,13 +78,6 @@ class PodGuard:
         problems = list(_changes(before, after))
         if problems:
             raise RequestError(problems)
-
-
-def _check_class(pod: Mapping[str, Any], told: Told) -> None:
-    given = mapping(pod.get("spec")).get("priorityClassName")
-    if (given or "") != told.class_name:
-        message = f"was decided to be {quote(told.class_name)}, but another webhook changed it"
-        raise RequestError.at("spec.priorityClassName", message)
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Problem]:

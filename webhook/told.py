@@ -12,7 +12,6 @@ from typing import Any, Final
 from kube.events import Event, EventWriter
 from kube.objects import items, mapping
 from policy.decision import Outcome
-from policy.submission import ClassName
 from webhook.verdict import Verdict
 
 _KEPT: Final = 10_000
@@ -24,9 +23,11 @@ _WAITS: Final = "OverQuota"
 class Told:
     """What the submitter of a pod was told."""
 
-    class_name: ClassName
     lines: tuple[str, ...]
     reason: str = _REASON
+
+
+_NOTHING: Final = Told(lines=())
 
 
 class ToldPods:
@@ -40,18 +41,15 @@ class ToldPods:
         """Remember a decision."""
         reason = _WAITS if verdict.outcome is Outcome.QUEUED else _REASON
         lines = tuple(line.removeprefix("cellgate: ") for line in verdict.format_warnings())
-        told = Told(class_name=verdict.final_class, lines=lines, reason=reason)
+        told = Told(lines=lines, reason=reason)
         self._told[str(verdict.decision)] = told
         self._told.move_to_end(str(verdict.decision))
         while len(self._told) > _KEPT:
             self._told.popitem(last=False)
 
-    def find(self, decision: str) -> Told | None:
-        """Return what was decided, if it was here and not long ago."""
-        return self._told.get(decision)
-
-    def announce(self, pod: Mapping[str, Any], told: Told) -> None:
-        """Tell it on the pod and on the workload that it belongs to."""
+    def announce(self, pod: Mapping[str, Any], decision: str) -> None:
+        """Tell it on the pod and its workload, if it was decided here and not long ago."""
+        told = self._told.get(decision, _NOTHING)
         for line in told.lines:
             for obj in (pod, *_owners(pod)):
                 self._events.write(Event.about(obj, reason=told.reason, message=line))

@@ -15,6 +15,7 @@ import pytest
 from kube.client import MERGE_PATCH, KubeClient, connect
 from service.running import RunningService
 from service.settings import Address
+from kube import marks
 from simulation.cluster import SimulatedCluster
 from state.log import DecisionLog
 from state.memory import MemoryDecisions
@@ -175,10 +176,12 @@ async def test_a_pod_is_lowered_and_its_submitter_told(
                 "cellgate.io/submitter": "alice",
                 "cellgate.io/submitter-groups": '["team-a"]',
                 "cellgate.io/requested-class": "prod",
+                "cellgate.io/class": "oppo",
                 "cellgate.io/decision": UID,
             },
         },
         {"op": "add", "path": "/spec/schedulerName", "value": "cellgate-scheduler"},
+        {"op": "add", "path": "/spec/schedulingGates", "value": [{"name": marks.QUEUED_GATE}]},
     ]
     async with asyncio.timeout(10):
         while not decisions.records:
