@@ -26,6 +26,12 @@ class AnswerSettings:
     pods would wait for ever. Gangs that quotas queue are gated in any case."""
 
 
+_CANNOT_WAIT = (
+    "quota is used up, and a pod that names its node ({node}) cannot wait for it; "
+    "leave spec.nodeName out"
+)
+
+
 def build_answer(
     obj: Mapping[str, Any],
     pod: ManagedPod,
@@ -38,6 +44,8 @@ def build_answer(
     """Refuse a pod, or write into it what was decided."""
     if verdict.outcome is Outcome.REFUSED:
         return Answer(is_allowed=False, message=verdict.admission.format_refusal())
+    if pod.node is not None and verdict.outcome is Outcome.QUEUED:
+        return Answer(is_allowed=False, message=_CANNOT_WAIT.format(node=pod.node))
     annotations = {
         marks.SUBMITTER_ANNOTATION: submitter.user,
         marks.SUBMITTER_GROUPS_ANNOTATION: format_submitter_groups(submitter.groups),
@@ -46,7 +54,8 @@ def build_answer(
         marks.DECISION_ANNOTATION: str(verdict.decision),
         **_hived_annotation(pod, verdict, request),
     }
-    is_gated = settings.gates_all or verdict.outcome is Outcome.QUEUED
+    # Kubernetes takes no gate on a pod that names its node: it goes there, and is counted there.
+    is_gated = pod.node is None and (settings.gates_all or verdict.outcome is Outcome.QUEUED)
     patch = [
         *mutate.class_patch(obj, verdict.final_class),
         *mutate.annotations_patch(obj, annotations),

@@ -28,13 +28,14 @@ from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.waiting import Shape, Waiting, shape_of
-from extender.queue.wording import mismatch, preemption_words
+from extender.queue.wording import GATHERING, gathering_words, mismatch, preemption_words
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 # kube-scheduler's view may be a moment behind ours: one refusal means little, a lasting one much.
 _REFUSAL_STANDS_SECONDS = 3.0
 _REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
+_GATHERING_SECONDS = 5.0
 _GANGS_PER_STEP = 8
 # Pods between their release and their binding: enough to keep kube-scheduler busy. More would only
 # wait there, get in the way of those being bound, and lose their nominations.
@@ -70,6 +71,8 @@ class GangPlanner:
         """Gangs that have their places, and wait for the way to be free."""
         self._unfinished: dict[GangKey, None] = {}
         """Gangs that run by half, and gangs whose victims are ending."""
+        self._gathering: dict[GangKey, float] = {}
+        """Gangs with too few members, and since when."""
         self._renew_at = 0.0
 
     # -- what is seen
@@ -157,6 +160,7 @@ class GangPlanner:
         """Decide about what changed, and about the first gangs that wait."""
         step = Step()
         self._keep_time(now)
+        self._tell_gathering(step, now=now)
         self._settle_changed(step, now=now)
         for _ in range(_GANGS_PER_STEP):
             key = self._waiting.first()
@@ -224,7 +228,9 @@ class GangPlanner:
             self._forget(gang)
         elif not gang.is_complete:
             self._take_back(gang)
+            self._gathering.setdefault(gang.key, now)
         else:
+            self._gathering.pop(gang.key, None)
             gang.forget_refused_nodes(now)
             if self._unplaced(gang):
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
@@ -239,7 +245,17 @@ class GangPlanner:
         else:
             self._unfinished.pop(gang.key, None)
 
+    def _tell_gathering(self, step: Step, *, now: float) -> None:
+        """Tell whose gang has been incomplete for a while what is missing."""
+        for key, since in list(self._gathering.items()):
+            gang = self._gangs[key]
+            if now - since >= _GATHERING_SECONDS and gang.told != GATHERING:
+                gang.told = GATHERING
+                reason = gathering_words(gang)
+                step.tells.append(Tell(gang=key, uid=gang.first.uid, code=GATHERING, reason=reason))
+
     def _forget(self, gang: QueuedGang) -> None:
+        self._gathering.pop(gang.key, None)
         self._waiting.remove(gang.key)
         del self._gangs[gang.key]
 

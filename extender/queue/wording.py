@@ -5,6 +5,17 @@ from extender.queue.gangs import QueuedGang, disagreement
 from extender.queue.model import QueuedPod
 from policy.submission import GangKey
 
+GATHERING = "gathering"
+"""Code of the reason of a gang with too few members."""
+
+
+def gathering_words(gang: QueuedGang) -> str:
+    """Say how many members are missing."""
+    return (
+        f"gang {gang.key} has {len(gang.pods)} of the {gang.least} members that it needs to start; "
+        "it is looked at when they exist: create them, or correct the gang's size"
+    )
+
 
 def preemption_words(request: MemberRequest, victim: GangKey) -> str:
     """Say to a victim for whom it ends, and by which right."""

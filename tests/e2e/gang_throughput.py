@@ -100,7 +100,10 @@ class Load:
 
     def gang(self, name: str) -> list[JsonObject]:
         """The members of one gang."""
-        pods = [a_member(name, index, size=GANG_SIZE, gpus=8) for index in range(GANG_SIZE)]
+        pods = [
+            a_member(name, index, size=GANG_SIZE, gpus=8, is_gated=True)
+            for index in range(GANG_SIZE)
+        ]
         for pod in pods:
             del pod["spec"]["priorityClassName"]
             pod["spec"]["schedulerName"] = (

@@ -11,8 +11,10 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 
 
-def a_member(gang: str, index: int, *, size: int, gpus: int, **spec: object) -> JsonObject:
-    """A pod with our gate, as the webhook makes it."""
+def a_member(
+    gang: str, index: int, *, size: int, gpus: int, is_gated: bool = False, **spec: object
+) -> JsonObject:
+    """A pod as a user writes it, or with our gate, as the webhook makes it."""
     limits = {"nvidia.com/gpu": str(gpus)}
     return {
         "metadata": {
@@ -21,7 +23,7 @@ def a_member(gang: str, index: int, *, size: int, gpus: int, **spec: object) -> 
         },
         "spec": {
             "containers": [{"name": "main", "image": "any", "resources": {"limits": limits}}],
-            "schedulingGates": [{"name": marks.QUEUED_GATE}],
+            **({"schedulingGates": [{"name": marks.QUEUED_GATE}]} if is_gated else {}),
             "terminationGracePeriodSeconds": 0,
             "priorityClassName": "test",
             **spec,
@@ -63,6 +65,21 @@ async def until_empty(plane: ControlPlane, path: str) -> None:
         return not (await plane.api.get(path))["items"]
 
     await poll_until(is_empty, deadline_seconds=20, explain=lambda: "pods are left")
+
+
+async def told(plane: ControlPlane, path: str, gang: str) -> str:
+    """What a gang's owner was told, once it was told something."""
+    events = path.removesuffix("pods") + "events"
+
+    async def message() -> str:
+        found = [one for one in (await plane.api.get(events))["items"] if _is_about(one, gang)]
+        return str(found[0]["message"]) if found else ""
+
+    return await poll_until(message, deadline_seconds=10, explain=lambda: f"{gang} heard nothing")
+
+
+def _is_about(event: JsonObject, gang: str) -> bool:
+    return str(event["involvedObject"]["name"]).startswith(f"{gang}-")
 
 
 def check_no_leaf_cell_twice(pods: list[JsonObject]) -> None:

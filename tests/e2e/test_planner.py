@@ -10,13 +10,11 @@ import pytest_asyncio
 
 from kube import marks
 from state.embedded import EmbeddedPostgres
-from tests.controlplane.api import JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
-from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, a_member, create, end, running, until_empty
+from tests.e2e.gangs import a_gang, a_member, create, end, running, told, until_empty
 from tests.e2e.installation import Installation
 
 NODES = 4
@@ -67,14 +65,6 @@ async def test_a_gang_is_planned_whole_and_each_member_goes_where_it_was_told(
     assert len(set(nodes)) == 3
 
 
-async def test_a_gang_of_mixed_sizes_starts_whole(plane: ControlPlane, pods: str) -> None:
-    sizes = (8, 4, 2, 2)
-    members = [a_member("mix", index, size=4, gpus=gpus) for index, gpus in enumerate(sizes)]
-    await create(plane, pods, members)
-    members = await running(plane, pods, "mix", size=4)
-    assert len({pod["spec"]["nodeName"] for pod in members}) == 2
-
-
 async def test_a_gang_waits_behind_its_gate_until_the_one_before_has_ended(
     plane: ControlPlane, pods: str
 ) -> None:
@@ -82,26 +72,11 @@ async def test_a_gang_waits_behind_its_gate_until_the_one_before_has_ended(
     await create(plane, pods, a_gang("first", size=3, gpus=8))
     await running(plane, pods, "first", size=3)
     await create(plane, pods, a_gang("next", size=2, gpus=8))
-    assert "room for 1 of 2 members now" in await _told(plane, pods, "next")
+    assert "room for 1 of 2 members now" in await told(plane, pods, "next")
     waiting = await plane.api.get(f"{pods}/next-0")
     assert waiting["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
     await end(plane, pods, "first", size=3)
     await running(plane, pods, "next", size=2)
-
-
-async def _told(plane: ControlPlane, path: str, gang: str) -> str:
-    """What a gang's owner was told, once it was told something."""
-    events = path.removesuffix("pods") + "events"
-
-    async def message() -> str:
-        found = [one for one in (await plane.api.get(events))["items"] if _is_about(one, gang)]
-        return str(found[0]["message"]) if found else ""
-
-    return await poll_until(message, deadline_seconds=10, explain=lambda: f"{gang} heard nothing")
-
-
-def _is_about(event: JsonObject, gang: str) -> bool:
-    return str(event["involvedObject"]["name"]).startswith(f"{gang}-")
 
 
 async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
@@ -109,8 +84,8 @@ async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
 ) -> None:
     nodes = (await plane.api.get("/api/v1/nodes"))["items"]
     name = nodes[-1]["metadata"]["name"]
-    wish = {"nodeSelector": {"kubernetes.io/hostname": name}}
-    await create(plane, pods, [a_member("picky", 0, size=1, gpus=1, **wish)])
+    selector = {"kubernetes.io/hostname": name}
+    await create(plane, pods, [a_member("picky", 0, size=1, gpus=1, nodeSelector=selector)])
     (pod,) = await running(plane, pods, "picky", size=1)
     assert pod["spec"]["nodeName"] == name
 

@@ -17,6 +17,7 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
+from tests.e2e.gangs import told
 from tests.e2e.installation import NAMESPACE, Installation
 
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-rules"
@@ -147,19 +148,11 @@ async def test_a_gang_that_does_not_fit_says_why(
     plane: ControlPlane, cellgate: Installation, namespace: str
 ) -> None:
     labels = {marks.GANG_LABEL: "huge", marks.GANG_SIZE_LABEL: "5"}
-    await plane.api_as("bob").create(
-        f"/api/v1/namespaces/{namespace}/pods", a_pod("huge-0", gpus=8, **labels)
-    )
-
-    def is_told(pod: JsonObject) -> bool:
-        return any(c["reason"] == "Unschedulable" for c in pod["status"].get("conditions", []))
-
-    path = f"/api/v1/namespaces/{namespace}/pods/huge-0"
-    stored = await plane.api.wait_until(path, is_told)
-    (condition,) = stored["status"]["conditions"]
-    assert (
-        f"gang {namespace}/huge needs 5 x 8 leaf cells, each member's on one node; "
-        "there is room for 4 of 5 members now" in condition["message"]
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    for index in range(5):
+        await plane.api_as("bob").create(pods, a_pod(f"huge-{index}", gpus=8, **labels))
+    assert f"gang {namespace}/huge needs 5 x 8 leaf cells, 40 in all" in await told(
+        plane, pods, "huge"
     )
 
 

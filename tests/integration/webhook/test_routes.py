@@ -12,10 +12,10 @@ import aiohttp
 import orjson
 import pytest
 
+from kube import marks
 from kube.client import MERGE_PATCH, KubeClient, connect
 from service.running import RunningService
 from service.settings import Address
-from kube import marks
 from simulation.cluster import SimulatedCluster
 from state.log import DecisionLog
 from state.memory import MemoryDecisions

@@ -82,6 +82,12 @@ async def test_gates_are_ours_to_set() -> None:
     assert stored["spec"]["schedulingGates"] == [other, {"name": "cellgate.io/queued"}]
 
 
+async def test_a_pod_that_names_its_node_is_not_gated() -> None:
+    webhook = Webhook(gates_all=True)
+    _, stored = await _create(webhook, a_new_pod("a")._changed("spec", nodeName="node-7"))
+    assert "schedulingGates" not in stored["spec"]
+
+
 async def test_hived_pods_get_the_cell_priority_of_their_class() -> None:
     members = (HivedMembers(leaf_count=8, pod_count=2),)
     spec = HivedSpec(

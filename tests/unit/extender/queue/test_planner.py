@@ -69,6 +69,18 @@ def test_a_gang_is_left_alone_until_all_members_exist() -> None:
     assert [type(action) for action in _step(world)] == [Release, Release]
 
 
+def test_who_waits_long_for_its_members_is_told_once() -> None:
+    world = _world()
+    _submit(world, a_gang("bert").of(4, 4), missing=1)
+    assert world.planner.step(now=world.now).tells == []
+    world.now += 5
+    assert [tell.reason for tell in world.planner.step(now=world.now).tells] == [
+        "gang ns/bert has 1 of the 2 members that it needs to start; it is looked at when they "
+        "exist: create them, or correct the gang's size"
+    ]
+    assert world.planner.step(now=world.now).tells == []
+
+
 def test_an_incremental_gang_is_looked_at_with_its_minimum() -> None:
     world = _world()
     _submit(world, a_gang("bert").of(4, 4).at_least(1), missing=1)
