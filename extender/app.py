@@ -292,6 +292,8 @@ async def _lead(
         group.create_task(upkeep.waker.run())
         if state.bookkeeper is not None:
             group.create_task(state.bookkeeper.run())
+        if state.quota_queue is not None:
+            group.create_task(state.quota_queue.run())
         group.create_task(
             see_preemptions_through(
                 state.waiting,

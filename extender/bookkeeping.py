@@ -114,22 +114,29 @@ class Bookkeeper:
     def _charge(self, pod: ManagedPod) -> Charge | None:
         """What a gang that is not charged should be; None where the pod does not tell, or waits.
 
-        A gang that is held by our gate may wait for its quota: the planner charges it.
+        A gang that waits for its quota is charged when there is room in it.
         """
-        if pod.is_gated or pod.submitter is None or pod.class_name is None:
+        if pod.is_gated and pod.is_uncharged:
             return None
-        try:
-            decision = uuid.UUID(pod.decision or "")
-        except ValueError:
-            return None
-        return Charge(
-            decision=decision,
-            gang=charged_gang(pod),
-            user=pod.submitter,
-            group=pod.charged_group,
-            vc=pod.vc,
-            class_name=pod.class_name,
-            is_high=self._classes().is_high(pod.class_name),
-            leaf_type=pod.leaf_type,
-            leaf_count=pod.gang_leaf_count or pod.leaf_count,
-        )
+        return build_charge(pod, self._classes())
+
+
+def build_charge(pod: ManagedPod, classes: Classes) -> Charge | None:
+    """What a pod says of its gang's charge; None where it does not say enough."""
+    if pod.submitter is None or pod.class_name is None:
+        return None
+    try:
+        decision = uuid.UUID(pod.decision or "")
+    except ValueError:
+        return None
+    return Charge(
+        decision=decision,
+        gang=charged_gang(pod),
+        user=pod.submitter,
+        group=pod.charged_group,
+        vc=pod.vc,
+        class_name=pod.class_name,
+        is_high=classes.is_high(pod.class_name),
+        leaf_type=pod.leaf_type,
+        leaf_count=pod.gang_leaf_count or pod.leaf_count,
+    )

@@ -24,6 +24,7 @@ from extender.pods import PodSink
 from extender.policies import ClusterFile, Policies
 from extender.preempting import Preemption
 from extender.questions import Questions
+from extender.quota_queue import QuotaQueue
 from extender.reconcile import Reconciler
 from extender.requests import to_bound, to_foreign_use, to_member_request
 from extender.snapshots import Snapshots
@@ -89,6 +90,7 @@ class State:
             cluster=self.cluster, pods=self.pods, to_bound=to_bound_now, metrics=self.metrics
         )
         self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
+        self.quota_queue = self._queue_for_quota(ledger) if ledger is not None else None
 
     def _keep_books(self, ledger: Ledger) -> Bookkeeper:
         return Bookkeeper(
@@ -97,6 +99,14 @@ class State:
             classes=lambda: self.policies.classes,
             epoch=lambda: self.leading.epoch,
             metrics=self.metrics,
+        )
+
+    def _queue_for_quota(self, ledger: Ledger) -> QuotaQueue:
+        return QuotaQueue(
+            ledger=ledger,
+            pods=self.pods,
+            policies=self.policies,
+            epoch=lambda: self.leading.epoch,
         )
 
     def begin_term(self) -> None:
@@ -201,7 +211,7 @@ def _build_victims(state: State, client: KubeClient) -> Victims:
 
 
 def _build_planner(state: State, client: KubeClient, *, being_bound: Collection[PodUid]) -> Planner:
-    return Planner(
+    planner = Planner(
         cells=ClusterCells(state.cluster, state.pods, being_bound=being_bound),
         pods=state.pods,
         nodes=state.node_choice,
@@ -213,3 +223,6 @@ def _build_planner(state: State, client: KubeClient, *, being_bound: Collection[
         metrics=state.metrics,
         clock=state.clock,
     )
+    if state.quota_queue is not None:
+        planner.follow_quota(state.quota_queue)
+    return planner

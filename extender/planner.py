@@ -19,6 +19,7 @@ from extender.pods import PodSink
 from extender.questions import ToRequest
 from extender.queue.model import Action, QueuedPod, Tell
 from extender.queue.planner import GangPlanner, Step
+from extender.quota_queue import QuotaQueue
 from extender.requests import to_placement
 from kube.client import Object
 from kube.node_wishes import NodeChoice
@@ -110,6 +111,9 @@ class Planner:
         self._writes = asyncio.Semaphore(_AT_ONCE)
         pods.on_change.append(self._see)
         pods.on_end.append(self._lose)
+        self._quota: QuotaQueue | None = None
+        self._held: dict[PodUid, tuple[ManagedPod, Object]] = {}
+        """Pods whose gang waits for quota, as they were last seen."""
         cells.follow(on_room=self.wake, on_expiry=self._expire)
 
     # -- what is seen
@@ -118,6 +122,15 @@ class Planner:
         """Leaf cells came free, joined or changed."""
         self._gangs.wake()
         self._news.set()
+
+    def follow_quota(self, quota: QuotaQueue) -> None:
+        """Leave gangs alone that wait for quota, until they are charged."""
+        self._quota = quota
+        quota.on_charged.append(self._note_charged)
+
+    def _note_charged(self, gang: GangKey) -> None:
+        for pod, obj in [held for held in self._held.values() if held[0].gang.key == gang]:
+            self._see(pod, obj)
 
     def plans_for(self, uid: PodUid) -> bool:
         """Whether a pod is one of those that the planner places."""
@@ -131,6 +144,10 @@ class Planner:
         """Take note of a pod that our gate holds or held."""
         if not (pod.is_gated or pod.is_released):
             return
+        if self._quota is not None and self._quota.holds(pod):
+            self._held[pod.uid] = pod, obj
+            return
+        self._held.pop(pod.uid, None)
         try:
             self._gangs.see(_to_queued(pod, obj, self._to_request))
         except RequestError as exc:
@@ -139,6 +156,7 @@ class Planner:
         self._news.set()
 
     def _lose(self, pod: ManagedPod) -> None:
+        self._held.pop(pod.uid, None)
         self._gangs.lose(pod.uid)
         self._news.set()
 

@@ -17,6 +17,7 @@ from kube.client import Object
 from policy.classes import Classes
 from policy.documents import DATA_KEY, LABEL, Kind, parse_label
 from policy.errors import Problem, SettingsError, SpecError
+from policy.quotas import QuotaTable
 from policy.rules import RuleTable
 from policy.store import PolicyStore, PolicyText
 
@@ -68,6 +69,11 @@ class Policies:
     def rules(self) -> RuleTable:
         """The priority rules in force."""
         return self._store.policy.rules
+
+    @property
+    def quotas(self) -> QuotaTable:
+        """The quotas in force."""
+        return self._store.policy.quotas
 
     @property
     def problems(self) -> tuple[Problem, ...]:

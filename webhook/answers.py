@@ -46,6 +46,7 @@ def build_answer(
         return Answer(is_allowed=False, message=verdict.admission.format_refusal())
     if pod.node is not None and verdict.outcome is Outcome.QUEUED:
         return Answer(is_allowed=False, message=_CANNOT_WAIT.format(node=pod.node))
+    is_queued = verdict.outcome is Outcome.QUEUED
     annotations = {
         marks.SUBMITTER_ANNOTATION: submitter.user,
         marks.SUBMITTER_GROUPS_ANNOTATION: format_submitter_groups(submitter.groups),
@@ -53,14 +54,16 @@ def build_answer(
         marks.CLASS_ANNOTATION: verdict.final_class,
         marks.DECISION_ANNOTATION: str(verdict.decision),
         **_hived_annotation(pod, verdict, request),
+        **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
     }
     # Kubernetes takes no gate on a pod that names its node: it goes there, and is counted there.
-    is_gated = pod.node is None and (settings.gates_all or verdict.outcome is Outcome.QUEUED)
+    is_gated = pod.node is None and (settings.gates_all or is_queued)
     patch = [
         *mutate.class_patch(obj, verdict.final_class),
         *mutate.annotations_patch(obj, annotations),
         *mutate.labels_patch(obj, _group_label(request)),
         *mutate.unmark_patch(obj, marks.PLACEMENT_ANNOTATIONS),
+        *mutate.unmark_patch(obj, () if is_queued else (marks.UNCHARGED_ANNOTATION,)),
         *mutate.scheduler_patch(obj, settings.scheduler_name),
         *mutate.gate_patch(obj, marks.QUEUED_GATE, is_wanted=is_gated),
     ]

@@ -70,7 +70,8 @@ async def test_gangs_that_run_uncharged_are_charged_and_those_that_wait_in_the_q
     None
 ):
     books, decision = Books(), uuid4()
-    books.shell.pods.upsert(member("a", decision).gated())
+    queued = member("a", decision).gated().annotated(marks.UNCHARGED_ANNOTATION, "true")
+    books.shell.pods.upsert(queued)
     await books.keeper.compare()
     assert await books.held() == 0
 

@@ -1,0 +1,99 @@
+"""Gangs that wait for quota behind our gate: they are planned once they are charged.
+
+The webhook let them in without a charge, since their group chose to queue what is over its quota.
+They are tried again, the oldest first, until the ledger has room for them. Who was charged keeps
+its charge while it waits for leaf cells, like every other waiting gang.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from extender.bookkeeping import LEADERSHIP, build_charge
+from extender.pods import PodSink
+from extender.policies import Policies
+from kube.pods import ManagedPod
+from policy.errors import BackendError, ConflictError
+from policy.limits import Limit
+from policy.submission import GangKey
+from state.ledger import Charge, Ledger, Refused, Term
+
+logger = logging.getLogger(__name__)
+
+_EVERY_SECONDS: Final = 1.0
+
+OnCharged = Callable[[GangKey], None]
+
+
+class QuotaQueue:
+    """The gangs that nobody has charged yet."""
+
+    def __init__(
+        self, *, ledger: Ledger, pods: PodSink, policies: Policies, epoch: Callable[[], int]
+    ) -> None:
+        self._ledger = ledger
+        self._pods = pods
+        self._policies = policies
+        self._epoch = epoch
+        self._charged: set[GangKey] = set()
+        self._waiting: dict[GangKey, None] = {}
+        self.on_charged: list[OnCharged] = []
+        """Who wants to know of gangs that wait for quota no longer."""
+        pods.on_appear.append(self._note_appeared)
+        pods.on_end.append(self._note_ended)
+
+    def holds(self, pod: ManagedPod) -> bool:
+        """Whether a pod must not be planned yet."""
+        return pod.is_gated and pod.is_uncharged and pod.gang.key not in self._charged
+
+    async def run(self) -> NoReturn:
+        """Charge what can be charged, until cancelled."""
+        while True:
+            await asyncio.sleep(_EVERY_SECONDS)
+            try:
+                await self.charge()
+            except (BackendError, ConflictError) as exc:
+                logger.warning("queued gangs not charged", extra={"error": str(exc)})
+
+    async def charge(self) -> None:
+        """Try every gang that waits once, the oldest first."""
+        for pod in sorted(map(self._first, self._waiting), key=lambda pod: pod.created):
+            charge = build_charge(pod, self._policies.classes)
+            if charge is not None and await self._try(charge, pod):
+                self._note_charged(pod.gang.key)
+
+    async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
+        """Charge a gang; True also if it was charged before, by a leader that has died since."""
+        answer = await self._ledger.charge(charge, limits=self._limits(pod))
+        if isinstance(answer, Refused):
+            return False
+        term = Term(leadership=LEADERSHIP, epoch=self._epoch())
+        await self._ledger.confirm([charge.gang], term=term)
+        return True
+
+    def _limits(self, pod: ManagedPod) -> tuple[Limit, ...]:
+        """What its group allows now; nothing stands in its way if the group has no quotas."""
+        if pod.charged_group is None or pod.submitter is None:
+            return ()
+        group = self._policies.quotas.group(pod.charged_group)
+        return group.limits(pod.submitter) if group is not None else ()
+
+    def _first(self, gang: GangKey) -> ManagedPod:
+        return min(self._pods.of_gang(gang), key=lambda pod: (pod.created, pod.uid))
+
+    def _note_charged(self, gang: GangKey) -> None:
+        self._charged.add(gang)
+        self._waiting.pop(gang, None)
+        logger.info("queued gang charged", extra={"gang": str(gang)})
+        for tell in self.on_charged:
+            tell(gang)
+
+    def _note_appeared(self, pod: ManagedPod) -> None:
+        if self.holds(pod):
+            self._waiting[pod.gang.key] = None
+
+    def _note_ended(self, pod: ManagedPod) -> None:
+        if not self._pods.of_gang(pod.gang.key):
+            self._waiting.pop(pod.gang.key, None)
+            self._charged.discard(pod.gang.key)

@@ -1,0 +1,113 @@
+"""Gangs that wait for quota are planned once they are charged, and not before."""
+
+from uuid import UUID, uuid4
+
+from extender.bookkeeping import LEADERSHIP
+from extender.policies import Policies
+from extender.quota_queue import QuotaQueue
+from kube import marks
+from policy.submission import GangKey, GroupName
+from state.ledger import Scope, Term
+from state.memory_ledger import MemoryLedger
+from tests.builders import PodBuilder, a_pod
+from tests.unit.extender.shell import Shell
+
+CLASSES = """
+apiVersion: cellgate.io/v1
+kind: Classes
+classes:
+- {name: prod, cellPriority: 9, high: true}
+default: prod
+"""
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups:
+- name: vision
+  limits: {leafCells: 8}
+  over: queue
+  users:
+  - {name: alice}
+"""
+
+
+def a_document(kind: str, text: str) -> dict[str, object]:
+    return {
+        "metadata": {"name": kind, "labels": {marks.POLICY_LABEL: kind}},
+        "data": {"policy.yaml": text},
+    }
+
+
+def queued(name: str, decision: UUID) -> PodBuilder:
+    """A pod that the webhook has let in without a charge."""
+    pod = a_pod(name).with_gpus(8).of_class("prod").submitted_by("alice").gated()
+    return (
+        pod.labelled(marks.GROUP_LABEL, "vision")
+        .annotated(marks.DECISION_ANNOTATION, str(decision))
+        .annotated(marks.UNCHARGED_ANNOTATION, "true")
+    )
+
+
+class World:
+    def __init__(self, ledger: MemoryLedger | None = None) -> None:
+        self.ledger = ledger or MemoryLedger()
+        self.shell = Shell()
+        policies = Policies(reads_cluster_file=False, on_problems=lambda *_: None)
+        policies.replace([a_document("classes", CLASSES), a_document("quotas", QUOTAS)])
+        self.queue = QuotaQueue(
+            ledger=self.ledger, pods=self.shell.pods, policies=policies, epoch=lambda: 1
+        )
+        self.told: list[GangKey] = []
+        self.queue.on_charged.append(self.told.append)
+
+    async def held(self) -> int:
+        return (await self.ledger.usage(Scope(None, GroupName("vision")))).leaf_cells
+
+    def holds(self, pod: PodBuilder) -> bool:
+        read = self.shell.pods.read(pod)
+        assert read is not None
+        return self.queue.holds(read)
+
+
+async def test_the_oldest_that_fits_is_charged_and_the_rest_goes_on_waiting() -> None:
+    world = World()
+    first, second = queued("a", uuid4()), queued("b", uuid4())
+    world.shell.pods.upsert(first)
+    world.shell.pods.upsert(second)
+    await world.queue.charge()
+    assert await world.held() == 8
+    assert [world.holds(first), world.holds(second)] == [False, True]
+    assert [gang.name for gang in world.told] == ["a"]
+    (live,) = await world.ledger.charges()
+    assert live.expires_at is None
+
+
+async def test_the_next_is_charged_when_there_is_room() -> None:
+    world = World()
+    first, second = queued("a", uuid4()), queued("b", uuid4())
+    world.shell.pods.upsert(first)
+    world.shell.pods.upsert(second)
+    await world.queue.charge()
+    world.shell.pods.remove(first)
+    (live,) = await world.ledger.charges()
+    await world.ledger.release([live.charge.gang], term=Term(leadership=LEADERSHIP, epoch=1))
+    await world.queue.charge()
+    assert not world.holds(second)
+    assert await world.held() == 8
+
+
+async def test_a_gang_that_a_leader_before_us_charged_is_charged_once() -> None:
+    world = World()
+    pod = queued("a", uuid4())
+    world.shell.pods.upsert(pod)
+    await world.queue.charge()
+    again = World(world.ledger)
+    again.shell.pods.upsert(pod)
+    await again.queue.charge()
+    assert not again.holds(pod)
+    assert await again.held() == 8
+
+
+async def test_who_is_not_marked_is_not_held() -> None:
+    world = World()
+    assert not world.holds(a_pod("a").with_gpus(8).gated())
