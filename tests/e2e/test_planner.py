@@ -1,5 +1,6 @@
 """Gated gangs, planned ahead of a real kube-scheduler."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 
@@ -16,6 +17,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.e2e.conftest import run_control_plane
 from tests.e2e.gangs import a_gang, a_member, create, end, running, told, until_empty
 from tests.e2e.installation import Installation
+from tests.e2e.policies import delete_policy, put_policy
 
 NODES = 4
 
@@ -100,3 +102,22 @@ async def test_a_restarted_extender_goes_on_with_gangs_behind_their_gates(
     await cellgate.start_extender()
     await end(plane, pods, "first", size=4)
     await running(plane, pods, "next", size=4)
+
+
+async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
+    plane: ControlPlane, pods: str
+) -> None:
+    quotas = "groups:\n- {name: g, limits: {leafCells: 8}, over: queue, users: [{name: bob}]}\n"
+    await put_policy(plane, "quotas", quotas)
+    await asyncio.sleep(2)  # in force on every replica by then
+    await create(plane, pods, a_gang("first", size=1, gpus=8))
+    await running(plane, pods, "first", size=1)
+    await create(plane, pods, a_gang("next", size=1, gpus=8))
+    waiting = await plane.api.get(f"{pods}/next-0")
+    assert waiting["metadata"]["annotations"][marks.UNCHARGED_ANNOTATION] == "true"
+    await asyncio.sleep(2)  # room is there, three nodes of it; only quota is not
+    waiting = await plane.api.get(f"{pods}/next-0")
+    assert waiting["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
+    await end(plane, pods, "first", size=1)
+    await running(plane, pods, "next", size=1)
+    await delete_policy(plane, "quotas")
