@@ -3,12 +3,23 @@
 import asyncio
 import inspect
 import os
+import signal
 from collections.abc import AsyncIterator
 
 import hypothesis
 import pytest
 
-_PURE = ("tests/unit/policy", "tests/unit/extender/cells", "tests/unit/kube", "tests/property")
+_PURE = (
+    "tests/unit/policy",
+    "tests/unit/extender/cells",
+    "tests/unit/extender/queue",
+    "tests/unit/kube",
+    "tests/property",
+)
+
+# In the background of a shell SIGINT is ignored, and the programs under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Asserts of shared suites explain themselves like those of test modules.
 pytest.register_assert_rewrite("tests.contract")
