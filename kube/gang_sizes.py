@@ -1,4 +1,4 @@
-"""PodGroup objects: how many members a gang needs, where its pods do not say so themselves.
+"""PodGroup objects, followed: how many members a gang needs, where its pods do not say so.
 
 Three projects have such a kind (Kubernetes itself, the coscheduling plugin, Volcano); a cluster may
 have none of them, or get one later. They are looked for now and then.
@@ -6,14 +6,13 @@ have none of them, or get one later. They are looked for now and then.
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
-from kube.client import KubeClient, KubeError, Object
+from kube.client import KubeClient, KubeError
 from kube.feed import Feed
 from kube.gangs import GangForm
-from kube.limits import MAX_GANG_SIZE
 from kube.managed import ManagedPod
+from kube.podgroups import PodGroupSink
 
 logger = logging.getLogger(__name__)
 
@@ -23,11 +22,6 @@ _API_GROUPS: Final = {
     GangForm.VOLCANO: "scheduling.volcano.sh",
 }
 _LOOK_SECONDS: Final = 60.0
-_PATHS_TO_SIZE: Final = (
-    ("minMember",),
-    ("schedulingPolicy", "gang", "minCount"),
-    ("policy", "gang", "minCount"),
-)
 
 
 class GangSizes:
@@ -35,14 +29,15 @@ class GangSizes:
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._sinks = {form: SizeSink() for form in _API_GROUPS}
+        self._sinks = {form: PodGroupSink() for form in _API_GROUPS}
         self.looked = asyncio.Event()
         """Set when it is known which kinds there are, and what they hold."""
 
     def size(self, pod: ManagedPod) -> int | None:
         """How many members the pod's gang needs to start; None if nobody says."""
         sink = self._sinks.get(pod.gang.form)
-        return sink.size(pod.gang.key.namespace, pod.gang.key.name) if sink else None
+        group = sink.find(pod.gang.key) if sink else None
+        return group.min_size if group else None
 
     async def run(self) -> NoReturn:
         """Look for the kinds, and follow those that there are."""
@@ -81,47 +76,3 @@ class GangSizes:
 
     def _feed(self, form: GangForm, path: str) -> Feed:
         return Feed(self._client, path, sink=self._sinks[form], on_synced=lambda: None)
-
-
-class SizeSink:
-    """Sizes by namespace and name."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[tuple[str, str], int] = {}
-
-    def size(self, namespace: str, name: str) -> int | None:
-        """What the PodGroup says, if there is one."""
-        return self._sizes.get((namespace, name))
-
-    def replace(self, objects: Sequence[Object]) -> None:
-        """Take a whole list: what is not in it is gone."""
-        self._sizes = {}
-        for obj in objects:
-            self.upsert(obj)
-
-    def upsert(self, obj: Object) -> None:
-        """Take note of a PodGroup that appeared or changed."""
-        size = read_size(obj)
-        if size is None:
-            self.remove(obj)
-        else:
-            self._sizes[_key(obj)] = size
-
-    def remove(self, obj: Object) -> None:
-        """Take note of a PodGroup that is gone."""
-        self._sizes.pop(_key(obj), None)
-
-
-def read_size(obj: Object) -> int | None:
-    """How many members a PodGroup wants; None if it is no gang, or makes no sense."""
-    for path in _PATHS_TO_SIZE:
-        value: Any = obj.get("spec")
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if type(value) is int and 1 <= value <= MAX_GANG_SIZE:
-            return value
-    return None
-
-
-def _key(obj: Object) -> tuple[str, str]:
-    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

@@ -36,7 +36,8 @@ class PodGroup:
 def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
     """Translate a PodGroup; what is not understood of it is taken as not said."""
     metadata, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
-    gang = mapping(mapping(spec.get("schedulingPolicy")).get("gang"))
+    policy = mapping(spec.get("schedulingPolicy") or spec.get("policy"))
+    gang = mapping(policy.get("gang"))
     count, class_name = gang.get("minCount", spec.get("minMember")), spec.get("priorityClassName")
     is_count = type(count) is int and 1 <= count <= MAX_GANG_SIZE
     return PodGroup(

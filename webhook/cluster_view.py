@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from kube import marks, podgroups, priorities
 from kube.feed import Sink
 from kube.gangs import GangForm
+from kube.namespaces import NamespaceSink
 from kube.podgroups import PodGroupSink
 from kube.policies import PolicySink
 from kube.priorities import PrioritySink
-from webhook.namespaces import NamespaceSink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

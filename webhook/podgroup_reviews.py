@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from kube import marks
+from kube.namespaces import NamespaceSink
 from kube.objects import marks_of
 from kube.podgroups import API_VERSION, KIND, read_pod_group
 from kube.policies import PolicySink
@@ -17,7 +18,6 @@ from policy.decision import Outcome
 from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName
 from webhook import mutate
 from webhook.admitting import Admitter
-from webhook.namespaces import NamespaceSink
 from webhook.verdict import Request
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 

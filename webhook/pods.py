@@ -11,6 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
 from kube.charging import charged_gang
+from kube.namespaces import NamespaceSink
 from kube.podgroups import PodGroup
 from kube.pods import GangForm, ManagedPod, read_pod
 from kube.policies import PolicySink
@@ -22,7 +23,6 @@ from service.clock import Clock
 from webhook.admitting import Admitter
 from webhook.answers import AnswerSettings, build_answer
 from webhook.identify import Submitter, identify
-from webhook.namespaces import NamespaceSink
 from webhook.notes import DecisionNotes
 from webhook.podgroups import PodGroups, with_group
 from webhook.verdict import Request, Verdict

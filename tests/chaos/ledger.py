@@ -5,11 +5,8 @@ exceeded, whatever a client was told is true, and no connection or transaction o
 left. The short form runs with the tests, five minutes by hand: `--seconds 300`.
 """
 
-import argparse
 import asyncio
-import contextlib
 import itertools
-import logging
 import os
 import random
 import signal
@@ -28,6 +25,7 @@ from policy.errors import BackendError
 from state.database import open_database
 from state.embedded import EmbeddedPostgres
 from state.migrate import migrate
+from tests.chaos import command
 from tests.chaos.ledger_client import GROUP_LIMIT, USER_LIMIT
 
 _ROOT = Path(__file__).parents[2]
@@ -153,15 +151,5 @@ def rage(seconds: float) -> dict[str, int]:
     return counted
 
 
-def main() -> None:
-    """Run as long as asked for and print what was counted."""
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.ledger", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=300)
-    logging.disable(logging.WARNING)  # a killed server has much to say
-    with contextlib.suppress(KeyboardInterrupt):
-        for what, number in rage(parser.parse_args().seconds).items():
-            print(f"{number:>8} {what}")
-
-
 if __name__ == "__main__":
-    main()
+    command.run("python -m tests.chaos.ledger", __doc__, rage)

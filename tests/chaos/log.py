@@ -5,10 +5,8 @@ missing was counted as lost by the process that came next. The short form runs w
 minutes by hand: `--seconds 300`.
 """
 
-import argparse
 import asyncio
 import contextlib
-import logging
 import os
 import random
 import signal
@@ -27,6 +25,7 @@ import uvloop
 from policy.errors import BackendError
 from state.database import Database, backend_errors, open_database
 from state.migrate import migrate
+from tests.chaos import command
 
 _ROOT = Path(__file__).parents[2]
 _UP_SECONDS = 60
@@ -159,15 +158,5 @@ def rage(seconds: float) -> dict[str, int]:
     return counted
 
 
-def main() -> None:
-    """Run as long as asked for and print what was counted."""
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.log", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=300)
-    logging.disable(logging.WARNING)  # a killed server has much to say
-    with contextlib.suppress(KeyboardInterrupt):
-        for what, number in rage(parser.parse_args().seconds).items():
-            print(f"{number:>8} {what}")
-
-
 if __name__ == "__main__":
-    main()
+    command.run("python -m tests.chaos.log", __doc__, rage)

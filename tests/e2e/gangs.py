@@ -1,7 +1,10 @@
 """Gated gangs for the end-to-end tests: made, watched, checked."""
 
 import asyncio
+import secrets
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import orjson
 
@@ -80,6 +83,17 @@ async def told(plane: ControlPlane, path: str, gang: str) -> str:
 
 def _is_about(event: JsonObject, gang: str) -> bool:
     return str(event["involvedObject"]["name"]).startswith(f"{gang}-")
+
+
+@asynccontextmanager
+async def own_pods(plane: ControlPlane) -> AsyncIterator[str]:
+    """The pods of a namespace of the test's own, all gone when the next test begins."""
+    name = f"test-{secrets.token_hex(4)}"
+    await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    path = f"/api/v1/namespaces/{name}/pods"
+    yield path
+    await plane.api.delete(path, gracePeriodSeconds="0")
+    await until_empty(plane, path)
 
 
 def check_no_leaf_cell_twice(pods: list[JsonObject]) -> None:

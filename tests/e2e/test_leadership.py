@@ -1,7 +1,6 @@
 """Two extenders, of which one leads: killed, paused and stopped under load."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -21,8 +20,8 @@ from tests.e2e.gangs import (
     check_no_leaf_cell_twice,
     create,
     end,
+    own_pods,
     running,
-    until_empty,
 )
 from tests.e2e.installation import Installation
 
@@ -58,12 +57,8 @@ async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
     """The pods of a namespace of the test's own; both extenders run again when it is over."""
-    name = f"test-{secrets.token_hex(4)}"
-    await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    path = f"/api/v1/namespaces/{name}/pods"
-    yield path
-    await plane.api.delete(path, gracePeriodSeconds="0")
-    await until_empty(plane, path)
+    async with own_pods(plane) as path:
+        yield path
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Gated gangs, planned ahead of a real kube-scheduler."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -15,7 +14,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, a_member, create, end, running, told, until_empty
+from tests.e2e.gangs import a_gang, a_member, create, end, own_pods, running, told
 from tests.e2e.installation import Installation
 from tests.e2e.policies import delete_policy, put_policy
 
@@ -45,12 +44,8 @@ async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
     """The pods of a namespace of the test's own, all gone when the next test begins."""
-    name = f"test-{secrets.token_hex(4)}"
-    await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    path = f"/api/v1/namespaces/{name}/pods"
-    yield path
-    await plane.api.delete(path, gracePeriodSeconds="0")
-    await until_empty(plane, path)
+    async with own_pods(plane) as path:
+        yield path
 
 
 async def test_a_gang_is_planned_whole_and_each_member_goes_where_it_was_told(

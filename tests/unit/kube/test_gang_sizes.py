@@ -8,8 +8,10 @@ import pytest
 
 from kube import marks
 from kube.client import KubeClient, KubeError
-from kube.gang_sizes import GangSizes, SizeSink, read_size
+from kube.gang_sizes import GangSizes
+from kube.podgroups import PodGroupSink, read_pod_group
 from kube.pods import read_pod
+from policy.submission import GangKey
 from tests.builders import a_pod
 
 
@@ -31,17 +33,22 @@ def a_group(name: str, **spec: Any) -> dict[str, Any]:
     ],
 )
 def test_the_size_is_read_in_every_dialect(spec: Any, size: int | None) -> None:
-    assert read_size({"metadata": {"name": "g"}, "spec": spec}) == size
+    assert read_pod_group({"metadata": {"name": "g"}, "spec": spec}).min_size == size
 
 
 def test_a_group_that_is_gone_has_no_size() -> None:
-    sink = SizeSink()
+    sink = PodGroupSink()
+
+    def size(name: str) -> int | None:
+        group = sink.find(GangKey("lab", name))
+        return group.min_size if group else None
+
     sink.replace([a_group("g", minMember=2), a_group("h", minMember=3)])
     sink.upsert(a_group("g", minMember=5))
     sink.remove(a_group("h"))
-    assert (sink.size("lab", "g"), sink.size("lab", "h")) == (5, None)
+    assert (size("g"), size("h")) == (5, None)
     sink.upsert(a_group("g"))
-    assert sink.size("lab", "g") is None
+    assert size("g") is None
 
 
 class Api(KubeClient):

@@ -24,6 +24,7 @@ from extender.cells.model import (
 )
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import PhysicalCell, PinnedCellId, Topology
+from tests.unit.extender.cells.builders import nodes_of
 
 
 @dataclass
@@ -98,7 +99,7 @@ class Player:
         self.configs = configs
         self.pods = pods
         self.topology = topology_of(config)
-        self.nodes: dict[str, bool] = dict.fromkeys(_nodes(self.topology), True)
+        self.nodes: dict[str, bool] = dict.fromkeys(nodes_of(self.topology), True)
         self.where: dict[str, Placement] = {}
         """Bound pods."""
         self.evicted: list[str] = []
@@ -234,7 +235,7 @@ class Player:
 
     def use(self, config: Mapping[str, Any]) -> None:
         self.topology = topology_of(config)
-        for node in _nodes(self.topology):
+        for node in nodes_of(self.topology):
             self.nodes.setdefault(node, True)
 
     def restart(self, config: Mapping[str, Any] | None) -> None:
@@ -259,21 +260,6 @@ class Player:
 
     def gang(self, group: str) -> GangView | None:
         return next((g for g in self.engine.gangs() if g.gang.name == group), None)
-
-
-def _nodes(topology: Topology) -> list[str]:
-    found: dict[str, None] = {}
-
-    def walk(cell: PhysicalCell) -> None:
-        if cell.node is not None:
-            found[cell.node] = None
-        for child in cell.children:
-            walk(child)
-
-    for chain in topology.chains.values():
-        for cell in chain.cells:
-            walk(cell)
-    return list(found)
 
 
 def _leaf_count(topology: Topology, node: str) -> int:
