@@ -7,7 +7,6 @@ there is something new, and what it asks for is done, many things at once.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from extender.acting import Hands
@@ -28,6 +27,7 @@ from kube.unbound import read_unbound
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
+from service.tasks import wait_up_to
 from state.records import Kind
 
 logger = logging.getLogger(__name__)
@@ -181,8 +181,7 @@ class Planner:
 
     async def _wait_for_news(self) -> None:
         # Time itself is news: pauses and leases end.
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), _LOOK_EVERY_SECONDS)
+        await wait_up_to(_LOOK_EVERY_SECONDS, self._news)
         self._news.clear()
 
     def _tell(self, step: Step) -> None:

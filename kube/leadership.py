@@ -145,7 +145,9 @@ class Leadership:
         """Take or renew; False if somebody else leads or we cannot tell."""
         asked = self._monotonic()
         try:
-            record = await asyncio.wait_for(self._ask(), self._settings.renew_within_seconds)
+            # Not `wait_for`: that of Python 3.11 loses a cancellation that comes with the answer.
+            async with asyncio.timeout(self._settings.renew_within_seconds):
+                record = await self._ask()
         except (KubeError, TimeoutError) as exc:
             logger.warning("leadership unclear", extra={"error": str(exc) or "no answer in time"})
             return self.is_leading

@@ -8,6 +8,7 @@ probes, so that whoever runs it restarts it.
 import asyncio
 import logging
 from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +21,17 @@ async def in_slices(work: Iterable[None]) -> None:
     """Do work that yields now and then, letting others have their turn each time it does."""
     for _ in work:
         await asyncio.sleep(0)
+
+
+async def wait_up_to(seconds: float, event: asyncio.Event) -> None:
+    """Wait for an event, though not longer than that.
+
+    Not `asyncio.wait_for`: that of Python 3.11 loses a cancellation that comes together with the
+    event, and a loop around it would never end.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 class Supervisor:

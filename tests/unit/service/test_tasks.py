@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 import pytest
 
 from service.health import Health
-from service.tasks import Supervisor
+from service.tasks import Supervisor, wait_up_to
 
 
 async def _for_ever() -> None:
@@ -69,3 +69,25 @@ async def test_a_task_that_fails_while_it_is_stopped_is_logged(
 
     messages = [record.message for record in caplog.records]
     assert messages == ["background task failed while it was being stopped"]
+
+
+async def test_waiting_ends_with_the_event_or_the_time() -> None:
+    event = asyncio.Event()
+    await wait_up_to(0.001, event)
+    event.set()
+    await wait_up_to(3600, event)
+
+
+async def test_a_task_that_is_stopped_just_when_there_is_news_ends() -> None:
+    news = asyncio.Event()
+
+    async def follow() -> None:
+        while True:
+            await wait_up_to(3600, news)
+            news.clear()
+
+    async with asyncio.timeout(5), Supervisor(Health()) as supervisor:
+        supervisor.start("planner", follow())
+        await asyncio.sleep(0)
+        news.set()
+        await asyncio.sleep(0)  # the news is on its way to the task when it is cancelled
