@@ -31,8 +31,11 @@ class Hands:
         self._announcer = announcer
         self._metrics = metrics
 
-    async def do(self, action: Action, pod: ManagedPod) -> None:
-        """Do it; BackendError if it was not done, or nobody knows."""
+    async def do(self, action: Action, pod: ManagedPod) -> str | None:
+        """Do it, and tell the pod's resource version if it is known then.
+
+        BackendError if it was not done, or nobody knows.
+        """
         self._leading.check()
         reference = PodRef(
             namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
@@ -40,12 +43,15 @@ class Hands:
         match action:
             case Release(placement=placement):
                 annotations = wire.to_annotations(placement)
-                await self._writer.release(reference, node=placement.node, annotations=annotations)
+                return await self._writer.release(
+                    reference, node=placement.node, annotations=annotations
+                )
             case Nominate(node=node):
-                await self._writer.nominate(reference, node=node)
+                return await self._writer.nominate(reference, node=node)
             case End(reason=reason):
                 if await self._ender.end(reference, why=reason):
                     self._announcer.preempted(pod, why=reason)
                     self._metrics.victims.inc()
+                return None
             case _:
                 assert_never(action)

@@ -7,6 +7,7 @@ devices that it holds; it never stops a feed.
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from extender.cells.model import Placement
 from extender.cells.observing import Bound
@@ -93,6 +94,13 @@ class PodSink:
     def get(self, uid: PodUid) -> ManagedPod | None:
         """The pod as it was last seen, if it is managed and alive."""
         return self._pods.get(uid)
+
+    def note_version(self, uid: PodUid, version: str) -> None:
+        """A pod was written by ourselves: a binding that comes before the feed's news names this
+        version, and not the one before, which the API server would refuse."""
+        pod = self._pods.get(uid)
+        if pod is not None and _is_newer(version, than=pod.resource_version):
+            self._pods[uid] = replace(pod, resource_version=version)
 
     def knows(self, uid: PodUid) -> bool:
         """Whether a pod exists and holds, or may hold, devices."""
@@ -213,6 +221,11 @@ class PodSink:
 def _is_on_its_way(pod: ManagedPod) -> bool:
     """Released with a placement of ours that makes sense, and not there yet."""
     return pod.node is None and pod.placement is not None and pod.is_released
+
+
+def _is_newer(version: str, *, than: str) -> bool:
+    """Compare resource versions; those that are no numbers are left as they are."""
+    return version.isdecimal() and than.isdecimal() and int(version) > int(than)
 
 
 def _is_same(known: Placement, told: Placement) -> bool:

@@ -9,7 +9,9 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import orjson
@@ -28,8 +30,14 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
+METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+"""Accepted instead of JSON: of the object that is answered, who it is and its version."""
+
 _CONNECT_SECONDS = 5.0
 _REQUEST_SECONDS = 15.0
+_READ_BUFFER_BYTES: Final = 2**21
+"""One line of a watch is a whole object, and etcd takes up to 1.5 MB."""
+_HEADERS: Final = {"User-Agent": "cellgate", "Accept-Encoding": "identity"}
 
 
 class KubeError(BackendError):
@@ -58,9 +66,12 @@ class KubeError(BackendError):
 class KubeClient:
     """Requests to one API server, as one identity."""
 
-    def __init__(self, api: ApiClient) -> None:
+    def __init__(self, api: ApiClient, session: aiohttp.ClientSession) -> None:
         self._configuration = api.configuration
-        self._rest = api.rest_client
+        self._server_hostname = api.rest_client.server_hostname
+        self._session = session
+        host = api.configuration.host
+        self._proxy = api.configuration.proxy or _proxy_from_environment(host)
 
     async def request(
         self,
@@ -70,11 +81,13 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
         content_type: str = JSON,
+        accept: str = JSON,
     ) -> Object:
         """Send one request and return the object answered; KubeError for anything but 2xx."""
         patience = aiohttp.ClientTimeout(total=_REQUEST_SECONDS, sock_connect=_CONNECT_SECONDS)
+        headers = {"Content-Type": content_type, "Accept": accept}
         async with self._send(
-            method, path, query=query, body=body, content_type=content_type, patience=patience
+            method, path, query=query, body=body, headers=headers, patience=patience
         ) as response:
             answer: Object = orjson.loads(await response.read())
             return answer
@@ -86,8 +99,10 @@ class KubeClient:
         patience = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle_seconds
         )
-        parameters = {**query, "watch": "true"}
-        async with self._send("GET", path, query=parameters, patience=patience) as response:
+        parameters, headers = {**query, "watch": "true"}, {"Accept": JSON}
+        async with self._send(
+            "GET", path, query=parameters, headers=headers, patience=patience
+        ) as response:
             async for line in response.content:
                 yield orjson.loads(line)
 
@@ -98,21 +113,20 @@ class KubeClient:
         path: str,
         *,
         query: Mapping[str, str] | None,
+        headers: Mapping[str, str],
         patience: aiohttp.ClientTimeout,
         body: Object | None = None,
-        content_type: str = JSON,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        headers = {"Content-Type": content_type, "Accept": JSON, **await self._credentials()}
         try:
-            async with self._rest.pool_manager.request(
+            async with self._session.request(
                 method,
                 f"{self._configuration.host}{path}",
                 params=query,
                 data=None if body is None else orjson.dumps(body),
-                headers=headers,
+                headers={**headers, **await self._credentials()},
                 timeout=patience,
-                proxy=self._rest.proxy,
-                server_hostname=self._rest.server_hostname,
+                proxy=self._proxy,
+                server_hostname=self._server_hostname,
             ) as response:
                 if response.status >= 300:
                     raise _refusal(method, path, response.status, await response.read())
@@ -130,8 +144,8 @@ async def connect(kubeconfig: str | None) -> AsyncIterator[KubeClient]:
     """Connect as the kubeconfig says, or as the pod we run in; SettingsError if nobody answers."""
     configuration = Configuration()
     await _load(configuration, kubeconfig)
-    async with ApiClient(configuration) as api:
-        client = KubeClient(api)
+    async with ApiClient(configuration) as api, _open_session(api) as session:
+        client = KubeClient(api, session)
         try:
             await client.request("GET", "/version")
         except KubeError as exc:
@@ -141,6 +155,29 @@ async def connect(kubeconfig: str | None) -> AsyncIterator[KubeClient]:
                 "start it, or name another one with --kubeconfig"
             ) from exc
         yield client
+
+
+def _open_session(api: ApiClient) -> aiohttp.ClientSession:
+    """Use the library's connections and certificates, but not its session.
+
+    That one reads ~/.netrc and the environment for every request, in a thread: it costs more than
+    the request itself.
+    """
+    return aiohttp.ClientSession(
+        connector=api.rest_client.pool_manager.connector,
+        connector_owner=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=_HEADERS,
+        read_bufsize=_READ_BUFFER_BYTES,
+    )
+
+
+def _proxy_from_environment(url: str | None) -> str | None:
+    """The proxy on the way to an API server, if HTTPS_PROXY and the like ask for one."""
+    parts = urlsplit(url or "")
+    if proxy_bypass(parts.netloc):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 async def _load(configuration: Configuration, kubeconfig: str | None) -> None:
