@@ -214,7 +214,7 @@ class Cluster:
 
     def has_member(self, member: PodUid) -> bool:
         """Whether a member has a place, bound or not."""
-        return self.engine.placement(member) is not None
+        return self.engine.has_place(member)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
@@ -311,7 +311,7 @@ class Cluster:
 
     def _drop_unplaced(self, gangs: Iterable[GangKey]) -> None:
         for uid in [uid for gang in gangs for uid in self._members.of_gang(gang)]:
-            if self.engine.placement(uid) is None:
+            if not self.engine.has_place(uid):
                 self._members.remove(uid)
 
 

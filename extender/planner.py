@@ -71,6 +71,10 @@ class ClusterCells:
         """Where a member was placed."""
         return self._cluster.engine.placement(member)
 
+    def has_place(self, member: PodUid) -> bool:
+        """Whether a member was placed."""
+        return self._cluster.engine.has_place(member)
+
     def is_bound(self, member: PodUid) -> bool:
         """Whether we bound a member or are about to, though its feed may not say so yet."""
         known = self._cluster.members.get(member)

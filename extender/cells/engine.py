@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from extender.cells import invariants, views, wording
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Applier
+from extender.cells.gangs import Slot
 from extender.cells.joining import Joiner
 from extender.cells.lives import Lives
 from extender.cells.model import (
@@ -172,9 +173,16 @@ class Engine:
 
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed, bound or not."""
-        key = self._parts.lives.gang_of.get(member)
-        slot = self._table.gangs[key].slot_of(member) if key else None
+        slot = self._slot_of(member)
         return slot_placement(slot) if slot else None
+
+    def has_place(self, member: PodUid) -> bool:
+        """Whether a member was placed: cheaper than to ask where."""
+        return self._slot_of(member) is not None
+
+    def _slot_of(self, member: PodUid) -> Slot | None:
+        key = self._parts.lives.gang_of.get(member)
+        return self._table.gangs[key].slot_of(member) if key else None
 
     def nodes(self) -> list[tuple[NodeCell, Mapping[int, PodUid | None]]]:
         """All nodes with the holders of their leaf cells, by name."""

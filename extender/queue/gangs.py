@@ -20,10 +20,24 @@ class QueuedGang:
     """Whom it preempts at present."""
     told: str = ""
     """Code of the reason that its owner was told last."""
+    _in_order: list[QueuedPod] | None = None
+    """Its pods, sorted; None after a change. Looks are many, changes few."""
+
+    def put(self, pod: QueuedPod) -> None:
+        """A pod of it appeared or changed."""
+        self.pods[pod.uid] = pod
+        self._in_order = None
+
+    def remove(self, uid: PodUid) -> None:
+        """A pod of it is gone."""
+        del self.pods[uid]
+        self._in_order = None
 
     def oldest_first(self) -> list[QueuedPod]:
         """Its pods, in an order that every replica agrees on."""
-        return sorted(self.pods.values(), key=lambda pod: (pod.created, pod.uid))
+        if self._in_order is None:
+            self._in_order = sorted(self.pods.values(), key=lambda pod: (pod.created, pod.uid))
+        return self._in_order
 
     def members(self) -> list[QueuedPod]:
         """The pods that count: surplus ones, the youngest, do not."""
@@ -32,7 +46,7 @@ class QueuedGang:
     @property
     def first(self) -> QueuedPod:
         """The pod that speaks for the gang."""
-        return min(self.pods.values(), key=lambda pod: (pod.created, pod.uid))
+        return self.oldest_first()[0]
 
     @property
     def size(self) -> int:

@@ -24,6 +24,9 @@ class Cells(Protocol):
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed."""
 
+    def has_place(self, member: PodUid) -> bool:
+        """Whether a member was placed."""
+
     def is_bound(self, member: PodUid) -> bool:
         """Whether we bound a member, though the pod we see may not say so yet."""
 

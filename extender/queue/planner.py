@@ -89,7 +89,9 @@ class GangPlanner:
         if pod.is_ending:
             return
         gang = self._gangs.setdefault(key, QueuedGang(key))
-        gang.pods[pod.uid] = pod
+        if gang.pods.get(pod.uid) == pod:
+            return
+        gang.put(pod)
         self._gang_of[pod.uid] = key
         self._changed[key] = None
         if pod.node is not None:
@@ -115,7 +117,7 @@ class GangPlanner:
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
-        if self._cells.placement(uid) is not None:
+        if self._cells.has_place(uid):
             self._refused_since.setdefault(uid, now)
 
     def _settle_member(self, uid: PodUid) -> None:
@@ -132,7 +134,7 @@ class GangPlanner:
     def _drop(self, uid: PodUid) -> None:
         key = self._gang_of.pop(uid, None)
         if key is not None:
-            del self._gangs[key].pods[uid]
+            self._gangs[key].remove(uid)
             self._changed[key] = None
 
     # -- what became of actions
@@ -206,7 +208,7 @@ class GangPlanner:
     def _withdraw(self, pods: Iterable[QueuedPod]) -> None:
         """Give the places of some pods back, and what is reserved for them."""
         for pod in pods:
-            had_place = self._cells.placement(pod.uid) is not None
+            had_place = self._cells.has_place(pod.uid)
             self._cells.forget_member(pod.uid)
             self._leave_way(pod.uid)
             self._refused_since.pop(pod.uid, None)
@@ -276,9 +278,7 @@ class GangPlanner:
 
     def _unplaced(self, gang: QueuedGang) -> list[QueuedPod]:
         return [
-            pod
-            for pod in gang.members()
-            if pod.node is None and self._cells.placement(pod.uid) is None
+            pod for pod in gang.members() if pod.node is None and not self._cells.has_place(pod.uid)
         ]
 
     def _shape(self, gang: QueuedGang) -> Shape:

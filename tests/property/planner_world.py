@@ -40,6 +40,7 @@ class EngineCells:
         self.forget_member = engine.forget_member
         self.renew = engine.renew
         self.placement = engine.placement
+        self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
 
     def decide(
