@@ -28,6 +28,7 @@ from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.waiting import Shape, Waiting, shape_of
+from extender.queue.way import Way
 from extender.queue.wording import GATHERING, gathering_words, mismatch, preemption_words
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
@@ -37,9 +38,6 @@ _REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GATHERING_SECONDS = 5.0
 _GANGS_PER_STEP = 8
-# Pods between their release and their binding: enough to keep kube-scheduler busy. More would only
-# wait there, get in the way of those being bound, and lose their nominations.
-_MOST_ON_THEIR_WAY = 96
 
 
 @dataclass(slots=True)
@@ -66,9 +64,7 @@ class GangPlanner:
         self._waiting = Waiting()
         self._attempts = Attempts()
         self._refused_since: dict[PodUid, float] = {}
-        self._on_their_way: dict[PodUid, None] = {}
-        self._held_back: dict[GangKey, None] = {}
-        """Gangs that have their places, and wait for the way to be free."""
+        self._way = Way()
         self._unfinished: dict[GangKey, None] = {}
         """Gangs that run by half, and gangs whose victims are ending."""
         self._gathering: dict[GangKey, float] = {}
@@ -111,7 +107,7 @@ class GangPlanner:
         """The leases of these gangs ended."""
         for key in gangs:
             for uid in self._gangs[key].pods if key in self._gangs else ():
-                self._leave_way(uid)
+                self._way.leave(uid)
             self._changed[key] = None
             self._waiting.wake()
 
@@ -123,13 +119,7 @@ class GangPlanner:
     def _settle_member(self, uid: PodUid) -> None:
         self._attempts.forget(uid)
         self._refused_since.pop(uid, None)
-        self._leave_way(uid)
-
-    def _leave_way(self, uid: PodUid) -> None:
-        if uid in self._on_their_way:
-            del self._on_their_way[uid]
-            self._changed |= self._held_back
-            self._held_back = {}
+        self._way.leave(uid)
 
     def _drop(self, uid: PodUid) -> None:
         key = self._gang_of.pop(uid, None)
@@ -162,11 +152,11 @@ class GangPlanner:
         """Decide about what changed, and about the first gangs that wait."""
         step = Step()
         self._keep_time(now)
-        self._tell_gathering(step, now=now)
         self._settle_changed(step, now=now)
+        self._tell_gathering(step, now=now)
         for _ in range(_GANGS_PER_STEP):
             key = self._waiting.first()
-            if key is None:
+            if key is None or self._way.is_crowded:
                 return step
             self._plan(self._gangs[key], step, now=now)
             self._settle_changed(step, now=now)
@@ -210,14 +200,14 @@ class GangPlanner:
         for pod in pods:
             had_place = self._cells.has_place(pod.uid)
             self._cells.forget_member(pod.uid)
-            self._leave_way(pod.uid)
+            self._way.leave(pod.uid)
             self._refused_since.pop(pod.uid, None)
             if had_place:
                 self._waiting.wake()
 
     def _settle_changed(self, step: Step, *, now: float) -> None:
-        while self._changed:
-            changed, self._changed = sorted(self._changed), {}
+        while changed := sorted(self._changed) or self._way.call_next():
+            self._changed = {}
             for key in changed:
                 gang = self._gangs.get(key)
                 if gang is not None:
@@ -356,21 +346,17 @@ class GangPlanner:
     # -- acting
 
     def _act(self, gang: QueuedGang, step: Step, *, now: float) -> None:
-        if not self._may_set_out(gang):
-            self._held_back[gang.key] = None
+        actions = [*self._for_members(gang), *self._for_victims(gang)]
+        if not any(isinstance(action, Release) for action in actions):
+            self._way.call_off(gang.key)
+        elif not self._way.lets_go(gang.key, gang.pods):
             return
-        for action in (*self._for_members(gang), *self._for_victims(gang)):
+        for action in actions:
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)
                 step.actions.append(action)
             if isinstance(action, Release):
-                self._on_their_way[action.uid] = None
-
-    def _may_set_out(self, gang: QueuedGang) -> bool:
-        """Whether the way is free; a gang of which somebody is on the way goes on whole."""
-        if len(self._on_their_way) < _MOST_ON_THEIR_WAY:
-            return True
-        return any(uid in self._on_their_way for uid in gang.pods)
+                self._way.enter(action.uid)
 
     def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
         for pod in gang.members():

@@ -81,6 +81,16 @@ def test_who_waits_long_for_its_members_is_told_once() -> None:
     assert world.planner.step(now=world.now).tells == []
 
 
+def test_a_gang_that_is_gone_before_it_was_told_is_told_nothing() -> None:
+    world = _world()
+    _submit(world, a_gang("bert").of(4, 4), missing=1)
+    world.step()
+    world.delete(PodUid("bert-1"))
+    _deliver(world)
+    world.now += 5
+    assert world.planner.step(now=world.now).tells == []
+
+
 def test_an_incremental_gang_is_looked_at_with_its_minimum() -> None:
     world = _world()
     _submit(world, a_gang("bert").of(4, 4).at_least(1), missing=1)
