@@ -98,12 +98,9 @@ class Load:
     def __init__(self, way: str) -> None:
         self._way = way
 
-    def gang(self, name: str) -> list[JsonObject]:
+    def gang(self, name: str, *, size: int = GANG_SIZE) -> list[JsonObject]:
         """The members of one gang."""
-        pods = [
-            a_member(name, index, size=GANG_SIZE, gpus=8, is_gated=True)
-            for index in range(GANG_SIZE)
-        ]
+        pods = [a_member(name, index, size=size, gpus=8, is_gated=True) for index in range(size)]
         for pod in pods:
             del pod["spec"]["priorityClassName"]
             pod["spec"]["schedulerName"] = (
