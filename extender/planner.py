@@ -33,7 +33,7 @@ from state.records import Kind
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_SECONDS: Final = 0.5
-_AT_ONCE: Final = 16
+_AT_ONCE: Final = 48
 """Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
 
 
