@@ -134,6 +134,19 @@ async def test_an_unreachable_cluster_is_told_in_one_line(
     assert "\n" not in str(error.value)
 
 
+async def test_a_proxy_of_the_environment_is_on_the_way_unless_the_server_is_exempt(
+    cluster: SimulatedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "example.org")
+    with pytest.raises(SettingsError, match=r"127\.0\.0\.1:1\b"):
+        async with connect(str(tmp_path / "kubeconfig")):
+            pass
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    async with connect(str(tmp_path / "kubeconfig")) as client:
+        assert await client.request("GET", CONFIG_MAPS)
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
