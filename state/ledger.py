@@ -253,12 +253,11 @@ class Ledger(Protocol):
 
 def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
     """Leave out limits that say nothing about this charge."""
-    return [limit for limit in limits if _applies(limit, charge)]
+    scopes = charge.scopes
+    return [limit for limit in limits if limit.scope in scopes and _applies(limit, charge)]
 
 
 def _applies(limit: Limit, charge: Charge) -> bool:
-    if limit.scope not in charge.scopes:
-        return False
     match limit.measure:
         case Measure.LEAF_CELLS_HIGH:
             return charge.is_high

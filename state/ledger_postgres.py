@@ -64,8 +64,9 @@ class LedgerSettings:
     timeout_seconds: float = 10.0
     """The same for the leader's writes and for reads."""
 
-    lanes: int = 4
-    """Connections used for charging at once. More make smaller batches."""
+    lanes: int = 2
+    """Connections used for charging at once. More make smaller batches, which cost more of both
+    machines, and charges of one group wait for each other in any case."""
 
     batch_size: int = 64
     """Charges in one transaction: they hold the rows of their users and groups together."""
@@ -276,12 +277,13 @@ def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
             )
         case "charged" | "held" as outcome:
             answer = Charged if outcome == "charged" else Held
-            return answer(live=rows.from_live_charge(row["charge"]), usage=_to_usages(row))
+            live = rows.from_live_charge(row["charge"])
+            return answer(live=live, usage=_to_usages(row, live.charge))
         case _:
             return ValueError(f"decision {asked.charge.decision} is that of another gang")
 
 
-def _to_usages(row: rows.Row) -> tuple[Usage, ...]:
+def _to_usages(row: rows.Row, charge: Charge) -> tuple[Usage, ...]:
     """In the order of the charge's scopes."""
     known = {usage.scope: usage for usage in map(rows.from_usage, row["usage"])}
-    return tuple(known[scope] for scope in rows.from_charge(row["charge"]).scopes)
+    return tuple(known[scope] for scope in charge.scopes)

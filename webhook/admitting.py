@@ -46,7 +46,10 @@ class LiveUsage(Protocol):
         """Whether usage was ever read."""
 
     def usage(self, scope: Scope) -> HeldUsage:
-        """Return what a scope holds, to the best of our knowledge."""
+        """Return what a scope holds and has used, to the best of our knowledge."""
+
+    def held(self, scope: Scope) -> HeldUsage:
+        """Return the same, leaf-cell-time aside: that may be old."""
 
     def assume(self, charge: Charge) -> None:
         """Count a charge that the ledger may not have heard of."""
@@ -220,7 +223,7 @@ class Admitter:
     def _known_usage(self, request: Request) -> Usage | None:
         if not self._usage.is_known:
             return None
-        held = self._usage.usage(Scope(request.submission.user))
+        held = self._usage.held(Scope(request.submission.user))
         return Usage(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
 
     def _decide(self, request: Request, usage: Usage | None) -> RuleDecision:

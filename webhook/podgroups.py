@@ -47,7 +47,9 @@ class PodGroups:
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:
     """Return a pod with the size and class of its gang. Raises RequestError if it cannot fit."""
     if group is None:
-        return replace(pod, gang=replace(pod.gang, size=pod.gang.size or pod.gang.min_size))
+        if pod.gang.size is not None:
+            return pod
+        return replace(pod, gang=replace(pod.gang, size=pod.gang.min_size))
     pod = replace(pod, gang=replace(pod.gang, size=group.min_size or 1))
     return _with_class(pod, group, policy) if pod.gang.form is GangForm.NATIVE else pod
 
