@@ -67,7 +67,6 @@ class PodReviews:
         """Decide the class of a pod that is being created, and write it into the pod."""
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
-        began = self._clock.monotonic()
         try:
             pod = self.read_plain(review, review.object)
             if pod is None:
@@ -79,8 +78,6 @@ class PodReviews:
             return Answer(is_allowed=False, message=str(exc))
         except ConflictError as exc:
             return Answer(is_allowed=False, message=f"{exc}; try again", code=_TOO_MANY_REQUESTS)
-        seconds = self._clock.monotonic() - began
-        self._notes.note(verdict, asked.request, is_dry_run=review.dry_run, seconds=seconds)
         return build_answer(
             review.object,
             asked.pod,
@@ -99,6 +96,20 @@ class PodReviews:
         if pod is None:
             return None
         return self._admitter.preview(self._understand(review, pod, None).request)
+
+    async def decide_for_group(
+        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
+    ) -> Verdict | None:
+        """Decide about a PodGroup by a pod that it will have; None for one that is not managed.
+
+        The class of the group is what is decided here. Raises RequestError and ConflictError.
+        """
+        pod = self.read_plain(review, obj)
+        if pod is None or pod.submitter is None:
+            return None
+        asked = self._understand(review, pod, group)
+        asked = replace(asked, request=replace(asked.request, fixed_class=None))
+        return await self._decide(asked, is_dry_run=review.dry_run)
 
     def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Translate a pod, whoever it is from; RequestError if it makes no sense."""
@@ -126,13 +137,19 @@ class PodReviews:
         return Asked(pod=pod, submitter=submitter, request=request)
 
     async def _decide(self, asked: Asked, *, is_dry_run: bool) -> Verdict:
-        if is_dry_run:
-            return self._admitter.preview(asked.request)
+        began = self._clock.monotonic()
         try:
-            return await self._admitter.admit(asked.request)
+            verdict = (
+                self._admitter.preview(asked.request)
+                if is_dry_run
+                else await self._admitter.admit(asked.request)
+            )
         except ValueError as exc:
             # What Postgres will never take, or the id of another gang's decision.
             raise RequestError.at("", f"the pod cannot be charged: {exc}") from exc
+        seconds = self._clock.monotonic() - began
+        self._notes.note(verdict, asked.request, is_dry_run=is_dry_run, seconds=seconds)
+        return verdict
 
 
 def _request(pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision: UUID) -> Request:

@@ -69,7 +69,13 @@ def build_reviews(
         clock=clock,
         settings=AnswerSettings(gates_all=settings.gates_all),
     )
-    groups = PodGroupReviews(policies=view.policies, namespaces=view.namespaces, admitter=admitter)
+    groups = PodGroupReviews(
+        policies=view.policies,
+        namespaces=view.namespaces,
+        admitter=admitter,
+        pods=pods,
+        client=client,
+    )
     return Reviews(
         pods=pods,
         guard=PodGuard(told=told, namespace=settings.namespace, admins=settings.admins),

@@ -1,7 +1,7 @@
 """The reviews of a webhook without HTTP, over a ledger in memory."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,15 @@ default: test
 
 
 class NoCluster(KubeClient):
-    """A cluster that has nothing."""
+    """A cluster that has nothing, or nothing but some Jobs."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, jobs: Mapping[str, dict[str, Any]] | None = None) -> None:
+        self._jobs = jobs or {}
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        job = path.rpartition("/jobs/")[2]
+        if job in self._jobs:
+            return self._jobs[job]
         raise KubeError(f"{method} {path}: not found", status=404)
 
 
@@ -64,6 +67,7 @@ class Webhook:
     policies: dict[str, str] = field(default_factory=dict)
     world: World = field(default_factory=World)
     gates_all: bool = False
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -80,7 +84,7 @@ class Webhook:
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
             state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
-            client=NoCluster(),
+            client=NoCluster(self.jobs),
             events=self.events,
             metrics=metrics,
         )

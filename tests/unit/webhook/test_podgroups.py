@@ -120,3 +120,59 @@ async def test_a_label_may_say_it_too() -> None:
     assert (await webhook.pods.mutate(a_review(pod))).is_allowed
     (live,) = await webhook.world.ledger.charges()
     assert live.charge.leaf_count == 8
+
+
+def a_job_group(class_name: str | None = "prod", *, size: int = 4) -> dict[str, Any]:
+    group = a_group(class_name, size=size)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+    group["metadata"]["ownerReferences"] = [owner]
+    return group
+
+
+def a_job(class_name: str | None, *, gpus: int) -> dict[str, Any]:
+    pod = a_pod("unused").with_gpus(gpus)
+    pod = pod.of_class(class_name) if class_name else pod
+    stamp = {
+        "cellgate.io/submitter": "alice",
+        "cellgate.io/submitter-groups": '["system:authenticated"]',
+    }
+    template = {"metadata": {"annotations": stamp}, "spec": pod["spec"]}
+    return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
+
+
+CONTROLLER = "system:serviceaccount:kube-system:job-controller"
+
+
+async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() -> None:
+    webhook = Webhook({"rules": RULES}, jobs={"train": a_job("test", gpus=4)})
+    group = a_job_group("test")
+    answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
+    stored = json_patch(group, list(answer.patch))
+    assert stored["spec"]["priorityClassName"] == "oppo"
+    (live,) = await webhook.world.ledger.charges()
+    assert (live.charge.user, live.charge.leaf_count) == ("alice", 16)
+    webhook.groups.upsert(stored)
+    pod = a_member(gpus=4).of_class("test").annotated("cellgate.io/submitter", "alice")
+    admitted = await webhook.pods.mutate(a_review(pod, user=CONTROLLER))
+    assert json_patch(dict(pod), list(admitted.patch))["spec"]["priorityClassName"] == "oppo"
+    assert await webhook.world.ledger.charges() == (live,)
+
+
+async def test_a_group_of_a_job_without_a_class_gets_the_default() -> None:
+    webhook = Webhook(jobs={"train": a_job(None, gpus=1)})
+    answer = await webhook.templates.mutate(a_review(a_job_group(None), user=CONTROLLER))
+    assert answer.patch[0]["value"] == "test"
+
+
+async def test_a_dry_run_of_a_group_charges_nothing() -> None:
+    webhook = Webhook(jobs={"train": a_job("test", gpus=1)})
+    review = a_review(a_job_group("test"), user=CONTROLLER, dry_run=True)
+    assert (await webhook.templates.mutate(review)).is_allowed
+    assert await webhook.world.ledger.charges() == ()
+
+
+async def test_a_group_whose_job_is_not_known_or_not_managed_is_left_alone() -> None:
+    jobs = {"train": {"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}}
+    for webhook in (Webhook(), Webhook(jobs=jobs)):
+        answer = await webhook.templates.mutate(a_review(a_job_group(), user=CONTROLLER))
+        assert (answer.is_allowed, list(answer.patch)) == (True, [])
