@@ -96,6 +96,7 @@ class State:
         return Bookkeeper(
             ledger=ledger,
             pods=self.pods,
+            sizes=self.groups,
             classes=lambda: self.policies.classes,
             epoch=lambda: self.leading.epoch,
             metrics=self.metrics,
@@ -105,6 +106,7 @@ class State:
         return QuotaQueue(
             ledger=ledger,
             pods=self.pods,
+            sizes=self.groups,
             policies=self.policies,
             epoch=lambda: self.leading.epoch,
         )

@@ -159,6 +159,7 @@ def _translate(
         placement=placement,
         placement_problem=placement_problem,
         is_uncharged=marks.UNCHARGED_ANNOTATION in annotations.values,
+        is_charged_alone=marks.ALONE_ANNOTATION in annotations.values,
         is_released=marks.PLACEMENT_ANNOTATION in annotations.values and not _is_gated(spec),
         labels=labels.values,
     )

@@ -47,10 +47,13 @@ class PodGroups:
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:
     """Return a pod with the size and class of its gang. Raises RequestError if it cannot fit."""
     if group is None:
-        if pod.gang.size is not None:
-            return pod
-        return replace(pod, gang=replace(pod.gang, size=pod.gang.min_size))
-    pod = replace(pod, gang=replace(pod.gang, size=group.min_size or 1))
+        if pod.gang.size is None or pod.is_charged_alone:  # which is not for its author to say
+            size = pod.gang.size or pod.gang.min_size
+            return replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=False)
+        return pod
+    # Without a minimum its pods start, and are charged, one by one.
+    is_alone, size = group.min_size is None, group.min_size or 1
+    pod = replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=is_alone)
     return _with_class(pod, group, policy) if pod.gang.form is GangForm.NATIVE else pod
 
 

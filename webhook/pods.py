@@ -109,7 +109,9 @@ class PodReviews:
             return None
         asked = self._understand(review, pod, group)
         asked = replace(asked, request=replace(asked.request, fixed_class=None))
-        return await self._decide(asked, is_dry_run=review.dry_run)
+        # A group that is no gang has nothing to be charged for; its pods have, one by one.
+        is_dry_run = review.dry_run or group.min_size is None
+        return await self._decide(asked, is_dry_run=is_dry_run)
 
     def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Translate a pod, whoever it is from; RequestError if it makes no sense."""
@@ -133,7 +135,8 @@ class PodReviews:
         if group is not None:
             is_native = pod.gang.form is GangForm.NATIVE
             fixed = request.submission.requested_class if is_native else None
-            request = replace(request, fixed_class=fixed, may_grow=True, is_alone=False)
+            is_gang = not pod.is_charged_alone
+            request = replace(request, fixed_class=fixed, may_grow=is_gang, is_alone=not is_gang)
         return Asked(pod=pod, submitter=submitter, request=request)
 
     async def _decide(self, asked: Asked, *, is_dry_run: bool) -> Verdict:

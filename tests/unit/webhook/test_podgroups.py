@@ -176,3 +176,41 @@ async def test_a_group_whose_job_is_not_known_or_not_managed_is_left_alone() -> 
     for webhook in (Webhook(), Webhook(jobs=jobs)):
         answer = await webhook.templates.mutate(a_review(a_job_group(), user=CONTROLLER))
         assert (answer.is_allowed, list(answer.patch)) == (True, [])
+
+
+def a_loose_group() -> dict[str, Any]:
+    group = a_group("test")
+    group["spec"]["schedulingPolicy"] = {"basic": {}}
+    return group
+
+
+async def test_pods_of_a_group_that_is_no_gang_are_charged_one_by_one() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_loose_group())
+    for name in ("a", "b"):
+        pod = a_member(name, gpus=2)
+        answer = await webhook.pods.mutate(a_review(pod))
+        stored = json_patch(dict(pod), list(answer.patch))
+        assert stored["metadata"]["annotations"]["cellgate.io/charged-alone"] == "true"
+    charged = [live.charge for live in await webhook.world.ledger.charges()]
+    assert [(one.gang.name, one.leaf_count) for one in charged] == [("a", 2), ("b", 2)]
+
+
+async def test_nobody_calls_himself_charged_alone() -> None:
+    webhook = Webhook()
+    pod = a_pod("a").with_gpus(1).in_gang("bert", size=2)
+    pod = pod.annotated("cellgate.io/charged-alone", "true")
+    answer = await webhook.pods.mutate(a_review(pod))
+    stored = json_patch(dict(pod), list(answer.patch))
+    assert "cellgate.io/charged-alone" not in stored["metadata"]["annotations"]
+    (live,) = await webhook.world.ledger.charges()
+    assert (live.charge.gang.name, live.charge.leaf_count) == ("bert", 2)
+
+
+async def test_the_group_of_a_job_that_is_no_gang_is_not_charged() -> None:
+    webhook = Webhook({"rules": RULES}, jobs={"train": a_job("prod", gpus=1)})
+    group = a_job_group()
+    group["spec"]["schedulingPolicy"] = {"basic": {}}
+    answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
+    assert answer.patch[0]["value"] == "oppo"
+    assert await webhook.world.ledger.charges() == ()
