@@ -5,9 +5,9 @@ them: deadlines, the translation of rows and errors, and batches of charges (`st
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -29,6 +29,7 @@ from state.ledger import (
     Holding,
     Limit,
     LiveCharge,
+    Queued,
     Refused,
     Scope,
     Term,
@@ -75,7 +76,9 @@ class LedgerSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     charge: Charge
-    limits: Sequence[Limit]
+    limits: Sequence[Limit] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What else than a charge is wanted: see the function `ledger_charge`."""
 
 
 class PostgresLedger:
@@ -108,8 +111,25 @@ class PostgresLedger:
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
         """Charge a gang if no limit is exceeded, all looked at in one step."""
-        check_storable(charge)
-        asked = _Asked(charge=charge, limits=choose_applicable(charge, limits))
+        return await self._ask(_Asked(charge=charge, limits=choose_applicable(charge, limits)))
+
+    async def queue(self, charge: Charge) -> Held | Queued:
+        """Remember that a gang waits uncharged."""
+        answer = await self._ask(_Asked(charge=charge, extra={"queues": True}))
+        if isinstance(answer, Charged):
+            return Held(live=answer.live, usage=answer.usage)
+        assert not isinstance(answer, Refused), "nothing was limited"
+        return answer
+
+    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Let a charged gang have more leaf cells."""
+        grown = replace(live, leaf_count=leaf_count)
+        applicable = choose_applicable(grown, limits)
+        extra = {"grows_from": live.leaf_count}
+        return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
+    async def _ask(self, asked: _Asked) -> Answer:
+        check_storable(asked.charge)
         with backend_errors("charging a gang"):
             answer = await self._batches.ask(
                 asked, timeout_seconds=self._settings.charge_timeout_seconds
@@ -172,7 +192,11 @@ class PostgresLedger:
         # In one order everywhere: two replicas that charge the same gangs wait, and not in a ring.
         order = sorted(range(len(asked)), key=lambda number: asked[number].charge.gang)
         charges = [
-            {**rows.to_charge_row(one.charge), "limits": rows.to_limit_rows(one.limits)}
+            {
+                **rows.to_charge_row(one.charge),
+                "limits": rows.to_limit_rows(one.limits),
+                **one.extra,
+            }
             for one in (asked[number] for number in order)
         ]
         with _refusals():
@@ -275,6 +299,8 @@ def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
                     for found in row["exceeded"]
                 )
             )
+        case "queued":
+            return Queued(charge=rows.from_charge(row["charge"]))
         case "charged" | "held" as outcome:
             answer = Charged if outcome == "charged" else Held
             live = rows.from_live_charge(row["charge"])

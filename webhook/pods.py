@@ -177,7 +177,13 @@ def _request(pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision:
         decision=decision,
         policy=policy,
         is_alone=pod.gang.size == 1,
+        member_leaf_count=_member_leaf_count(pod),
     )
+
+
+def _member_leaf_count(pod: ManagedPod) -> int | None:
+    is_told = pod.hived is not None and pod.hived.gang is not None
+    return None if is_told or pod.gang.size == 1 else pod.leaf_count
 
 
 def _decision_id(uid: str) -> UUID:
