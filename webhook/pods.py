@@ -23,6 +23,7 @@ from service.clock import Clock
 from webhook.admitting import Admitter
 from webhook.answers import AnswerSettings, build_answer
 from webhook.identify import Submitter, identify
+from webhook.members import Members
 from webhook.notes import DecisionNotes
 from webhook.podgroups import PodGroups, with_group
 from webhook.verdict import Request, Verdict
@@ -50,6 +51,7 @@ class PodReviews:
         policies: PolicySink,
         namespaces: NamespaceSink,
         groups: PodGroups,
+        members: Members,
         admitter: Admitter,
         notes: DecisionNotes,
         clock: Clock,
@@ -58,6 +60,7 @@ class PodReviews:
         self._policies = policies
         self._namespaces = namespaces
         self._groups = groups
+        self._members = members
         self._admitter = admitter
         self._notes = notes
         self._clock = clock
@@ -73,6 +76,8 @@ class PodReviews:
                 return ALLOWED
             asked = self._understand(review, pod, await self._groups.find(pod))
             verdict = await self._decide(asked, is_dry_run=review.dry_run)
+            if verdict.is_running:
+                await self._members.check_room(asked.pod)
         except RequestError as exc:
             self._notes.note_invalid()
             return Answer(is_allowed=False, message=str(exc))

@@ -12,6 +12,7 @@ from webhook.answers import AnswerSettings
 from webhook.breaker import Breaker
 from webhook.cluster_view import ClusterView
 from webhook.guarding import PodGuard
+from webhook.members import Members
 from webhook.metrics import WebhookMetrics
 from webhook.notes import DecisionNotes
 from webhook.podgroup_reviews import PodGroupReviews
@@ -64,6 +65,7 @@ def build_reviews(
         policies=view.policies,
         namespaces=view.namespaces,
         groups=PodGroups(view.pod_groups, client),
+        members=Members(client),
         admitter=admitter,
         notes=DecisionNotes(log=state.log, metrics=metrics, told=told, clock=clock),
         clock=clock,

@@ -38,12 +38,17 @@ default: test
 
 
 class NoCluster(KubeClient):
-    """A cluster that has nothing, or nothing but some Jobs."""
+    """A cluster that has nothing, or nothing but some Jobs and pods."""
 
-    def __init__(self, jobs: Mapping[str, dict[str, Any]] | None = None) -> None:
-        self._jobs = jobs or {}
+    def __init__(
+        self, jobs: Mapping[str, dict[str, Any]], stored: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._jobs = jobs
+        self._stored = stored
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        if path.endswith("/pods") and self._stored:
+            return {"items": list(self._stored)}
         job = path.rpartition("/jobs/")[2]
         if job in self._jobs:
             return self._jobs[job]
@@ -68,6 +73,7 @@ class Webhook:
     world: World = field(default_factory=World)
     gates_all: bool = False
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stored: list[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -84,7 +90,7 @@ class Webhook:
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
             state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
-            client=NoCluster(self.jobs),
+            client=NoCluster(self.jobs, self.stored),
             events=self.events,
             metrics=metrics,
         )
