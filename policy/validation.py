@@ -22,6 +22,8 @@ _SHAPES: Final = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+_BAD_KEY: Final = "[key]"
+"""Ends pydantic's way to a key of a mapping, which the way to its value shows as well."""
 _LIMITS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "greater_than_equal": lambda ctx: f"must be at least {ctx['ge']}",
     "less_than_equal": lambda ctx: f"must be at most {ctx['le']}",
@@ -37,7 +39,10 @@ def to_problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]
 
 
 def _problem(details: ErrorDetails, model: type[BaseModel]) -> Problem:
-    return Problem(join_path(details["loc"]), _message(details, model))
+    location = details["loc"]
+    if location[-1:] == (_BAD_KEY,):
+        location = location[:-1]
+    return Problem(join_path(location), _message(details, model))
 
 
 def _message(details: ErrorDetails, model: type[BaseModel]) -> str:

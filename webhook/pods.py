@@ -26,6 +26,7 @@ from webhook.identify import Submitter, identify
 from webhook.members import Members
 from webhook.notes import DecisionNotes
 from webhook.podgroups import PodGroups, with_group
+from webhook.shaping import Shaped, shape_pod
 from webhook.verdict import Request, Verdict
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
@@ -40,6 +41,7 @@ class Asked:
     pod: ManagedPod
     submitter: Submitter
     request: Request
+    shaped: Shaped
 
 
 class PodReviews:
@@ -74,7 +76,8 @@ class PodReviews:
             pod = self.read_plain(review, review.object)
             if pod is None:
                 return ALLOWED
-            asked = self._understand(review, pod, await self._groups.find(pod))
+            group = await self._groups.find(pod)
+            asked = self._understand(review, review.object, pod, group)
             verdict = await self._decide(asked, is_dry_run=review.dry_run)
             if verdict.is_running:
                 await self._members.check_room(asked.pod)
@@ -89,6 +92,7 @@ class PodReviews:
             asked.submitter,
             verdict,
             asked.request,
+            shaped=asked.shaped,
             settings=self._settings,
         )
 
@@ -100,7 +104,7 @@ class PodReviews:
         pod = self.read_plain(review, obj)
         if pod is None:
             return None
-        return self._admitter.preview(self._understand(review, pod, None).request)
+        return self._admitter.preview(self._understand(review, obj, pod, None).request)
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
@@ -112,7 +116,7 @@ class PodReviews:
         pod = self.read_plain(review, obj)
         if pod is None or pod.submitter is None:
             return None
-        asked = self._understand(review, pod, group)
+        asked = self._understand(review, obj, pod, group)
         asked = replace(asked, request=replace(asked.request, fixed_class=None))
         # A group that is no gang has nothing to be charged for; its pods have, one by one.
         is_dry_run = review.dry_run or group.min_size is None
@@ -123,7 +127,13 @@ class PodReviews:
         labels = self._namespaces.labels(review.namespace)
         return read_pod(obj, namespace_labels=labels, request_uid=review.uid)
 
-    def _understand(self, review: ReviewRequest, pod: ManagedPod, group: PodGroup | None) -> Asked:
+    def _understand(
+        self,
+        review: ReviewRequest,
+        obj: Mapping[str, Any],
+        pod: ManagedPod,
+        group: PodGroup | None,
+    ) -> Asked:
         """Say what a pod means for its gang.
 
         Raises RequestError for one that asks for what is not the submitter's.
@@ -142,7 +152,9 @@ class PodReviews:
             fixed = request.submission.requested_class if is_native else None
             is_gang = not pod.is_charged_alone
             request = replace(request, fixed_class=fixed, may_grow=is_gang, is_alone=not is_gang)
-        return Asked(pod=pod, submitter=submitter, request=request)
+        shapes = policy.shapes.matching(request.submission)
+        shaped = shape_pod(obj, shapes, user=submitter.user)
+        return Asked(pod=pod, submitter=submitter, request=request, shaped=shaped)
 
     async def _decide(self, asked: Asked, *, is_dry_run: bool) -> Verdict:
         began = self._clock.monotonic()
