@@ -281,8 +281,13 @@ class Admitter:
         return Usage(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
 
     def _decide(self, request: Request, usage: Usage | None) -> RuleDecision:
-        policy = request.policy
-        return policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+        policy, fixed = request.policy, request.fixed_class
+        decision = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+        if fixed is None or not policy.classes.is_lower(fixed, decision.final_class):
+            return decision
+        # Its PodGroup was lowered when there was less room, or by its author.
+        submission = replace(request.submission, requested_class=fixed)
+        return policy.rules.decide(submission, usage=usage, classes=policy.classes)
 
 
 def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Verdict:

@@ -68,7 +68,7 @@ def _with_class(pod: ManagedPod, group: PodGroup, policy: Policy) -> ManagedPod:
         message = f"class {quote(own)} is lower than class {quote(wanted)} of PodGroup {name}"
         told = f"{message}: all pods of a PodGroup must have its class"
         raise RequestError.at("spec.priorityClassName", told)
-    return replace(pod, class_name=wanted or None)
+    return replace(pod, class_name=(own if classes.entries else wanted) or None)
 
 
 def check_fixed(fixed: ClassName | None, decided: ClassName) -> None:

@@ -17,7 +17,7 @@ from kube.pods import GangForm, ManagedPod, read_pod
 from kube.policies import PolicySink
 from policy.errors import ConflictError, RequestError
 from policy.policies import Policy
-from policy.submission import Submission
+from policy.submission import ClassName, Submission
 from policy.wording import quote
 from service.clock import Clock
 from webhook.admitting import Admitter
@@ -149,7 +149,7 @@ class PodReviews:
         request = _request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
         if group is not None:
             is_native = pod.gang.form is GangForm.NATIVE
-            fixed = request.submission.requested_class if is_native else None
+            fixed = ClassName(group.class_name or "") if is_native else None
             is_gang = not pod.is_charged_alone
             request = replace(request, fixed_class=fixed, may_grow=is_gang, is_alone=not is_gang)
         shapes = policy.shapes.matching(request.submission)

@@ -97,14 +97,18 @@ def a_job(name: str, *, annotations: dict[str, str] | None = None, **spec: Any) 
     }
 
 
-async def pods_of(plane: ControlPlane, namespace: str, selector: str) -> list[JsonObject]:
-    """The pods of a workload, once there is one."""
+async def pods_of(
+    plane: ControlPlane, namespace: str, selector: str, *, count: int = 1
+) -> list[JsonObject]:
+    """The pods of a workload, once there are so many."""
     found: list[JsonObject] = []
 
     async def look() -> bool:
         nonlocal found
         found = await plane.api.list(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)
-        return bool(found)
+        return len(found) >= count
 
-    await poll_until(look, deadline_seconds=30, explain=lambda: f"no pod has {selector}")
+    await poll_until(
+        look, deadline_seconds=30, explain=lambda: f"{len(found)} pods have {selector}: {found}"
+    )
     return found

@@ -39,7 +39,7 @@ from tests.property.rule_reading import HIGH, read_plainly
 CAROL, MARKER, BUSY = User("carol"), User("marker"), User("busy")
 SUBMITTERS = tuple(User(f"user-{letter}") for letter in "abcdefgh")
 RBAC = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
-NATIVE = "--feature-gates=GenericWorkload=true"
+NATIVE = "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
 TABLES, SUBMISSIONS = 8, 6
 
 
@@ -51,6 +51,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
     options = ControlPlaneOptions(
         users=(ALICE, BOB, CAROL, MARKER, BUSY, *SUBMITTERS),
         apiserver_flags=flags,
+        controller_manager_flags=flags[:1],
         scheduler_flags=flags[:1],
     )
     async with run_control_plane(request, binaries, options) as plane:
@@ -388,3 +389,29 @@ async def test_a_native_pod_group_and_its_pods_have_one_class(
     other = {"schedulingGroup": {"podGroupName": "other"}}
     with pytest.raises(ApiError, match='there is no PodGroup "other"'):
         await create_pod(plane, namespace, "lost", class_name="prod", spec=other)
+
+
+@pytest.mark.parametrize("policy", ["basic", "gang"])
+async def test_a_job_its_pod_group_and_its_pods_have_one_class(
+    plane: ControlPlane, namespace: str, binaries: Binaries, policy: str
+) -> None:
+    if not _has_pod_groups(binaries):
+        pytest.skip("this version has no PodGroups")
+    await put_rules(plane, namespace, [{"priority": "prod", "then": "oppo", "note": "idle cells"}])
+    scheduling: dict[str, Any] = {"schedulingPolicy": {policy: {}}}
+    job = a_job("train", parallelism=2, completions=2, scheduling=scheduling)
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    await plane.api_as("alice").create(path, job)
+    pods = await pods_of(plane, namespace, "job-name=train", count=2)
+    assert [pod["spec"]["priorityClassName"] for pod in pods] == ["oppo", "oppo"]
+    path = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{namespace}/podgroups"
+    (group,) = await plane.api.list(path)
+    assert group["spec"]["priorityClassName"] == "oppo"
+    assert {pod["spec"]["schedulingGroup"]["podGroupName"] for pod in pods} == {
+        group["metadata"]["name"]
+    }
+    alone = [marks.ALONE_ANNOTATION in pod["metadata"]["annotations"] for pod in pods]
+    decisions = {pod["metadata"]["annotations"][marks.DECISION_ANNOTATION] for pod in pods}
+    assert (alone, len(decisions)) == (
+        ([True, True], 2) if policy == "basic" else ([False, False], 1)
+    )

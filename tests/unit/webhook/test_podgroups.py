@@ -214,3 +214,21 @@ async def test_the_group_of_a_job_that_is_no_gang_is_not_charged() -> None:
     answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
     assert answer.patch[0]["value"] == "oppo"
     assert await webhook.world.ledger.charges() == ()
+
+
+async def test_a_pod_tells_what_it_asked_for_and_why_it_got_the_class_of_its_group() -> None:
+    webhook = Webhook({"rules": RULES})
+    webhook.groups.upsert(a_group("oppo"))
+    pod = a_member().of_class("prod")
+    answer = await webhook.pods.mutate(a_review(pod))
+    stored = json_patch(dict(pod), list(answer.patch))
+    assert stored["metadata"]["annotations"]["cellgate.io/requested-class"] == "prod"
+    assert list(answer.warnings) == ["cellgate: rule 2 lowers class prod to oppo: experiments"]
+
+
+async def test_a_pod_has_the_class_of_its_group_also_where_a_higher_one_would_do() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_group("oppo"))
+    pod = a_member().of_class("prod")
+    answer = await webhook.pods.mutate(a_review(pod))
+    assert json_patch(dict(pod), list(answer.patch))["spec"]["priorityClassName"] == "oppo"
