@@ -93,8 +93,10 @@ class PodGroupReviews:
             return None
         pod = to_pod(review, templates[0], {})
         pod["spec"] = {**pod["spec"], "schedulingGroup": {"podGroupName": group.key.name}}
-        known = replace(group, class_name=group.class_name or policy.classes.default or None)
-        return await self._pods.decide_for_group(review, pod, known)
+        named = group.class_name
+        if named is None or self._pods.is_unnamed(named):
+            named = policy.classes.default or None
+        return await self._pods.decide_for_group(review, pod, replace(group, class_name=named))
 
     async def _find_job(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the Job that owns a PodGroup; an empty one if there is none, or it is not told."""

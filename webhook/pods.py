@@ -11,10 +11,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
 from kube.charging import charged_gang
-from kube.namespaces import NamespaceSink
 from kube.podgroups import PodGroup
 from kube.pods import GangForm, ManagedPod, read_pod
-from kube.policies import PolicySink
 from policy.errors import ConflictError, RequestError
 from policy.policies import Policy
 from policy.submission import ClassName, Submission
@@ -22,6 +20,7 @@ from policy.wording import quote
 from service.clock import Clock
 from webhook.admitting import Admitter
 from webhook.answers import AnswerSettings, build_answer
+from webhook.cluster_view import ClusterView
 from webhook.identify import Submitter, identify
 from webhook.members import Members
 from webhook.notes import DecisionNotes
@@ -50,8 +49,7 @@ class PodReviews:
     def __init__(
         self,
         *,
-        policies: PolicySink,
-        namespaces: NamespaceSink,
+        view: ClusterView,
         groups: PodGroups,
         members: Members,
         admitter: Admitter,
@@ -59,8 +57,9 @@ class PodReviews:
         clock: Clock,
         settings: AnswerSettings,
     ) -> None:
-        self._policies = policies
-        self._namespaces = namespaces
+        self._policies = view.policies
+        self._namespaces = view.namespaces
+        self._priorities = view.priorities
         self._groups = groups
         self._members = members
         self._admitter = admitter
@@ -125,7 +124,16 @@ class PodReviews:
     def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Translate a pod, whoever it is from; RequestError if it makes no sense."""
         labels = self._namespaces.labels(review.namespace)
-        return read_pod(obj, namespace_labels=labels, request_uid=review.uid)
+        pod = read_pod(obj, namespace_labels=labels, request_uid=review.uid)
+        if pod is None or pod.class_name is None or not self.is_unnamed(pod.class_name):
+            return pod
+        return replace(pod, class_name=None)
+
+    def is_unnamed(self, class_name: ClassName) -> bool:
+        """Tell whether a class is only what Kubernetes gives to whatever names none of ours."""
+        classes = self._policies.policy.classes
+        is_given = bool(classes.entries) and self._priorities.is_default(class_name)
+        return is_given and not classes.is_listed(class_name)
 
     def _understand(
         self,

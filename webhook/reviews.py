@@ -62,8 +62,7 @@ def build_reviews(
         recent=RecentGangs(monotonic=clock.monotonic),
     )
     pods = PodReviews(
-        policies=view.policies,
-        namespaces=view.namespaces,
+        view=view,
         groups=PodGroups(view.pod_groups, client),
         members=Members(client),
         admitter=admitter,

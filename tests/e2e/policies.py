@@ -11,6 +11,22 @@ from tests.controlplane.waiting import poll_until
 from tests.e2e.installation import NAMESPACE
 
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+SHAPES = """
+shapes:
+- name: train
+  labels: {purpose: train}
+  nodeSelector: {kubernetes.io/os: linux}
+  tolerations: [{key: train, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
+  requests: {cpu: 100m}
+  fixedRequests: {memory: 64Mi}
+  mounts:
+  - {path: /mnt, persistentVolumeClaim: work, subPath: "home/{user}"}
+  - {path: /dev/shm, memory: 1Gi}
+  - {path: /etc/site, configMap: site, readOnly: true}
+  - {path: /scratch, hostPath: /scratch}
+  imagePullSecrets: [hub]
+  maxRunSeconds: 3600
+"""
 
 
 async def delete_policy(plane: ControlPlane, kind: str) -> None:

@@ -25,6 +25,7 @@ from tests.e2e.conftest import run_control_plane
 from tests.e2e.installation import NAMESPACE, Installation
 from tests.e2e.policies import (
     CONFIG_MAPS,
+    SHAPES,
     a_job,
     a_policy,
     create_pod,
@@ -219,24 +220,6 @@ async def _status_of(plane: ControlPlane, namespace: str, pod: JsonObject) -> in
     except ApiError as error:
         return error.status
     return 201
-
-
-SHAPES = """
-shapes:
-- name: train
-  labels: {purpose: train}
-  nodeSelector: {kubernetes.io/os: linux}
-  tolerations: [{key: train, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
-  requests: {cpu: 100m}
-  fixedRequests: {memory: 64Mi}
-  mounts:
-  - {path: /mnt, persistentVolumeClaim: work, subPath: "home/{user}"}
-  - {path: /dev/shm, memory: 1Gi}
-  - {path: /etc/site, configMap: site, readOnly: true}
-  - {path: /scratch, hostPath: /scratch}
-  imagePullSecrets: [hub]
-  maxRunSeconds: 3600
-"""
 
 
 async def test_the_api_server_takes_a_shaped_pod_and_a_job_is_told_before(

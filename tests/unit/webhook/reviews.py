@@ -83,6 +83,7 @@ class Webhook:
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
         self.sink, self.groups = view.policies, view.pod_groups[GangForm.NATIVE]
+        self.priorities = view.priorities
         self.other_groups = view.pod_groups[GangForm.COSCHEDULING]
         self.decisions = MemoryDecisions()
         self.log = DecisionLog(self.decisions)

@@ -178,3 +178,15 @@ async def test_members_of_a_gang_may_ask_for_different_numbers() -> None:
         assert (await webhook.pods.mutate(a_review(pod))).is_allowed
     (live,) = await webhook.world.ledger.charges()
     assert live.charge.leaf_count == 9
+
+
+async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named() -> None:
+    webhook = Webhook()
+    standard = {"metadata": {"name": "standard"}, "value": 0, "globalDefault": True}
+    webhook.priorities.upsert(standard)
+    _, pod = await _create(webhook, a_pod("a").with_gpus(1).of_class("standard"))
+    assert pod["spec"]["priorityClassName"] == "test"
+    assert pod["metadata"]["annotations"]["cellgate.io/requested-class"] == "test"
+    webhook.priorities.upsert({**standard, "globalDefault": False})
+    answer, _ = await _create(webhook, a_pod("b").with_gpus(1).of_class("standard"))
+    assert 'class "standard" is not listed' in answer.message
