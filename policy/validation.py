@@ -69,7 +69,7 @@ def _known_keys(model: type[BaseModel], location: Sequence[str | int]) -> list[s
     for part in parts:
         if isinstance(part, str):
             annotation = _field_types(model)[part]
-            model = next(_models_in(annotation))
+            model = next(models_in(annotation))
             if get_origin(annotation) is dict:
                 next(parts, None)  # the name of an entry, which its author chose
     return list(_field_types(model))
@@ -79,9 +79,9 @@ def _field_types(model: type[BaseModel]) -> dict[str, Any]:
     return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
     """Yield the models that an annotation such as `list[Entry] | None` mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models_in(argument)
+        yield from models_in(argument)
