@@ -212,6 +212,10 @@ class Cluster:
         self._join_bound(running)
         self.version += 1
 
+    def touch(self) -> None:
+        """Something that the engine is not told, yet is asked with, has changed."""
+        self.version += 1
+
     def has_member(self, member: PodUid) -> bool:
         """Whether a member has a place, bound or not."""
         return self.engine.placement(member) is not None

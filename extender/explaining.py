@@ -56,7 +56,7 @@ class Explainer:
         """Tell everything about one pod; None if there is no such pod of ours."""
         pod = next((p for p in self._pods if (p.namespace, p.name) == (namespace, name)), None)
         if pod is None:
-            return None
+            return self._explain_misfit(namespace, name)
         member = self._cluster.members.get(pod.uid)
         waiting = self._waiting.get(pod.uid)
         shape: Shape = {
@@ -78,6 +78,20 @@ class Explainer:
         shape["siblings"] = self._siblings(pod)
         shape["decisions"] = await self._decisions(pod)
         return shape
+
+    def _explain_misfit(self, namespace: str, name: str) -> Shape | None:
+        """Say what is wrong with a pod that asks for leaf cells and cannot be understood."""
+        for misfit in self._pods.misfits:
+            if (misfit.namespace, misfit.name) == (namespace, name):
+                return {
+                    "pod": f"{namespace}/{name}",
+                    "uid": misfit.uid,
+                    "state": "not understood",
+                    "problem": misfit.problem,
+                    "foreign": misfit.use is not None,
+                    **({"placement": show_placement(misfit.use.placement)} if misfit.use else {}),
+                }
+        return None
 
     def simulate(self, arguments: SimulateArguments) -> Shape:
         """Say what would become of a pod if it were submitted now; its gang is thought of whole."""

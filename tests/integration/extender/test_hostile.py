@@ -1,0 +1,60 @@
+"""Questions and pods that nobody should send, over HTTP: answered, and nothing is broken."""
+
+from typing import Any
+
+from kube.client import KubeClient
+from tests.integration.extender.conftest import NODES, PODS, Caller, create
+
+
+async def fill(client: KubeClient, caller: Caller) -> None:
+    """Let both nodes be full."""
+    for name in ("full-0", "full-1"):
+        await caller.place(await create(client, name))
+
+
+def bind_by_hand(name: str, node: str) -> dict[str, Any]:
+    target = {"kind": "Node", "name": node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+
+
+async def test_a_waiting_pod_that_others_bind_does_not_wait_any_more(
+    client: KubeClient, caller: Caller
+) -> None:
+    await fill(client, caller)
+    pod = await create(client, "late")
+    assert (await caller.filter(pod))["NodeNames"] == []
+    assert len((await caller.get("/v1/waiting"))["items"]) == 1
+
+    body = bind_by_hand("late", "node-00")
+    await client.request("POST", f"{PODS}/late/binding", body=body)
+    await caller.until("/v1/waiting", lambda page: page["items"] == [])
+    told = await caller.get("/v1/explain/lab/late")
+    assert (told["state"], told["foreign"]) == ("bound", True)
+    assert "waiting" not in told
+
+
+async def test_a_pod_that_makes_no_sense_is_explained(client: KubeClient, caller: Caller) -> None:
+    await create(client, "odd", vc="_")
+    told = await caller.until("/v1/explain/lab/odd", lambda answer: answer != 404)
+    assert told["state"] == "not understood"
+    assert "metadata.labels[cellgate.io/vc]" in told["problem"]
+
+
+async def test_nothing_is_leased_for_a_pod_that_is_bound_or_has_ended(caller: Caller) -> None:
+    pod: dict[str, Any] = {
+        "metadata": {"name": "x", "namespace": "lab", "uid": "u"},
+        "spec": {
+            "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]
+        },
+    }
+    bound = {**pod, "spec": {**pod["spec"], "nodeName": "node-01"}}
+    ended = {**pod, "status": {"phase": "Succeeded"}}
+    assert "bound to node node-01 already" in (await caller.filter(bound))["Error"]
+    assert "has ended" in (await caller.filter(ended))["Error"]
+    assert (await caller.get("/v1/leases"))["items"] == []
+
+
+async def test_questions_in_any_case_are_understood(client: KubeClient, caller: Caller) -> None:
+    pod = await create(client, "bert")
+    answer = await caller.ask("filter", {"pod": pod, "nodenames": NODES})
+    assert answer["NodeNames"] == ["node-00"]
