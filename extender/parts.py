@@ -87,7 +87,11 @@ class State:
             to_foreign_use=to_foreign_use,
         )
         self.reconciler = Reconciler(
-            cluster=self.cluster, pods=self.pods, to_bound=to_bound_now, metrics=self.metrics
+            cluster=self.cluster,
+            pods=self.pods,
+            waiting=self.waiting,
+            to_bound=to_bound_now,
+            metrics=self.metrics,
         )
         self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
         self.quota_queue = self._queue_for_quota(ledger) if ledger is not None else None
@@ -127,7 +131,6 @@ class Verbs:
 
     def __init__(self, state: State, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
-        self.victims = _build_victims(state, client)
         self.questions = Questions(
             cluster=state.cluster,
             pods=state.pods,
@@ -143,6 +146,7 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
+        self.victims = _build_victims(state, client, being_bound=self.binding.under_way)
         self.planner = _build_planner(state, client, being_bound=self.binding.under_way)
         outcomes = Outcomes(
             cluster=state.cluster,
@@ -159,6 +163,7 @@ class Verbs:
             metrics=state.metrics,
         )
         self.preemption = Preemption(
+            plans_for=self.planner.plans_for,
             questions=self.questions,
             pods=state.pods,
             waiting=state.waiting,
@@ -199,7 +204,7 @@ class Upkeep:
         )
 
 
-def _build_victims(state: State, client: KubeClient) -> Victims:
+def _build_victims(state: State, client: KubeClient, *, being_bound: Collection[PodUid]) -> Victims:
     return Victims(
         cluster=state.cluster,
         pods=state.pods,
@@ -207,6 +212,7 @@ def _build_victims(state: State, client: KubeClient) -> Victims:
         leading=state.leading,
         announcer=state.announcer,
         on_end=state.metrics.victims.inc,
+        being_bound=being_bound,
     )
 
 

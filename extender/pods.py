@@ -81,7 +81,7 @@ class PodSink:
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
-        """Who wants to know of pods that are gone."""
+        """Who wants to know of pods that are gone, or have left their gang."""
         self.on_change: list[Callable[[ManagedPod, Object], None]] = []
         """Who wants to know of pods that appeared or changed."""
 
@@ -167,6 +167,7 @@ class PodSink:
         self._ended.pop(pod.uid, None)  # it made no sense for a while
         self._pods[pod.uid] = pod
         if before is not None and before.gang.key != pod.gang.key:
+            # For its old gang it is gone.
             self._leave_gang(before)
         self._of_gang.setdefault(pod.gang.key, {})[pod.uid] = None
         if before is not None and pod.node is None and _asks_otherwise(before, pod):
@@ -210,14 +211,14 @@ class PodSink:
             self._cluster.forget_member(uid)
         if pod is not None:
             self._leave_gang(pod)
-            for tell in self.on_end:
-                tell(pod)
 
     def _leave_gang(self, pod: ManagedPod) -> None:
         members = self._of_gang[pod.gang.key]
         del members[pod.uid]
         if not members:
             del self._of_gang[pod.gang.key]
+        for tell in self.on_end:
+            tell(pod)
 
     def _note_end(self, uid: PodUid) -> None:
         self._ended[uid] = None

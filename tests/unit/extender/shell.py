@@ -8,6 +8,7 @@ from extender.journal import NoJournal
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
 from extender.requests import to_bound, to_foreign_use, to_member_request
+from extender.waiting import WaitingPods
 from kube.namespaces import NamespaceSink
 from kube.nodes import KubeNode
 from kube.pods import ManagedPod
@@ -32,6 +33,7 @@ class Shell:
             self.node(f"node-{index:02}")
         self.cluster.use_document(read_cluster_text(hived_text(lab=4)))
         self.metrics = ExtenderMetrics(CollectorRegistry())
+        self.waiting = WaitingPods()
         self.pods = PodSink(
             self.cluster,
             namespaces=NamespaceSink(),
