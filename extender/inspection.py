@@ -11,11 +11,13 @@ from extender.explaining import Explainer, SimulateArguments
 from extender.openapi import build_openapi
 from extender.snapshots import Snapshots
 from extender.waiting import WaitingPods
+from policy.errors import RequestError
 from service.bodies import parse_body
 from service.health import Health
 from service.http import json_answer
 from service.pages import page_of, read_limit
 from state.log import DecisionLog
+from state.positions import END, Position
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -107,9 +109,13 @@ class InspectionRoutes:
         return _page(cells, request, showing.show_cell)
 
     async def _decisions(self, request: web.Request) -> web.Response:
-        limit = read_limit(request.query)
-        records = await self._log.recent(limit, subject=request.query.get("subject"))
-        return json_answer({"items": [showing.show_record(record) for record in records]})
+        limit, before = read_limit(request.query), _read_position(request.query.get("after"))
+        subject = request.query.get("subject")
+        records = await self._log.recent(limit + 1, subject=subject, before=before)
+        page: dict[str, Any] = {"items": list(map(showing.show_record, records[:limit]))}
+        if len(records) > limit:
+            page["next"] = str(Position.of(records[limit - 1]))
+        return json_answer(page)
 
     async def _explain(self, request: web.Request) -> web.Response:
         namespace, pod = request.match_info["namespace"], request.match_info["pod"]
@@ -123,6 +129,13 @@ class InspectionRoutes:
             raise web.HTTPServiceUnavailable(text="; ".join(self._health.reasons()))
         arguments = parse_body(SimulateArguments, await request.read())
         return json_answer(self._explainer.simulate(arguments))
+
+
+def _read_position(text: str | None) -> Position:
+    try:
+        return END if text is None else Position.parse(text)
+    except ValueError as exc:
+        raise RequestError.at("after", "must be the `next` of a page") from exc
 
 
 def _page(items: dict[str, Any], request: web.Request, show: Callable[[Any], Any]) -> web.Response:
