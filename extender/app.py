@@ -277,6 +277,7 @@ async def _lead(
         cluster=state.cluster,
         pods=state.pods,
         halves=upkeep.halves,
+        reranker=state.reranker,
         now=state.clock.monotonic(),
     )
     state.leading.note_recovered()

@@ -95,8 +95,9 @@ class Census:
                 self.cells[vc.name, cell_type, "free"] += promise.count
         for address, used_type in self._cluster.members.claimed_cells():
             owner = address.rsplit("/", 1)[0]
-            self.cells[owner, used_type, "used"] += 1
-            self.cells[owner, used_type, "free"] -= 1
+            if self.cells[owner, used_type, "free"] > 0:  # else it was promised nothing of the kind
+                self.cells[owner, used_type, "used"] += 1
+                self.cells[owner, used_type, "free"] -= 1
 
     def _configured_leaf_counts(self) -> dict[NodeName, int]:
         topology = self._cluster.topology

@@ -1,5 +1,6 @@
 """Why a pod is where it is, and what would become of one that does not exist yet."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import Field
@@ -19,6 +20,7 @@ from state.log import DecisionLog
 
 _ANYBODY: Final = "system:anonymous"
 _DECISIONS: Final = 20
+_QUEUED: Final = "queued"
 
 
 class SimulateArguments(Body):
@@ -43,6 +45,7 @@ class Explainer:
         waiting: WaitingPods,
         policies: Policies,
         to_request: ToRequest,
+        why_queued: Callable[[ManagedPod], str],
         log: DecisionLog,
     ) -> None:
         self._cluster = cluster
@@ -50,6 +53,7 @@ class Explainer:
         self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
+        self._why_queued = why_queued
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> Shape | None:
@@ -68,7 +72,10 @@ class Explainer:
             "class": pod.class_name,
             "leafCells": pod.leaf_count,
             "state": self._state(pod),
+            "ending": pod.is_deleting,
         }
+        if shape["state"] == _QUEUED:
+            shape["queued"] = {"reason": self._why_queued(pod)}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
@@ -140,7 +147,7 @@ class Explainer:
         if self._cluster.has_member(pod.uid):
             return "placed"
         if pod.is_gated:
-            return "queued"
+            return _QUEUED
         return "waiting" if self._waiting.get(pod.uid) else "not asked about yet"
 
     def _siblings(self, pod: ManagedPod) -> list[Shape]:

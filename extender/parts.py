@@ -27,6 +27,7 @@ from extender.questions import Questions
 from extender.quota_queue import QuotaQueue
 from extender.reconcile import Reconciler
 from extender.requests import to_bound, to_foreign_use, to_member_request
+from extender.reranking import Reranker
 from extender.snapshots import Snapshots
 from extender.topology import TopologyKeeper
 from extender.victims import Victims
@@ -71,7 +72,7 @@ class State:
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
-        self.groups = GangSizes(client)
+        self.groups = GangSizes(client, on_change=self.cluster.touch)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = Policies(
@@ -92,6 +93,13 @@ class State:
             waiting=self.waiting,
             to_bound=to_bound_now,
             metrics=self.metrics,
+        )
+        self.reranker = Reranker(
+            cluster=self.cluster,
+            pods=self.pods,
+            policies=self.policies,
+            to_request=self.translating(to_member_request),
+            to_bound=to_bound_now,
         )
         self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
         self.quota_queue = self._queue_for_quota(ledger) if ledger is not None else None
@@ -177,6 +185,7 @@ class Verbs:
             waiting=state.waiting,
             policies=state.policies,
             to_request=to_request,
+            why_queued=self.planner.why_queued,
             log=state.log,
         )
 
@@ -229,6 +238,7 @@ def _build_planner(state: State, client: KubeClient, *, being_bound: Collection[
         metrics=state.metrics,
         clock=state.clock,
     )
+    state.reranker.on_change.append(planner.rerank)
     if state.quota_queue is not None:
         planner.follow_quota(state.quota_queue)
     return planner

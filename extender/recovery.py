@@ -11,6 +11,7 @@ import logging
 from extender.cluster import Cluster
 from extender.halves import HalfBoundGangs
 from extender.pods import PodSink
+from extender.reranking import Reranker
 from extender.topology import TopologyKeeper
 
 logger = logging.getLogger(__name__)
@@ -22,11 +23,13 @@ def recover(
     cluster: Cluster,
     pods: PodSink,
     halves: HalfBoundGangs,
+    reranker: Reranker,
     now: float,
 ) -> None:
     """Build the state that everything which was listed means together."""
     keeper.start()
     pods.recover(now=now)
+    reranker.start()
     halves.complete()
     cluster.engine.check()
     # What was built stays: the collector need not look at it again.

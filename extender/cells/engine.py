@@ -22,7 +22,7 @@ from extender.cells.model import (
 from extender.cells.observing import Bound, Observer, recovery_order
 from extender.cells.placing import slot_placement
 from extender.cells.planning import Planner
-from extender.cells.reconfiguration import GangEffect, effects, replay_order
+from extender.cells.reconfiguration import NO_CHANGE, GangEffect, effects, ranked, replay_order
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from policy.submission import GangKey, NodeName, PodUid, VcName
@@ -33,6 +33,7 @@ class _Parts:
     """All that works on one topology; a new topology gets new ones."""
 
     def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
+        self.topology = topology
         self.table = Table(topology)
         self.registry = Registry()
         self.lives = Lives(self.table, self.registry)
@@ -158,12 +159,19 @@ class Engine:
         self._parts, done = self._moved_to(topology)
         return done
 
-    def _moved_to(self, topology: Topology) -> tuple[_Parts, list[GangEffect]]:
+    def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
+        """Let gangs count at other priorities from now on, where they are; says what that did."""
+        self._parts, done = self._moved_to(self._parts.topology, priorities)
+        return done
+
+    def _moved_to(
+        self, topology: Topology | None, priorities: Mapping[GangKey, int] = NO_CHANGE
+    ) -> tuple[_Parts, list[GangEffect]]:
         """What this engine would be on another topology, and what becomes of each gang."""
         fresh = _Parts(topology, lease_seconds=self._lease_seconds)
         for _, node in sorted(self._parts.joiner.known.items()):
             fresh.joiner.observe(node)
-        before = list(self._table.gangs.values())
+        before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
         Adopter(fresh.table, fresh.lives, fresh.observer).adopt_all(replay_order(before))
         fresh.joiner.mark_all()
         return fresh, list(effects(before, fresh.table.gangs))
