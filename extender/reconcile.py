@@ -7,7 +7,7 @@ event, a bug, or somebody who wrote where nobody else should.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from enum import StrEnum
 from typing import Final, NoReturn
 
@@ -74,7 +74,7 @@ class Reconciler:
             await in_slices(self.reconcile())
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def reconcile(self) -> Iterator[None]:
+    def reconcile(self) -> Generator[None, None, None]:
         """Mend every difference, in slices."""
         for index, uid in enumerate([pod.uid for pod in self._pods]):
             if index % _SLICE == 0:

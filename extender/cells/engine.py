@@ -7,11 +7,12 @@ that nobody uses in time expires, and what was not bound under it is free again.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells import invariants, views, wording
+from extender.cells import invariants, looking, views, wording
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Applier
 from extender.cells.joining import Joiner
 from extender.cells.lives import Lives
+from extender.cells.looking import Holders, Look, at_once
 from extender.cells.model import (
     Decision,
     GangView,
@@ -184,22 +185,34 @@ class Engine:
         slot = self._table.gangs[key].slot_of(member) if key else None
         return slot_placement(slot) if slot else None
 
-    def nodes(self) -> list[tuple[NodeCell, Mapping[int, PodUid | None]]]:
+    def look_at_nodes(self) -> Look[list[tuple[NodeCell, Holders]]]:
+        """All nodes with the holders of their leaf cells, by name, bit by bit."""
+        return looking.look_at_nodes(self._table, self._parts.joiner.known)
+
+    def look_at_gangs(self) -> Look[list[GangView]]:
+        """All gangs that have leaf cells or have reserved them, by key, bit by bit."""
+        return looking.look_at_gangs(self._table)
+
+    def look_at_cells(self) -> Look[list[views.CellView]]:
+        """All physical cells, as trees, bit by bit."""
+        return looking.look_at_cells(self._table)
+
+    def look_at_vcs(self) -> Look[dict[VcName, views.VcView]]:
+        """All VCs with their preassigned cells, bit by bit."""
+        return looking.look_at_vcs(self._table)
+
+    def nodes(self) -> list[tuple[NodeCell, Holders]]:
         """All nodes with the holders of their leaf cells, by name."""
-        holders: dict[NodeName, dict[int, PodUid | None]] = {}
-        for gang in self._table.gangs.values():
-            for slot in [slot for slot in gang.slots if not slot.is_reserved]:
-                placement = slot_placement(slot)
-                there = holders.setdefault(placement.node, {})
-                there.update(dict.fromkeys(placement.leaf_cells, slot.member))
-        return [
-            (node, dict(sorted(holders.get(name, {}).items())))
-            for name, node in sorted(self._parts.joiner.known.items())
-        ]
+        return at_once(self.look_at_nodes())
+
+    def gang(self, key: GangKey) -> GangView | None:
+        """One gang, if it has leaf cells or has reserved them."""
+        gang = self._table.gangs.get(key)
+        return views.view_gang(gang) if gang else None
 
     def gangs(self) -> list[GangView]:
         """All gangs that have leaf cells or have reserved them, by key."""
-        return [views.view_gang(gang) for _, gang in sorted(self._table.gangs.items())]
+        return at_once(self.look_at_gangs())
 
     def is_preempting(self, key: GangKey) -> bool:
         """Whether cells are reserved for a gang until its victims have ended."""
@@ -208,17 +221,11 @@ class Engine:
 
     def cells(self) -> list[views.CellView]:
         """All physical cells, as trees."""
-        return [
-            views.view_cell(top)
-            for _, tree in sorted(self._table.trees.items())
-            for top in tree.root.children
-        ]
+        return at_once(self.look_at_cells())
 
     def vcs(self) -> dict[VcName, views.VcView]:
         """All VCs with their preassigned cells."""
-        return {
-            name: views.view_vc(self._table, vc) for name, vc in sorted(self._table.vcs.items())
-        }
+        return at_once(self.look_at_vcs())
 
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""
