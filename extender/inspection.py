@@ -15,7 +15,7 @@ from policy.errors import RequestError
 from policy.submission import GangKey
 from service.bodies import parse_body
 from service.health import Health
-from service.http import json_answer
+from service.http import json_answer, read_body
 from service.pages import page_of, read_limit
 from state.log import DecisionLog
 from state.positions import END, Position
@@ -128,7 +128,7 @@ class InspectionRoutes:
     async def _simulate(self, request: web.Request) -> web.Response:
         if not self._health.can_answer:
             raise web.HTTPServiceUnavailable(text="; ".join(self._health.reasons()))
-        arguments = parse_body(SimulateArguments, await request.read())
+        arguments = parse_body(SimulateArguments, await read_body(request))
         return json_answer(self._explainer.simulate(arguments))
 
 

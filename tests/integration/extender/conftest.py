@@ -72,6 +72,11 @@ class Caller:
         self._http = http
         self._url = url
 
+    @property
+    def url(self) -> str:
+        """Where the extender listens."""
+        return self._url
+
     async def post(self, path: str, body: object) -> Any:
         async with self._http.post(self._url + path, json=body) as answer:
             return await answer.json() if answer.status == 200 else answer.status

@@ -1,6 +1,12 @@
 """Questions and pods that nobody should send, over HTTP: answered, and nothing is broken."""
 
+import asyncio
+import gzip
+import logging
 from typing import Any
+
+import orjson
+import pytest
 
 from kube.client import KubeClient
 from tests.integration.extender.conftest import NODES, PODS, Caller, create
@@ -58,3 +64,20 @@ async def test_questions_in_any_case_are_understood(client: KubeClient, caller: 
     pod = await create(client, "bert")
     answer = await caller.ask("filter", {"pod": pod, "nodenames": NODES})
     assert answer["NodeNames"] == ["node-00"]
+
+
+async def test_a_body_that_breaks_off_or_is_compressed_is_no_fault_of_ours(
+    client: KubeClient, caller: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = caller.url.removeprefix("http://").split(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"POST /v1/extender/filter HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.close()
+
+    pod = await create(client, "bert")
+    body = gzip.compress(orjson.dumps({"Pod": pod, "NodeNames": NODES}))
+    assert "the body is not JSON" in (await caller.ask("filter", body))["Error"]
+    assert (await caller.filter(pod))["NodeNames"] == ["node-00"]
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
