@@ -13,7 +13,7 @@ from extender.showing import Shape, show_decision, show_placement, show_record, 
 from extender.waiting import WaitingPods
 from kube.pods import ManagedPod
 from policy.decision import RuleDecision
-from policy.errors import RequestError
+from policy.errors import BackendError, RequestError
 from policy.submission import GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log import DecisionLog
@@ -83,8 +83,7 @@ class Explainer:
         if waiting is not None:
             shape["waiting"] = show_waiting(waiting)
         shape["siblings"] = self._siblings(pod)
-        shape["decisions"] = await self._decisions(pod)
-        return shape
+        return shape | await self._decisions(pod)
 
     def _explain_misfit(self, namespace: str, name: str) -> Shape | None:
         """Say what is wrong with a pod that asks for leaf cells and cannot be understood."""
@@ -157,9 +156,13 @@ class Explainer:
             if other.uid != pod.uid
         ]
 
-    async def _decisions(self, pod: ManagedPod) -> list[Shape]:
-        records = await self._log.recent(_DECISIONS, subject=str(pod.gang.key))
-        return [show_record(record) for record in records]
+    async def _decisions(self, pod: ManagedPod) -> Shape:
+        """What the log knows; why a pod waits is known without it, too."""
+        try:
+            records = await self._log.recent(_DECISIONS, subject=str(pod.gang.key))
+        except BackendError as exc:
+            return {"decisions": [], "problem": f"the log cannot be read now: {exc}"}
+        return {"decisions": [show_record(record) for record in records]}
 
 
 def _named(pod: dict[str, Any]) -> dict[str, Any]:

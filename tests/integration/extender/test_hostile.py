@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from kube.client import KubeClient
-from tests.integration.extender.conftest import NODES, PODS, Caller, create
+from state.memory import MemoryDecisions
+from tests.integration.extender.conftest import NODES, PODS, Caller, create, extending
 
 
 async def fill(client: KubeClient, caller: Caller) -> None:
@@ -81,3 +82,21 @@ async def test_a_body_that_breaks_off_or_is_compressed_is_no_fault_of_ours(
     assert "the body is not JSON" in (await caller.ask("filter", body))["Error"]
     assert (await caller.filter(pod))["NodeNames"] == ["node-00"]
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_decisions_come_in_pages_and_an_explanation_without_them(client: KubeClient) -> None:
+    store = MemoryDecisions()
+    async with extending(client, store=store) as caller:
+        for name in ("a", "b"):
+            await caller.filter(await create(client, name, leaves=1))
+        whole = await caller.until("/v1/decisions", lambda page: len(page["items"]) == 2)
+        first = await caller.get("/v1/decisions?limit=1")
+        second = await caller.get(f"/v1/decisions?limit=1&after={first['next']}")
+        assert [*first["items"], *second["items"]] == whole["items"]
+        assert "next" not in second
+        assert await caller.get("/v1/decisions?after=x") == 400
+
+        store.is_away = True
+        told = await caller.get("/v1/explain/lab/a")
+        assert (told["state"], told["decisions"]) == ("placed", [])
+        assert told["problem"].startswith("the log cannot be read now")
