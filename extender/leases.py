@@ -23,9 +23,13 @@ async def expire_leases(
     cluster: Cluster, *, being_bound: Collection[PodUid], clock: Clock, metrics: ExtenderMetrics
 ) -> NoReturn:
     """End leases that were not used in time."""
+    before: frozenset[PodUid] = frozenset()
     while True:
         await asyncio.sleep(_EVERY_SECONDS)
-        for gang in expire_unused(cluster, being_bound=being_bound, now=clock.monotonic()):
+        # Filter has just renewed the others.
+        slow = before.intersection(being_bound)
+        before = frozenset(being_bound)
+        for gang in expire_unused(cluster, being_bound=slow, now=clock.monotonic()):
             metrics.expired.inc()
             logger.info("lease expired", extra={"gang": str(gang)})
 
