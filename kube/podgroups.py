@@ -51,6 +51,7 @@ class PodGroupSink:
     """Keeps the PodGroups that exist."""
 
     def __init__(self, *, on_change: Callable[[], None] = lambda: None) -> None:
+        """`on_change` hears of what pods could see, not of every status."""
         self._groups: dict[GangKey, PodGroup] = {}
         self._on_change = on_change
 
@@ -66,8 +67,9 @@ class PodGroupSink:
     def upsert(self, obj: Mapping[str, Any]) -> None:
         """Take note of a PodGroup that appeared or changed."""
         group = read_pod_group(obj)
-        self._groups[group.key] = group
-        self._on_change()
+        if self._groups.get(group.key) != group:
+            self._groups[group.key] = group
+            self._on_change()
 
     def remove(self, obj: Mapping[str, Any]) -> None:
         """Take note of a PodGroup that is gone."""
