@@ -33,6 +33,7 @@ from policy.submission import (
 __all__ = [
     "read_pod",
     "read_device_use",
+    "has_finished",
     "placement_annotations",
     "ManagedPod",
     "DeviceUse",
@@ -97,6 +98,13 @@ def read_device_use(
         leaf_resource=demand.resource,
         device_count=demand.device_count,
     )
+
+
+def has_finished(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has ended, whatever else it says."""
+    status = pod.get("status")
+    phase = status.get("phase") if isinstance(status, Mapping) else None
+    return isinstance(phase, str) and phase in _PHASES and _PHASES[phase].is_finished
 
 
 class _Parts(NamedTuple):

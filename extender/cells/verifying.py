@@ -156,8 +156,6 @@ def _of_preempt(table: Table, decision: Preempt) -> Iterator[str]:
     if decision.seats:
         yield from _of_growth(gang, decision)
         yield from _of_seats(table, decision, gang)
-    elif gang is not None and not _waits(gang, decision.request.member):
-        yield f"it is {gang.state()}"
     elif gang is not None and gang.is_preempting:
         new = [other.key for other in gang.victims() if other.key not in decision.victims]
         yield from (f"gang {key} has become its victim" for key in new)
