@@ -5,12 +5,12 @@ members; inside it, as few children as possible. Both come from a `Ranking`, so 
 Members of different sizes are packed best-fit, the largest first.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from extender.cells.demand import ANYWHERE, Allowed
 from extender.cells.limits import CELL_TRIES
+from extender.cells.packing import pack
 from extender.cells.ranking import Ranking
 from extender.cells.tree import Cell
 
@@ -120,7 +120,7 @@ def _tightest(ranking: Ranking, level: int, *, size: int, least: int) -> Iterato
 
 
 def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
-    bins = _useful_bins(ranking, sizes, allowed)
+    bins = useful_bins(ranking, sizes, allowed)
     for level in range(1, ranking.root.level + 1):
         groups: dict[Cell, list[Cell]] = {}
         for bin_ in bins:
@@ -138,7 +138,7 @@ def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) ->
     return None
 
 
-def _useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell]:
+def useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell]:
     """The bins that best fit could ever choose: of each size the tightest and the roomiest."""
     found: dict[Cell, None] = {}
     for size in dict.fromkeys(sizes):
@@ -147,20 +147,6 @@ def _useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> li
             offered = (bin_ for bin_ in islice(bins, most) if allowed(bin_))
             found.update(dict.fromkeys(islice(offered, len(sizes))))
     return sorted(found, key=lambda bin_: bin_.order)
-
-
-def pack(rooms: dict[Cell, int], sizes: Sequence[int]) -> list[Cell] | None:
-    """Pack members best-fit, the largest first; None if that fails."""
-    by_order = {bin_.order: bin_ for bin_ in rooms}
-    left, found = sorted((room, bin_.order) for bin_, room in rooms.items()), []
-    for size in sizes:
-        at = bisect_left(left, (size, -1))
-        if at == len(left):
-            return None
-        room, order = left.pop(at)
-        insort(left, (room - size, order))
-        found.append(by_order[order])
-    return found
 
 
 def common_level(bins: Sequence[Cell]) -> int:

@@ -13,8 +13,8 @@ STEPS = 10_000
 STEPS_PER_MEMBER = 10
 """More steps for each member: finding its bin and its leaf cells costs about so many."""
 
-EXACT_LEAVES = 256
-"""Leaf cells of the largest chain that is searched exhaustively where the quick ways fail."""
+EXACT_BINS = 128
+"""Bins with room among which is searched exhaustively where the quick ways fail."""
 EXACT_MEMBERS = 64
 """Members of the largest gang that is searched for so: the search nests as deep."""
 EXACT_STEPS = 5_000
@@ -24,10 +24,10 @@ CELL_TRIES = 8
 """Cells of a level that are tried where candidate nodes or unequal members spoil the ranking."""
 FREE_LOOKS = 64
 """Free cells of a level that are compared. More would cost time without placing better."""
+FREE_LOOKS_AGAIN = 8
+"""The same for the second and later cells of a gang: a good one is mostly beside the first."""
 FREE_LOOKS_INSIDE = 4
 """Cells inside one free cell that are compared: they are mostly alike."""
-BIN_LOOKS = 32
-"""Mapped bins that are compared for one member of an unequal gang."""
 NEAR_NODES = 512
 """Nodes around a gang among which a late member is placed first; beyond, near is far."""
 CHAIN_SPLITS = 256
@@ -58,6 +58,15 @@ class Budget:
         self.left = steps
         self.is_cut = False
         """A bound ended some search: what was not found may exist."""
+
+    def share(self) -> "Budget":
+        """Half of what is left, for one of several ways; to be settled."""
+        return Budget(self.left // 2)
+
+    def settle(self, share: "Budget") -> None:
+        """Count what was spent of a share of `left` steps that was just taken."""
+        self.left -= self.left // 2 - max(0, share.left)
+        self.is_cut = self.is_cut or share.is_cut
 
     def spend(self, steps: int = 1) -> None:
         """Count steps; OutOfBudgetError if there are none left."""

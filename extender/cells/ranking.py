@@ -138,6 +138,10 @@ class Ranking:
         for index in range(bisect_left(self._ranked, (least, -1)), len(self._ranked)):
             yield self._cells[self._ranked[index][1]]
 
+    def count(self, *, least: int) -> int:
+        """How many bins have so much room."""
+        return len(self._ranked) - bisect_left(self._ranked, (least, -1))
+
     def in_order(self) -> list[Cell]:
         """All bins, in the order of the tree."""
         return [self._cells[order] for order in sorted(order for _, order in self._ranked)]
