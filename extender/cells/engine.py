@@ -25,6 +25,7 @@ from extender.cells.planning import Planner
 from extender.cells.reconfiguration import GangEffect, effects, replay_order
 from extender.cells.registry import Registry
 from extender.cells.table import Table
+from policy.errors import InvariantError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 
@@ -215,3 +216,5 @@ class Engine:
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""
         invariants.check(self._table, self._parts.registry, self._parts.lives.gang_of)
+        if not self._parts.planner.audit():
+            raise InvariantError("what is remembered of bins and gangs does not agree with them")

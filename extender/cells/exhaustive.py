@@ -7,13 +7,19 @@ the quick ways of `fitting` stand alone, and the budget says so.
 """
 
 from extender.cells.demand import Demand, Spot
-from extender.cells.limits import EXACT_BINS, EXACT_MEMBERS, EXACT_STEPS, Budget, OutOfBudgetError
+from extender.cells.limits import (
+    EXACT_BINS,
+    EXACT_MEMBERS,
+    OutOfBudgetError,
+)
 from extender.cells.ranking import Ranking
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 
 _LARGEST_SHAPE = 256
-"""Leaf cells of the largest free cell that is compared with others; larger ones are different."""
+"""Leaf cells of the largest cell that is compared with others; larger ones are different."""
+_CELLS_PER_STEP = 8
+"""Cells that are looked at for openings in the time of one step."""
 
 
 class _Search:
@@ -27,8 +33,9 @@ class _Search:
         rest.remove(demand.first_size)
         self._sizes = (demand.first_size, *rest)
         self._left = sum(self._sizes)
-        self._most = min(EXACT_STEPS, demand.budget.left)
-        self._budget = Budget(self._most)
+        self._shapes = _Shapes(demand)
+        self._budget = demand.budget.exact()
+        self._most = self._budget.left
 
     def run(self) -> list[Spot] | None:
         found = self._place(0, None)
@@ -104,7 +111,7 @@ class _Search:
         if demand.vc is None or demand.pinned is not None:
             return None
         for level in demand.vc.unused_levels(demand.chain):
-            for cell in self._openings(level):
+            for cell in self._openings(level, index):
                 with self._table.what_if():
                     self._table.map_cell(demand.vc, cell)
                     if not self._table.supplies[demand.chain].is_safe():
@@ -131,35 +138,58 @@ class _Search:
             for bin_ in inside:
                 del self._rooms[bin_]
 
-    def _openings(self, level: int) -> list[Cell]:
-        """Unclaimed cells of a level with idle leaves, one for each that is different."""
-        supply = self._table.supplies[self._demand.chain]
-        around: dict[Cell, None] = {}
-        for node in self._table.idle[self._demand.chain].in_order():
-            inside = node.at_level(level) if level < node.level else (node.ancestor(level),)
-            around.update(dict.fromkeys(cell for cell in inside if cell.idle))
-        found: dict[object, Cell] = {}
+    def _openings(self, level: int, index: int) -> list[Cell]:
+        """Unclaimed cells of a level that hold the next member, one for each that is different."""
+        size, around = self._sizes[index], dict[Cell, None]()
+        for node in _in_order(self._table.idle[self._demand.chain], size):
+            if self._allows(index, node):
+                inside = node.at_level(level) if level < node.level else (node.ancestor(level),)
+                around.update(dict.fromkeys(cell for cell in inside if cell.idle >= size))
+        self._budget.spend(len(around) // _CELLS_PER_STEP)
+        found: dict[tuple[int, ...], Cell] = {}
         for cell in around:
             if cell.is_unclaimed():
-                free = supply.free_cell_around(cell)
-                found.setdefault(_shape(free, cell, self._demand), cell)
+                found.setdefault(self._shapes.within(self._free_cell(cell), cell), cell)
         return list(found.values())
+
+    def _free_cell(self, cell: Cell) -> Cell:
+        return self._table.supplies[self._demand.chain].free_cell_around(cell)
+
+
+class _Shapes:
+    """Numbers that are equal for cells that are alike but for their addresses."""
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._numbers: dict[object, int] = {}
+        self._known: dict[Cell, int] = {}
+
+    def within(self, outer: Cell, cell: Cell) -> tuple[int, ...]:
+        """Equal for cells that are alike and lie alike in outer cells that are alike."""
+        path = [self._of(cell)]
+        while cell is not outer and cell.parent is not None:
+            cell = cell.parent
+            path.append(self._of(cell))
+        return tuple(path)
+
+    def _of(self, cell: Cell) -> int:
+        known = self._known.get(cell)
+        if known is None:
+            known = self._numbers.setdefault(self._shape(cell), len(self._numbers))
+            self._known[cell] = known
+        return known
+
+    def _shape(self, cell: Cell) -> object:
+        if cell.level == 1:
+            return (cell.idle, self._demand.allowed(cell), self._demand.allowed_first(cell))
+        if cell.leaf_count > _LARGEST_SHAPE:
+            return cell
+        return (cell.level, tuple(sorted(self._of(child) for child in cell.children)))
 
 
 def _in_order(ranking: Ranking, least: int) -> list[Cell]:
     """The bins with so much room, in the order of the tree."""
     return sorted(ranking.bins(least=least), key=lambda bin_: bin_.order)
-
-
-def _shape(cell: Cell, marked: Cell, demand: Demand) -> object:
-    """A value that is equal for cells that are alike but for their addresses."""
-    if cell.level == 1:
-        flags = (demand.allowed(cell), demand.allowed_first(cell))
-        return (cell is marked, cell.idle, *flags)
-    if cell.leaf_count > _LARGEST_SHAPE:
-        return marked.order
-    inside = sorted(repr(_shape(child, marked, demand)) for child in cell.children)
-    return (cell is marked, tuple(inside))
 
 
 def search(table: Table, ranking: Ranking, demand: Demand) -> list[Spot] | None:
@@ -174,12 +204,13 @@ def search(table: Table, ranking: Ranking, demand: Demand) -> list[Spot] | None:
         demand.budget.is_cut = True
         return None
     finally:
-        demand.budget.left -= searched.steps()
+        demand.budget.count_exact(searched.steps())
 
 
 def _open_bins(table: Table, ranking: Ranking, demand: Demand) -> int:
     """Bins among which is chosen: those of a ranking, and those where cells could be mapped."""
     may_map = demand.vc is not None and demand.pinned is None
     has_unused = may_map and demand.vc is not None and demand.vc.unused_levels(demand.chain)
-    idle = len(table.idle[demand.chain]) if has_unused else 0
-    return max(idle, ranking.count(least=demand.sizes[-1]))
+    least = demand.sizes[-1]
+    idle = table.idle[demand.chain].count(least=least) if has_unused else 0
+    return max(idle, ranking.count(least=least))

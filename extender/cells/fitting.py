@@ -12,25 +12,30 @@ from dataclasses import replace
 from extender.cells.demand import Allowed, Demand, Spot
 from extender.cells.exhaustive import search
 from extender.cells.gangs import Gang
-from extender.cells.gathering import gather
+from extender.cells.gathering import are_usable, gather
 from extender.cells.leaves import LeafChooser
 from extender.cells.limits import NEAR_NODES
 from extender.cells.mapping import fit_guaranteed, may_fit, spot_in
-from extender.cells.model import MemberRequest, Seat
+from extender.cells.model import HIGHEST_PRIORITY, MemberRequest, Seat
 from extender.cells.ranking import Ranking
 from extender.cells.table import Table
 from extender.cells.tree import Cell
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid, VcName
 
-_SOMEBODY = Gang(
+SOMEBODY = Gang(
     key=GangKey("", ""),
     request=MemberRequest(
-        member=PodUid(""), gang=GangKey("", ""), leaf_count=1, gang_leaf_counts=(1,)
+        member=PodUid(""),
+        gang=GangKey("", ""),
+        leaf_count=1,
+        gang_leaf_counts=(1,),
+        vc=VcName(""),
+        priority=HIGHEST_PRIORITY,
     ),
     born=0,
-    is_guaranteed=False,
+    is_guaranteed=True,
 )
-"""Holds the leaves of a member while the others are tried."""
+"""Holds the leaves of a member while the others are tried; nobody may end it."""
 
 
 def fit(table: Table, demand: Demand) -> list[Seat] | None:
@@ -47,16 +52,17 @@ def fit(table: Table, demand: Demand) -> list[Seat] | None:
 def _seats(demand: Demand, spots: Sequence[Spot]) -> list[Seat]:
     chooser = LeafChooser()
     return [
-        _seat(demand, spot, chooser.take(spot.bin_, size))
+        seat_of(demand, chooser.take(spot.bin_, size), claim=spot.claim)
         for size, spot in zip(demand.sizes, spots, strict=True)
     ]
 
 
-def _seat(demand: Demand, spot: Spot, leaves: Sequence[Cell]) -> Seat:
+def seat_of(demand: Demand, leaves: Sequence[Cell], *, claim: Cell | None) -> Seat:
+    """A seat on some leaves, in the preassigned cell that is mapped to `claim`."""
     return Seat(
         chain=demand.chain,
         leaves=tuple(leaf.address for leaf in leaves),
-        claim=spot.claim.address if spot.claim else None,
+        claim=claim.address if claim else None,
     )
 
 
@@ -86,7 +92,7 @@ def may_hold(table: Table, demand: Demand) -> bool:
     """Quick bounds: False if there is no room, wherever the members are put."""
     if demand.vc is not None and demand.pinned is None:
         return may_fit(table, demand, demand.vc)
-    return _source(table, demand).total >= sum(demand.sizes)
+    return are_usable(_source(table, demand), demand.sizes)
 
 
 def _source(table: Table, demand: Demand) -> Ranking:
@@ -142,7 +148,7 @@ def _fit_first_alone(table: Table, demand: Demand) -> list[Seat] | None:
     if spots is None:
         return None
     with table.what_if():
-        first = _seat(demand, spots[0], _occupy(table, demand, spots[0]))
+        first = seat_of(demand, _occupy(table, demand, spots[0]), claim=spots[0].claim)
         for allowed in (*map(Allowed, surroundings([spots[0].bin_])), demand.allowed):
             rest = replace(
                 demand,
@@ -163,7 +169,7 @@ def _occupy(table: Table, demand: Demand, spot: Spot) -> Sequence[Cell]:
     if demand.vc is not None and spot.claim is not None and spot.claim.claim is None:
         table.map_cell(demand.vc, spot.claim)
     leaves = LeafChooser().take(spot.bin_, demand.first_size)
-    table.hold(leaves, _SOMEBODY)
+    table.hold(leaves, SOMEBODY)
     return leaves
 
 

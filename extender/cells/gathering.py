@@ -5,6 +5,7 @@ members; inside it, as few children as possible. Both come from a `Ranking`, so 
 Members of different sizes are packed best-fit, the largest first.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
@@ -36,10 +37,20 @@ def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | N
 
 def _may_hold(ranking: Ranking, sizes: Sequence[int]) -> bool:
     """Cheap bound: as many leaves, and of each size as many bins as members that large."""
-    if ranking.total < sum(sizes):
+    if ranking.total < sum(sizes) or not are_usable(ranking, sizes):
         return False
     root = ranking.root
     return all(ranking.capacity(root, size) >= n for size, n in needs_of(sizes).items())
+
+
+def are_usable(ranking: Ranking, sizes: Sequence[int]) -> bool:
+    """False if the bins that hold a member of some size have too few leaves for all of those."""
+    wanted = 0
+    for size, count in Counter(sizes).items():
+        wanted += size * count
+        if ranking.usable(size) < wanted:
+            return False
+    return True
 
 
 def needs_of(sizes: Sequence[int]) -> dict[int, int]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from extender.cells.demand import Allowed, Demand, Spot
-from extender.cells.gathering import common_level, fill, gather, needs_of, useful_bins
+from extender.cells.gathering import are_usable, common_level, fill, gather, needs_of, useful_bins
 from extender.cells.limits import FREE_LOOKS, FREE_LOOKS_AGAIN
 from extender.cells.openings import Opening, find_opening
 from extender.cells.packing import Packing, pack
@@ -15,12 +15,14 @@ from extender.cells.vcs import Vc
 
 def may_fit(table: Table, demand: Demand, vc: Vc) -> bool:
     """Quick bounds: what is idle, and what the VC has left, hold as many members of each size."""
-    tree, total = table.trees[demand.chain], sum(demand.sizes)
-    if table.idle[demand.chain].total < total:
+    tree, least = table.trees[demand.chain], demand.sizes[-1]
+    if table.idle[demand.chain].total < sum(demand.sizes):
         return False
     unused = {level: vc.unused(demand.chain, level) for level in vc.unused_levels(demand.chain)}
     leaves = sum(count * tree.levels[level - 1].leaf_count for level, count in unused.items())
-    if leaves + vc.rankings[demand.chain].total < total:
+    if leaves + vc.rankings[demand.chain].usable(least) < sum(demand.sizes):
+        return False
+    if not are_usable(table.idle[demand.chain], demand.sizes):
         return False
     needs = needs_of(demand.sizes).items()
     return all(_most(table, vc, tree, unused, size) >= count for size, count in needs)

@@ -62,7 +62,7 @@ def _best(table: Table, scored: list[_Scored], known: _Scored | None) -> _Scored
     for score, cell in sorted(scored, key=lambda entry: entry[0]):
         if known is not None and known[0] <= score:
             return known
-        if _is_safe(table, cell):
+        if is_safe(table, cell):
             return score, cell
     return known
 
@@ -118,8 +118,8 @@ def _roomy_nodes(table: Table, wanted: Opening) -> Iterator[Cell]:
     yield from sorted(roomy, key=lambda node: node.order)
 
 
-def _is_safe(table: Table, cell: Cell) -> bool:
-    """Where cells differ in children, counting is not enough: try it."""
+def is_safe(table: Table, cell: Cell) -> bool:
+    """True if mapping a cell breaks no promise; where cells are alike, `highest_split` says it."""
     supply = table.supplies[cell.chain.name]
     if supply.is_uniform:
         return True

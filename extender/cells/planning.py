@@ -45,6 +45,10 @@ class Planner:
         self._reasons = Reasons(table, self._chains)
         self._room = RoomMaker(table, registry, self._chains)
 
+    def audit(self) -> bool:
+        """True if what it remembers agrees with the table."""
+        return self._room.audit()
+
     def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
         """Decide about one member, and with it about its gang."""
         gang = self._table.gangs.get(request.gang)
@@ -90,7 +94,7 @@ class Planner:
             # A gang that was downgraded may have lost its VC or pinned cell with the topology.
             request = replace(request, priority=OPPORTUNISTIC, pinned=None)
         alone = replace(ask, request=request)
-        decision = self._decide(alone, lambda part: self._fit_near(part, gang))
+        decision = self._decide(alone, lambda ask: self._fit_near(ask, gang))
         return replace(decision, request=ask.request)
 
     def _fit_near(self, ask: Ask, gang: Gang) -> list[Seat] | None:
@@ -145,13 +149,13 @@ class Planner:
         too_large = self._reasons.too_large(least_ask)
         if too_large is not None:
             return too_large
-        return self._decide(least_ask, lambda part: self._fit_most(ask, part))
+        return self._decide(least_ask, lambda least: self._fit_most(ask, least))
 
     def _fit_most(self, ask: Ask, least: Ask) -> list[Seat] | None:
         """The whole gang, else as many members of an incremental one as fit."""
         if len(least.sizes) == len(ask.sizes):
             return self._chains.fit_in_any(least)
-        fit, ask = self._chains.fit_in_any, replace(ask, budget=least.budget)
+        fit = self._chains.fit_in_any
         low, high = len(least.sizes), self._most_that_may_fit(ask, least)
         best = _within_share(_some(ask, high), fit)
         if best is None and high > low:
@@ -186,13 +190,11 @@ class Planner:
 
 def _within_share(ask: Ask, fit: Fit) -> list[Seat] | None:
     """Fit within half of the steps that are left: what else can be tried needs some, too."""
-    part = replace(ask, budget=ask.budget.share())
     try:
-        return fit(part)
+        with ask.budget.half():
+            return fit(ask)
     except OutOfBudgetError:
         return None
-    finally:
-        ask.budget.settle(part.budget)
 
 
 def _some(ask: Ask, count: int) -> Ask:
