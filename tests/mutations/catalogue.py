@@ -34,6 +34,7 @@ from tests.unit.extender.cells import test_invariants as checks
 from tests.unit.extender.cells import test_late_members as late
 from tests.unit.extender.cells import test_observing as observed
 from tests.unit.extender.cells import test_reconfiguration as topologies
+from tests.unit.extender.cells import test_recovery as recovered
 from tests.unit.extender.cells import test_stale_decisions as stale
 from tests.unit.extender.cells import test_victims as weighed
 
@@ -142,7 +143,7 @@ MUTATIONS = (
         Supply,
         "is_safe",
         _always,
-        (topologies.test_recovery_never_breaks_a_promise, _is_refused(stale.a_promise_would_break)),
+        (recovered.test_recovery_never_breaks_a_promise, _is_refused(stale.a_promise_would_break)),
     ),
     Mutation(
         "VC safety on uneven trees is counted as if they were even",
@@ -156,14 +157,14 @@ MUTATIONS = (
         Claimer,
         "_map_around",
         _map_unsafely,
-        (topologies.test_recovery_never_breaks_a_promise,),
+        (recovered.test_recovery_never_breaks_a_promise,),
     ),
     Mutation(
         "VC safety does not count in recovery",
         Engine,
         "recover",
         _recover_unsafely,
-        (topologies.test_recovery_never_breaks_a_promise,),
+        (recovered.test_recovery_never_breaks_a_promise,),
     ),
     Mutation(
         "VC safety is not looked at again when a decision is applied",
@@ -296,7 +297,7 @@ MUTATIONS = (
         engine,
         "recovery_order",
         lambda bound: 0,
-        (topologies.test_recovery_does_not_depend_on_the_order_of_pods,),
+        (recovered.test_recovery_does_not_depend_on_the_order_of_pods,),
     ),
     # -- victims
     Mutation(
