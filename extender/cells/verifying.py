@@ -166,11 +166,9 @@ def _of_preempt(table: Table, decision: Preempt) -> Iterator[str]:
 def _of_late_member(gang: Gang, request: MemberRequest) -> Iterator[str]:
     """Nothing is reserved: right for a member that has no place, while its gang has room for it."""
     taken = sum(slot.size == request.leaf_count for slot in gang.slots)
-    if (
-        taken >= gang.request.gang_leaf_counts.count(request.leaf_count)
-        or gang.slot_of(request.member) is not None
-        or gang.is_being_preempted()
-    ):
+    has_room = taken < gang.request.gang_leaf_counts.count(request.leaf_count)
+    has_place = gang.slot_of(request.member) is not None
+    if not has_room or has_place or gang.is_being_preempted():
         yield f"it is {gang.state()}"
 
 
