@@ -18,8 +18,8 @@ from extender.cells.tree import Cell
 
 _LARGEST_SHAPE = 256
 """Leaf cells of the largest cell that is compared with others; larger ones are different."""
-_CELLS_PER_STEP = 8
-"""Cells that are looked at for openings in the time of one step."""
+_NODES_PER_STEP = 8
+"""Nodes that are looked at for openings in the time of one step."""
 
 
 class _Search:
@@ -141,11 +141,12 @@ class _Search:
     def _openings(self, level: int, index: int) -> list[Cell]:
         """Unclaimed cells of a level that hold the next member, one for each that is different."""
         size, around = self._sizes[index], dict[Cell, None]()
-        for node in _in_order(self._table.idle[self._demand.chain], size):
+        nodes = _in_order(self._table.idle[self._demand.chain], size)
+        self._budget.spend(len(nodes) // _NODES_PER_STEP)
+        for node in nodes:
             if self._allows(index, node):
                 inside = node.at_level(level) if level < node.level else (node.ancestor(level),)
                 around.update(dict.fromkeys(cell for cell in inside if cell.idle >= size))
-        self._budget.spend(len(around) // _CELLS_PER_STEP)
         found: dict[tuple[int, ...], Cell] = {}
         for cell in around:
             if cell.is_unclaimed():
