@@ -119,6 +119,8 @@ def test_a_released_pod_keeps_its_lease_whenever_its_node_is_seen(are_known: boo
     assert lost == []
     held = {device: holder for _, there in engine.nodes() for device, holder in there.items()}
     assert held == {1: kept.member().member}
+    wide = engine.plan(a_gang("wide").of(2).member(), candidate_nodes=[node.name])
+    assert isinstance(wide, Wait)
     assert engine.expire(now=60) == [kept.member().gang]
 
 
