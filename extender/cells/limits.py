@@ -54,8 +54,10 @@ EXACT_VICTIMS = 16
 """Candidates up to which the victims with the least damage are found by trying all sets."""
 VICTIM_SETS = 4_000
 """Sets of candidates that are weighed, most of them by arithmetic alone."""
-VICTIM_STEPS = 10
-"""Steps that one trial costs for each gang that is thought away."""
+VICTIM_STEPS = 5
+"""Steps that one trial costs for each slot that is thought away."""
+VICTIMS_PER_STEP = 10
+"""Victims whose gain is added up in the time of one step."""
 
 
 class OutOfBudgetError(Exception):

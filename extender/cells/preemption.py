@@ -126,7 +126,7 @@ def fit_downgraded(table: Table, case: Case) -> Works:
 def _fit_after(
     table: Table, case: Case, gangs: Sequence[Gang], change: Callable[[Gang], None]
 ) -> Found | None:
-    case.budget.spend(VICTIM_STEPS * len(gangs))
+    case.budget.spend(VICTIM_STEPS * sum(len(gang.slots) for gang in gangs))
     with table.what_if():
         for gang in gangs:
             change(gang)

@@ -14,7 +14,13 @@ from math import comb
 from extender.cells.clearing import Clearing
 from extender.cells.damage import damage
 from extender.cells.gangs import Gang
-from extender.cells.limits import EXACT_VICTIMS, VICTIM_SETS, VICTIM_STEPS, Budget, OutOfBudgetError
+from extender.cells.limits import (
+    EXACT_VICTIMS,
+    VICTIM_SETS,
+    VICTIMS_PER_STEP,
+    Budget,
+    OutOfBudgetError,
+)
 from extender.cells.outlook import Outlook
 from extender.cells.preemption import Found, Works
 
@@ -52,7 +58,7 @@ def _spare(found: Found, outlook: Outlook, works: Works, budget: Budget) -> Foun
     for gang in sorted(found.gangs, key=lambda gang: outlook.damage((gang,)), reverse=True):
         if gang not in found.gangs or not may_spare(gang):
             continue
-        budget.spend(1 + len(found.gangs) // VICTIM_STEPS)
+        budget.spend(1 + len(found.gangs) // VICTIMS_PER_STEP)
         without = [other for other in found.gangs if other is not gang]
         fewer = works(without) if without and outlook.may_work(without) else None
         if fewer is not None:
