@@ -20,6 +20,8 @@ _LARGEST_SHAPE = 256
 """Leaf cells of the largest cell that is compared with others; larger ones are different."""
 _NODES_PER_STEP = 8
 """Nodes that are looked at for openings in the time of one step."""
+_STEPS_PER_OPENING = 4
+"""Steps in whose time a cell is mapped and unmapped."""
 
 
 class _Search:
@@ -112,6 +114,7 @@ class _Search:
             return None
         for level in demand.vc.unused_levels(demand.chain):
             for cell in self._openings(level, index):
+                self._budget.spend(_STEPS_PER_OPENING)
                 with self._table.what_if():
                     self._table.map_cell(demand.vc, cell)
                     if not self._table.supplies[demand.chain].is_safe():
