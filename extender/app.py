@@ -280,6 +280,7 @@ async def _lead(
         reranker=state.reranker,
         now=state.clock.monotonic(),
     )
+    await state.leading.confirm()
     state.leading.note_recovered()
     health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:

@@ -37,6 +37,9 @@ class Term(Protocol):
     async def acquire(self, *, on_wait: Callable[[], None]) -> None:
         """Wait until we lead; `on_wait` is called when somebody else does."""
 
+    async def attempt(self) -> bool:
+        """Renew; False if somebody else leads or we cannot tell."""
+
     async def keep(self) -> None:
         """Return when we do not lead any more."""
 
@@ -54,6 +57,10 @@ class NoRivals:
 
     async def acquire(self, *, on_wait: Callable[[], None]) -> None:
         """There is nobody to wait for."""
+
+    async def attempt(self) -> bool:
+        """There is nobody else."""
+        return True
 
     async def keep(self) -> NoReturn:
         """It lasts as long as the process."""
@@ -90,6 +97,15 @@ class Leading:
     async def acquire(self, *, on_wait: Callable[[], None]) -> None:
         """Wait until we lead; `on_wait` is called when somebody else does."""
         await self._term.acquire(on_wait=on_wait)
+
+    async def confirm(self) -> None:
+        """Renew before the first answer, or raise NotLeadingError.
+
+        To recover a large cluster may take longer than a term lasts without renewal. Nothing was
+        answered or written meanwhile, and if nobody has taken over, it is still ours.
+        """
+        if not await self._term.attempt():
+            raise NotLeadingError("leadership lost while recovering")
 
     def note_recovered(self) -> None:
         """We know everything: verbs may be answered."""

@@ -144,7 +144,7 @@ async def connect(kubeconfig: str | None) -> AsyncIterator[KubeClient]:
     """Connect as the kubeconfig says, or as the pod we run in; SettingsError if nobody answers."""
     configuration = Configuration()
     await _load(configuration, kubeconfig)
-    async with ApiClient(configuration) as api, _open_session(api) as session:
+    async with ApiClient(configuration) as api, open_session(api) as session:
         client = KubeClient(api, session)
         try:
             await client.request("GET", "/version")
@@ -157,7 +157,7 @@ async def connect(kubeconfig: str | None) -> AsyncIterator[KubeClient]:
         yield client
 
 
-def _open_session(api: ApiClient) -> aiohttp.ClientSession:
+def open_session(api: ApiClient) -> aiohttp.ClientSession:
     """Use the library's connections and certificates, but not its session.
 
     That one reads ~/.netrc and the environment for every request, in a thread: it costs more than

@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes_asyncio.client import ApiClient, Configuration
 
-from kube.client import MERGE_PATCH, KubeClient, KubeError, Object, connect
+from kube.client import MERGE_PATCH, KubeClient, KubeError, Object, connect, open_session
 from kube.feed import Feed
 from policy.errors import SettingsError
 from simulation.cluster import SimulatedCluster
@@ -239,8 +239,13 @@ async def test_a_watch_may_end_in_any_way() -> None:
     odd.ways = [breaks_off_in_a_line, says_nothing, bookmarks_and_ends, talks_nonsense, is_gone]
     app = web.Application()
     app.router.add_get("/{path:.*}", odd.answer)
-    async with TestServer(app) as server, ApiClient(Configuration(str(server.make_url("")))) as api:
-        feed = Feed(KubeClient(api), "/things", sink=copy, on_synced=lambda: None, watch_seconds=1)
+    async with (
+        TestServer(app) as server,
+        ApiClient(Configuration(str(server.make_url("")))) as api,
+        open_session(api) as session,
+    ):
+        client = KubeClient(api, session)
+        feed = Feed(client, "/things", sink=copy, on_synced=lambda: None, watch_seconds=1)
         task = asyncio.create_task(feed.run())
         await until(lambda: len(odd.asked) == 6)
         task.cancel()
