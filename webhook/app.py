@@ -69,6 +69,7 @@ async def run_webhook(
             feed = _feed(client, source, on_synced=partial(health.meet, f"{name} synced"))
             webhook.supervisor.start(f"{name} feed", feed.run())
         webhook.supervisor.start("events", events.run())
+        webhook.supervisor.start("ledger probe", reviews.breaker.run())
         yield webhook
 
 

@@ -1,9 +1,13 @@
 """All kinds of reviews, put together over one view of the cluster and one ledger."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 from kube.client import KubeClient
 from kube.events import EventWriter
+from policy.limits import Scope
+from policy.submission import UserName
 from service.clock import Clock
 from state.ledger import Ledger
 from state.log import DecisionLog
@@ -23,6 +27,9 @@ from webhook.settings import WebhookSettings
 from webhook.templates import TemplateReviews
 from webhook.told import ToldPods
 
+_ANYBODY: Final = Scope(UserName("nobody"))
+"""Whose usage is asked for to see whether the ledger answers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
@@ -41,6 +48,8 @@ class Reviews:
     guard: PodGuard
     templates: TemplateReviews
     policies: PolicyReviews
+    breaker: Breaker
+    """To be run beside them."""
 
 
 def build_reviews(
@@ -54,10 +63,11 @@ def build_reviews(
 ) -> Reviews:
     """Put everything together that answers."""
     clock, told = Clock(), ToldPods(events)
+    breaker = Breaker(partial(state.ledger.usage, _ANYBODY))
     admitter = Admitter(
         ledger=state.ledger,
         usage=state.usage,
-        breaker=Breaker(monotonic=clock.monotonic),
+        breaker=breaker,
         recent=RecentGangs(monotonic=clock.monotonic),
     )
     pods = PodReviews(
@@ -80,4 +90,5 @@ def build_reviews(
             ledger=state.ledger,
             admins=settings.admins,
         ),
+        breaker=breaker,
     )
