@@ -70,10 +70,15 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
     settings = WebhookSettings(
         address=options.listen,
         namespace=options.namespace,
-        certificates=Path(options.certs),
+        certificates=Path(options.certs) if options.certs else None,
+        secret=options.certs_secret,
+        ca_overlap_seconds=options.ca_overlap_seconds,
+        identity=_identity(options.pod_name),
+        client_ca=Path(options.client_ca) if options.client_ca else None,
         admins=options.policy_admins,
         gates_all=not options.gate_queued_only,
     )
+    settings.check()
     async with (
         _open_state_late(options.database_url, service="webhook") as database,
         open_log(database, spool=options.spool_dir) as log,
