@@ -113,11 +113,12 @@ def renew(
     wants_new_ca: bool = False,
 ) -> Certificates:
     """Return what there should be now; the same if nothing is to be done."""
-    if known is None:
-        first = issue_ca(now=now)
+    if known is None or (known.signing.expires <= now and known.next is None):
+        first = issue_ca(now=now)  # nobody could be called any more
         known = Certificates(trusted=(first.certificate,), signing=first, others={})
-    known = _with_next(known, now=now, wants_new_ca=wants_new_ca)
+    # In this order: a CA never signs in the step that makes it.
     known = _promoted(known, now=now, overlap=overlap)
+    known = _with_next(known, now=now, wants_new_ca=wants_new_ca)
     known = replace(known, others={one.name: _renewed(known, one, now=now) for one in wanted})
     return _without_old(known, now=now, overlap=overlap)
 

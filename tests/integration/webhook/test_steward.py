@@ -54,7 +54,7 @@ async def a_replica(client: KubeClient, name: str = "a") -> AsyncIterator[Runnin
         address=Address(host="127.0.0.1", port=0),
         secret="cellgate-certs",
         identity=name,
-        ca_overlap_seconds=0.5,
+        ca_overlap_seconds=2,
     )
     ledger = MemoryLedger()
     async with run_webhook(
@@ -86,8 +86,11 @@ async def _files(client: KubeClient, path: str = SECRET) -> dict[str, bytes]:
 
 
 async def _is_trusted(client: KubeClient, replica: RunningService) -> bool:
-    """Call a replica as the API server does, in a new connection."""
-    (bundle,) = await _bundles(client)
+    """Call a replica as each of our webhooks says, in new connections."""
+    return all([await _believes(bundle, replica) for bundle in await _bundles(client)])
+
+
+async def _believes(bundle: bytes, replica: RunningService) -> bool:
     trust = ssl.create_default_context(cadata=bundle.decode())
     try:
         async with (
