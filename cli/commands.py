@@ -86,6 +86,12 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
         read=_read_seconds,
     )
     options.add("--client-ca", about="file of the CA whose certificate the API server must show")
+    options.add(
+        "--linger-seconds",
+        default="3",
+        about="how long to go on answering when asked to end, until callers have noticed",
+        read=_read_seconds,
+    )
     options.add("--pod-name", about="our own pod, by which we lead")
     options.add(
         "--policy-admins",

@@ -67,7 +67,12 @@ async def run_webhook(
     )
     ReviewRoutes(reviews, health).add_to(app)
     async with running(
-        app, name="webhook", health=health, address=settings.address, tls=serving.context
+        app,
+        name="webhook",
+        health=health,
+        address=settings.address,
+        tls=serving.context,
+        linger_seconds=settings.linger_seconds,
     ) as webhook:
         serving.start(webhook.supervisor)
         for name, source in sources.items():

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from policy.errors import SettingsError
+from service.http import LINGER_SECONDS
 from service.settings import Address
 from webhook.policies import DEFAULT_ADMINS
 
@@ -24,6 +25,9 @@ class WebhookSettings:
     """Unique to this process: by which it leads. Needed with a Secret."""
     client_ca: Path | None = None
     """The CA of the certificate that the API server must show; None asks for none."""
+    linger_seconds: float = LINGER_SECONDS
+    """How long we go on answering when asked to end, each caller for the last time: an API server
+    must find its connections closed before it uses them again, since it does not ask twice."""
     namespace: str = "cellgate-system"
     """Where the policy documents are, and our own Service."""
     admins: tuple[str, ...] = DEFAULT_ADMINS

@@ -58,7 +58,7 @@ class Installation:
         self._http = http
         self._database_url = database_url
         self._serves_tls = serves_tls
-        self._manifests = manifests
+        self.manifests = manifests
         self._webhook_flags = webhook_flags
         self._certificates = control_plane.directory / "certs"
         self._mounted = control_plane.directory / "mounted-certs"
@@ -233,7 +233,7 @@ class Installation:
         """An overlay of our base, as an admin would write one for webhooks outside the cluster."""
         overlay = self._plane.directory / "overlay"
         overlay.mkdir(exist_ok=True)
-        base = os.path.relpath(MANIFESTS / self._manifests, overlay.resolve())
+        base = os.path.relpath(MANIFESTS / self.manifests, overlay.resolve())
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",

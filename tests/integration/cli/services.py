@@ -140,8 +140,9 @@ async def running(
         f"--listen=127.0.0.1:{port}",
         f"--spool-dir={folder / f'spool-{port}'}",
     ]
-    certs = [f"--certs={folder / 'certs'}"] if name == "webhook" else []
-    options = build_parser({}).parse_args([name, *common, *certs, *flags])
+    if name == "webhook":
+        common += [f"--certs={folder / 'certs'}", "--linger-seconds=0"]
+    options = build_parser({}).parse_args([name, *common, *flags])
     stop = Stop()
     ending = asyncio.create_task(options.command(options, stop))
     scheme = "https" if name == "webhook" else "http"
