@@ -10,9 +10,11 @@ ARGS ?=
 bin := .venv/bin
 installed := .venv/.installed
 pure := policy extender/cells extender/queue
+# Each process of the tests starts databases of its own: more than a few do not help.
+parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 packages := bench certs cli extender kube policy service simulation state webhook
 
-.PHONY: run test e2e bench verify help lint types tests hashseeds lock clean
+.PHONY: run test e2e bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -42,12 +44,15 @@ types: $(installed)
 	$(bin)/mypy $(packages) tests
 
 tests: $(installed)
-	$(bin)/python -m pytest tests --ignore=tests/e2e $(ARGS)
+	$(bin)/python -m pytest tests --ignore=tests/e2e $(parallel) $(ARGS)
 
 # Iteration over a set must never reach a decision: the pure packages run under two hash seeds.
 hashseeds: $(installed)
-	PYTHONHASHSEED=1 HYPOTHESIS_PROFILE=fast $(bin)/python -m pytest -q -m pure tests
-	PYTHONHASHSEED=2 HYPOTHESIS_PROFILE=fast $(bin)/python -m pytest -q -m pure tests
+	PYTHONHASHSEED=1 HYPOTHESIS_PROFILE=fast $(bin)/python -m pytest -q -m pure $(parallel) tests
+	PYTHONHASHSEED=2 HYPOTHESIS_PROFILE=fast $(bin)/python -m pytest -q -m pure $(parallel) tests
+
+reference: $(installed) ## Write docs/policy-reference.md anew, from the models
+	$(bin)/python -c 'from policy.reference import format_reference as text; print(text(), end="")' > docs/policy-reference.md
 
 lock: ## Resolve the dependencies anew into requirements.lock
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv

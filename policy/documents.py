@@ -16,6 +16,7 @@ from policy.errors import Problem, SpecError
 from policy.identity_document import IdentityDocument
 from policy.models import API_VERSION, Budget, ClassesDocument, Document, RulesDocument
 from policy.quota_document import QuotasDocument
+from policy.shaping_document import ShapingDocument
 from policy.validation import to_problems
 from policy.wording import count_of, describe, listing, quote
 from policy.yamltext import Plain, parse_yaml
@@ -34,6 +35,7 @@ class Kind(StrEnum):
     CLUSTER = "Cluster"
     QUOTAS = "Quotas"
     IDENTITY = "Identity"
+    SHAPING = "Shaping"
 
     @property
     def label(self) -> str:
@@ -52,6 +54,7 @@ MODELS: Final[Mapping[Kind, type[Document]]] = {
     Kind.CLUSTER: DerivedClusterDocument,
     Kind.QUOTAS: QuotasDocument,
     Kind.IDENTITY: IdentityDocument,
+    Kind.SHAPING: ShapingDocument,
 }
 """By kind. HiveD's YAML is a second form of the Cluster document: `HivedClusterDocument`."""
 

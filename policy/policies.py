@@ -1,7 +1,7 @@
 """A policy: what all documents together mean.
 
-A document that does not exist has its default: no rules, no quotas, everybody may use every VC;
-without classes, no class is checked.
+A document that does not exist has its default: no rules, no quotas, no shapes, everybody may use
+every VC; without classes, no class is checked.
 """
 
 import hashlib
@@ -19,6 +19,8 @@ from policy.models import ClassesDocument, Document, RulesDocument
 from policy.quota_document import QuotasDocument
 from policy.quotas import QuotaTable
 from policy.rules import NO_RULES, RuleTable
+from policy.shaping import Shapes
+from policy.shaping_document import ShapingDocument
 
 VERSION_CHARS: Final = 12
 
@@ -46,6 +48,7 @@ class Policy:
     rules: RuleTable
     quotas: QuotaTable
     identity: Identity
+    shapes: Shapes
     cluster: ClusterDocument | None = None
     """The cells and VCs, if a document says so; what it builds may depend on the nodes."""
 
@@ -55,6 +58,7 @@ def build(documents: Documents) -> Policy:
     classes = _only(documents, ClassesDocument)
     rules = _only(documents, RulesDocument)
     quotas = documents_of(documents, QuotasDocument)
+    shaping = _only(documents, ShapingDocument)
     content = _content(documents)
     return Policy(
         version=hashlib.sha256(content.encode()).hexdigest()[:VERSION_CHARS],
@@ -63,6 +67,7 @@ def build(documents: Documents) -> Policy:
         rules=rules.build() if rules else NO_RULES,
         quotas=QuotaTable(group for _, document in quotas for group in document.build()),
         identity=_build_identity(documents),
+        shapes=shaping.build() if shaping else Shapes(),
         cluster=_only(documents, ClusterDocument),
     )
 

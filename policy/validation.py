@@ -22,6 +22,8 @@ _SHAPES: Final = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+_BAD_KEY: Final = "[key]"
+"""Ends pydantic's way to a key of a mapping, which the way to its value shows as well."""
 _LIMITS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "greater_than_equal": lambda ctx: f"must be at least {ctx['ge']}",
     "less_than_equal": lambda ctx: f"must be at most {ctx['le']}",
@@ -37,7 +39,10 @@ def to_problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]
 
 
 def _problem(details: ErrorDetails, model: type[BaseModel]) -> Problem:
-    return Problem(join_path(details["loc"]), _message(details, model))
+    location = details["loc"]
+    if location[-1:] == (_BAD_KEY,):
+        location = location[:-1]
+    return Problem(join_path(location), _message(details, model))
 
 
 def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
@@ -64,7 +69,7 @@ def _known_keys(model: type[BaseModel], location: Sequence[str | int]) -> list[s
     for part in parts:
         if isinstance(part, str):
             annotation = _field_types(model)[part]
-            model = next(_models_in(annotation))
+            model = next(models_in(annotation))
             if get_origin(annotation) is dict:
                 next(parts, None)  # the name of an entry, which its author chose
     return list(_field_types(model))
@@ -74,9 +79,9 @@ def _field_types(model: type[BaseModel]) -> dict[str, Any]:
     return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
     """Yield the models that an annotation such as `list[Entry] | None` mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models_in(argument)
+        yield from models_in(argument)

@@ -12,6 +12,7 @@ from kube.texts import LABEL_VALUE
 from policy.decision import Outcome
 from webhook import mutate
 from webhook.identify import Submitter
+from webhook.shaping import Shaped
 from webhook.verdict import Request, Verdict
 from webhook.wire import Answer
 
@@ -39,6 +40,7 @@ def build_answer(
     verdict: Verdict,
     request: Request,
     *,
+    shaped: Shaped,
     settings: AnswerSettings,
 ) -> Answer:
     """Refuse a pod, or write into it what was decided."""
@@ -54,6 +56,7 @@ def build_answer(
         marks.CLASS_ANNOTATION: verdict.final_class,
         marks.DECISION_ANNOTATION: str(verdict.decision),
         **_hived_annotation(pod, verdict, request),
+        **shaped.annotations,
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
     }
     # Kubernetes takes no gate on a pod that names its node: it goes there, and is counted there.
@@ -64,10 +67,14 @@ def build_answer(
         *mutate.labels_patch(obj, _group_label(request)),
         *mutate.unmark_patch(obj, marks.PLACEMENT_ANNOTATIONS),
         *mutate.unmark_patch(obj, () if is_queued else (marks.UNCHARGED_ANNOTATION,)),
+        *mutate.unmark_patch(obj, () if shaped.lines else (marks.SHAPED_ANNOTATION,)),
+        *shaped.patch,
         *mutate.scheduler_patch(obj, settings.scheduler_name),
         *mutate.gate_patch(obj, marks.QUEUED_GATE, is_wanted=is_gated),
     ]
-    return Answer(is_allowed=True, patch=patch, warnings=verdict.format_warnings())
+    return Answer(
+        is_allowed=True, patch=patch, warnings=[*verdict.format_warnings(), *shaped.warnings]
+    )
 
 
 def _group_label(request: Request) -> dict[str, str]:

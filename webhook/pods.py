@@ -25,6 +25,7 @@ from webhook.answers import AnswerSettings, build_answer
 from webhook.identify import Submitter, identify
 from webhook.notes import DecisionNotes
 from webhook.podgroups import PodGroups, with_group
+from webhook.shaping import Shaped, shape_pod
 from webhook.verdict import Request, Verdict
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
@@ -39,6 +40,7 @@ class Asked:
     pod: ManagedPod
     submitter: Submitter
     request: Request
+    shaped: Shaped
 
 
 class PodReviews:
@@ -72,7 +74,8 @@ class PodReviews:
             pod = self.read_plain(review, review.object)
             if pod is None:
                 return ALLOWED
-            asked = self._understand(review, pod, await self._groups.find(pod))
+            group = await self._groups.find(pod)
+            asked = self._understand(review, review.object, pod, group)
             verdict = await self._decide(asked, is_dry_run=review.dry_run)
         except RequestError as exc:
             self._notes.note_invalid()
@@ -87,6 +90,7 @@ class PodReviews:
             asked.submitter,
             verdict,
             asked.request,
+            shaped=asked.shaped,
             settings=self._settings,
         )
 
@@ -98,14 +102,20 @@ class PodReviews:
         pod = self.read_plain(review, obj)
         if pod is None:
             return None
-        return self._admitter.preview(self._understand(review, pod, None).request)
+        return self._admitter.preview(self._understand(review, obj, pod, None).request)
 
     def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Translate a pod, whoever it is from; RequestError if it makes no sense."""
         labels = self._namespaces.labels(review.namespace)
         return read_pod(obj, namespace_labels=labels, request_uid=review.uid)
 
-    def _understand(self, review: ReviewRequest, pod: ManagedPod, group: PodGroup | None) -> Asked:
+    def _understand(
+        self,
+        review: ReviewRequest,
+        obj: Mapping[str, Any],
+        pod: ManagedPod,
+        group: PodGroup | None,
+    ) -> Asked:
         """Say what a pod means for its gang.
 
         Raises RequestError for one that asks for what is not the submitter's.
@@ -123,7 +133,9 @@ class PodReviews:
             is_native = pod.gang.form is GangForm.NATIVE
             fixed = request.submission.requested_class if is_native else None
             request = replace(request, fixed_class=fixed, may_grow=True, is_alone=False)
-        return Asked(pod=pod, submitter=submitter, request=request)
+        shapes = policy.shapes.matching(request.submission)
+        shaped = shape_pod(obj, shapes, user=submitter.user)
+        return Asked(pod=pod, submitter=submitter, request=request, shaped=shaped)
 
     async def _decide(self, asked: Asked, *, is_dry_run: bool) -> Verdict:
         if is_dry_run:

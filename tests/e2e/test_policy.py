@@ -80,7 +80,7 @@ async def namespace(plane: ControlPlane, cellgate: Installation) -> AsyncIterato
     name = f"test-{secrets.token_hex(4)}"
     await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     yield name
-    for kind in ("rules", "quotas", "identity"):
+    for kind in ("rules", "quotas", "identity", "shaping"):
         await delete_policy(plane, kind)
     await plane.api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds="0")
 
@@ -218,6 +218,51 @@ async def _status_of(plane: ControlPlane, namespace: str, pod: JsonObject) -> in
     except ApiError as error:
         return error.status
     return 201
+
+
+SHAPES = """
+shapes:
+- name: train
+  labels: {purpose: train}
+  nodeSelector: {kubernetes.io/os: linux}
+  tolerations: [{key: train, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
+  requests: {cpu: 100m}
+  fixedRequests: {memory: 64Mi}
+  mounts:
+  - {path: /mnt, persistentVolumeClaim: work, subPath: "home/{user}"}
+  - {path: /dev/shm, memory: 1Gi}
+  - {path: /etc/site, configMap: site, readOnly: true}
+  - {path: /scratch, hostPath: /scratch}
+  imagePullSecrets: [hub]
+  maxRunSeconds: 3600
+"""
+
+
+async def test_the_api_server_takes_a_shaped_pod_and_a_job_is_told_before(
+    plane: ControlPlane, namespace: str
+) -> None:
+    await put_policy(plane, "shaping", SHAPES)
+    labels = {"labels": {"purpose": "train"}}
+
+    async def is_in_force() -> bool:
+        pod = await create_pod(plane, namespace, "x", metadata=labels, dryRun="All")
+        return marks.SHAPED_ANNOTATION in pod["metadata"]["annotations"]
+
+    await poll_until(is_in_force, deadline_seconds=10, explain=lambda: "shapes are not in force")
+    pod = await create_pod(plane, namespace, "bert", metadata=labels)
+    assert len(pod["metadata"]["annotations"][marks.SHAPED_ANNOTATION].split("\n")) == 10
+    assert pod["spec"]["activeDeadlineSeconds"] == 3600
+    mounts = pod["spec"]["containers"][0]["volumeMounts"]
+    assert mounts[0] == {
+        "name": "cellgate-train-0",
+        "mountPath": "/mnt",
+        "subPath": "home/alice",
+    }
+    job = a_job("wrong")
+    job["spec"]["template"]["metadata"]["labels"] = {"purpose": "train"}
+    job["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
+    with pytest.raises(ApiError, match="pods of shape train go to nodes with"):
+        await plane.api_as("alice").create(f"/apis/batch/v1/namespaces/{namespace}/jobs", job)
 
 
 async def test_a_jobs_pods_are_its_submitters(plane: ControlPlane, namespace: str) -> None:

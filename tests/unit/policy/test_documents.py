@@ -139,13 +139,13 @@ default: x
             "apiVersion: v1\nkind: Rule",
             [
                 'apiVersion: must be cellgate.io/v1, not the text "v1"',
-                "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, "
+                "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, "
                 'not the text "Rule"',
             ],
         ),
         (
             "apiVersion: cellgate.io/v1\nkind: [Rules]",
-            ["kind: must be one of Classes, Rules, Cluster, Quotas, Identity, not a list"],
+            ["kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, not a list"],
         ),
         (
             "apiVersion: v1\nkind: Rules\nrules: []",
@@ -212,7 +212,8 @@ def test_an_unknown_label_is_refused() -> None:
     assert raised.value.problems == (
         Problem(
             "cellgate.io/policy",
-            '"Rules" is not a kind of policy; known are classes, rules, cluster, quotas, identity',
+            '"Rules" is not a kind of policy; known are classes, rules, cluster, quotas, identity, '
+            "shaping",
         ),
     )
 

@@ -91,8 +91,7 @@ templates:
 """
     assert _problems(identity(text)) == [
         "cm/identity: groups.vision[1]: must be a name in quotes, not the number 5",
-        'cm/identity: groups[""]["[key]"]: must be a name without spaces around it, not the text '
-        '""',
+        'cm/identity: groups[""]: must be a name without spaces around it, not the text ""',
         "cm/identity: vcs.big.group: unknown key; known keys are groups, users",
         'cm/identity: trustedControllers: must be a list, not the text "x"',
         "cm/identity: templates[0].path: must be a path such as "
