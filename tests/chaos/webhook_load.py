@@ -60,7 +60,7 @@ class Load:
                 await self._attempt(name, user=user, is_managed=is_managed)
                 return
             except ApiError as error:
-                if error.status == 403 and "cellgate:" in str(error):
+                if error.status == 403 and "refused by rule" in str(error):
                     self.counted["refused by a rule"] += 1
                     return
                 self.counted[f"failed calls ({kind})"] += 1

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
+import asyncpg
 import pytest
 import pytest_asyncio
 
@@ -116,6 +117,42 @@ async def test_a_new_ca_fails_no_call(
     await poll_until(is_new, deadline_seconds=30, explain=lambda: "the old CA still signs")
     await creating
     assert load.failures == []
+
+
+async def test_a_forged_review_holds_quota_for_seconds_only(
+    cellgate: Installation, load: Load, database: EmbeddedPostgres
+) -> None:
+    """Whoever reaches our port from inside the cluster cannot keep others from their cells."""
+    request = {
+        "uid": "forged",
+        "operation": "CREATE",
+        "namespace": "default",
+        "userInfo": {"username": "victim"},
+        "object": a_pod("never-created", is_managed=True),
+    }
+    url = f"{cellgate.webhook_port_url(0)}/mutate/pods"
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(url, json={"request": request}, ssl=False) as answer,
+    ):
+        assert (await answer.json())["response"]["allowed"]
+    connection = await asyncpg.connect(database.url)
+
+    async def held() -> int:
+        count: int = await connection.fetchval(
+            "SELECT count(*) FROM charges WHERE user_name = 'victim'"
+        )
+        return count
+
+    try:
+        assert await held() == 1
+
+        async def is_gone() -> bool:
+            return await held() == 0
+
+        await poll_until(is_gone, deadline_seconds=30, explain=lambda: "still charged")
+    finally:
+        await connection.close()
 
 
 async def test_one_replica_killed_is_replaced_by_the_others(
