@@ -41,6 +41,7 @@ apiVersion: cellgate.io/v1
 kind: Rules
 rules: [{{user: "^bob$", occupied: "> {LIMIT}", then: fail, note: "enough"}}]
 """
+_LOGGED = "SELECT details->>'decision' AS decision FROM decisions WHERE kind = 'admission'"
 _HELD = """
     SELECT coalesce(sum(leaf_count), 0) FROM holdings WHERE user_name = 'bob' AND group_name = ''
 """
@@ -179,14 +180,15 @@ class Chaos:
         assert "" not in wanted, "a managed pod was created without a decision"
 
         async def written() -> bool:
-            rows = await self._fetch("SELECT key::text AS key FROM decisions")
-            return wanted <= {row["key"] for row in rows}
+            return wanted <= await self._logged()
 
         with contextlib.suppress(TimeoutError):
             await poll_until(written, deadline_seconds=60, explain=lambda: "rows are missing")
             return []
-        rows = await self._fetch("SELECT key::text AS key FROM decisions")
-        return sorted(wanted - {row["key"] for row in rows})
+        return sorted(wanted - await self._logged())
+
+    async def _logged(self) -> set[str]:
+        return {row["decision"] for row in await self._fetch(_LOGGED)}
 
     async def _settled_holdings(self) -> tuple[int, int]:
         """What bob holds by the ledger and by his pods, once they agree."""
