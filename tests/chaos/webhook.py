@@ -3,7 +3,7 @@
 
 A real API server asks three webhooks over one Postgres, as our manifests have it. What must hold
 when the dust settles: no creation failed that should have passed, everything that was decided is in
-the log, the ledger says what the pods say, whoever is at a limit stays there, and nobody asked us
+the log (but for what a kill caught on its way to a disk, which is counted), the ledger says what the pods say, whoever is at a limit stays there, and nobody asked us
 about pods that are none of our business.
 """
 
@@ -36,6 +36,7 @@ LIMIT = 60
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/{CERTS_SECRET}"
 _PODS = "/api/v1/namespaces/default/pods"
 _REQUESTS = 'cellgate_http_requests_total{route="/mutate/pods"'
+_LOST = 'cellgate_log_dropped_rows_total{reason="killed"}'
 _RULES = f"""
 apiVersion: cellgate.io/v1
 kind: Rules
@@ -89,6 +90,8 @@ class Chaos:
         self.faults: Counter[str] = Counter()
         self.asked = 0.0
         """Requests that webhooks counted before they ended."""
+        self.lost = 0.0
+        """Decisions that killed webhooks had not yet got to a disk, as their heirs counted them."""
 
     async def run(self, load: Load, *, creations: int, rate: float) -> dict[str, float]:
         """Make a mess while pods are created; AssertionError if something is wrong afterwards."""
@@ -127,6 +130,7 @@ class Chaos:
         self._cellgate.webhooks[replica].kill()
         await self._cellgate.webhooks[replica].wait(deadline_seconds=10)
         await self._cellgate.start_webhook(replica)
+        self.lost += await self._cellgate.webhook_metric(replica, _LOST)
 
     async def _count(self, replica: int) -> None:
         self.asked += await self._cellgate.webhook_metric(replica, _REQUESTS)
@@ -162,16 +166,17 @@ class Chaos:
         held, existing = await self._settled_holdings()
         assert load.counted["failed creations"] == 0, load.failures[-5:]
         assert load.counted["failed calls (other)"] == 0, load.failures[-5:]
-        assert not missing, f"{len(missing)} decisions are not in the log: {missing[:5]}"
+        assert len(missing) <= self.lost, f"{len(missing)} decisions are lost: {missing[:5]}"
         assert self.asked <= load.counted["managed calls"], "others than managed pods reached us"
         await self._check_limit(existing)
         return {
             **load.counted,
             **self.faults,
-            "decisions in the log": len(load.decided),
+            "decisions in the log": len(load.decided) - len(missing),
+            "decisions that a killed webhook lost and counted": len(missing),
             "reviews counted by webhooks": self.asked,
             "leaf cells that bob holds by the ledger": held,
-            "slowest creation in ms": round(load.slowest_seconds * 1000),
+            **{f"ms: {share}% of creations were faster": _share(load, share) for share in (50, 99)},
         }
 
     async def _missing_decisions(self, load: Load) -> list[str]:
@@ -183,7 +188,7 @@ class Chaos:
             return wanted <= await self._logged()
 
         with contextlib.suppress(TimeoutError):
-            await poll_until(written, deadline_seconds=60, explain=lambda: "rows are missing")
+            await poll_until(written, deadline_seconds=30, explain=lambda: "rows are missing")
             return []
         return sorted(wanted - await self._logged())
 
@@ -221,6 +226,11 @@ class Chaos:
             return rows
         finally:
             await connection.close()
+
+
+def _share(load: Load, percent: int) -> int:
+    ordered = sorted(load.seconds)
+    return round(ordered[len(ordered) * percent // 100] * 1000)
 
 
 async def rage(*, creations: int, rate: float, seed: int) -> dict[str, float]:

@@ -6,6 +6,8 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
+import aiohttp
+
 from tests.controlplane.api import Api, ApiError, JsonObject
 
 _KEPT = 150
@@ -37,7 +39,8 @@ class Load:
     failures: list[str] = field(default_factory=list)
     decided: dict[str, str] = field(default_factory=dict)
     """The decision of every managed pod that was created, by its name."""
-    slowest_seconds: float = 0.0
+    seconds: list[float] = field(default_factory=list)
+    """How long each creation took."""
     _kept: deque[str] = field(default_factory=deque)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
@@ -63,8 +66,13 @@ class Load:
                 if error.status == 403 and "refused by rule" in str(error):
                     self.counted["refused by a rule"] += 1
                     return
+                if error.status == 409:  # an earlier attempt of ours, whose answer was lost
+                    return
                 self.counted[f"failed calls ({kind})"] += 1
                 self.failures.append(f"{name} (attempt {attempt}): {error}")
+            except (aiohttp.ClientError, TimeoutError) as error:
+                self.counted["calls that the API server did not answer"] += 1
+                self.failures.append(f"{name} (attempt {attempt}): {error!r}")
             await asyncio.sleep(_AGAIN_SECONDS * attempt)
         self.counted["failed creations"] += 1
 
@@ -72,7 +80,7 @@ class Load:
         began = time.monotonic()
         self.counted["managed calls" if is_managed else "other calls"] += 1
         stored = await self.users[user].create(self.pods, a_pod(name, is_managed=is_managed))
-        self.slowest_seconds = max(self.slowest_seconds, time.monotonic() - began)
+        self.seconds.append(time.monotonic() - began)
         self.counted["created"] += 1
         annotations = stored["metadata"].get("annotations", {})
         if is_managed:
