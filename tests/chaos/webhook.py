@@ -3,8 +3,9 @@
 
 A real API server asks three webhooks over one Postgres, as our manifests have it. What must hold
 when the dust settles: no creation failed that should have passed, everything that was decided is in
-the log (but for what a kill caught on its way to a disk, which is counted), the ledger says what the pods say, whoever is at a limit stays there, and nobody asked us
-about pods that are none of our business.
+the log (but for what a kill caught on its way to a disk, which is counted), the ledger says what
+the pods say, whoever is at a limit stays there, and nobody asked us about pods that are none of our
+business.
 """
 
 import argparse
