@@ -7,6 +7,7 @@ the pods of our Deployments. With `serves_tls` the extender serves as it does in
 as beside a kube-scheduler in the same pod.
 """
 
+import asyncio
 import os
 import shutil
 import ssl
@@ -59,7 +60,11 @@ class Installation:
         self._database_url = database_url
         self._serves_tls = serves_tls
         self.manifests = manifests
-        self._webhook_flags = webhook_flags
+        # One that nobody stands in for need not wait until callers have gone elsewhere.
+        self._webhook_flags = (
+            *webhook_flags,
+            *(("--linger-seconds", "0") if webhooks == 1 else ()),
+        )
         self._certificates = control_plane.directory / "certs"
         self._mounted = control_plane.directory / "mounted-certs"
         self.scheduler_port, *ports = free_ports(1 + extenders + webhooks)
@@ -114,8 +119,7 @@ class Installation:
             self.mount_certificates()
         await self.apply()
         await self._plane.kubectl("apply", "-k", str(MANIFESTS / "examples"))
-        for replica in range(len(self.webhook_ports)):
-            await self.start_webhook(replica)
+        await asyncio.gather(*map(self.start_webhook, range(len(self.webhook_ports))))
         await self.until_trusted()
         for replica in range(len(self.extender_ports)):
             await self.start_extender(replica)

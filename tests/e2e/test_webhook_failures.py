@@ -107,7 +107,7 @@ async def test_a_new_ca_fails_no_call(
         return {(await plane.api.get(SECRET))["data"]["signing.crt"]}
 
     before = await authorities()
-    creating = asyncio.create_task(load.run(300, rate=25))
+    creating = asyncio.create_task(load.run(200, rate=20))
     body = {"metadata": {"annotations": {"cellgate.io/renew": "ca"}}}
     await plane.api.patch(SECRET, body)
 
@@ -195,7 +195,7 @@ async def test_without_any_webhook_the_overlay_decides(
     await cellgate.apply()
     for replica in range(REPLICAS):
         await cellgate.webhooks[replica].wait(deadline_seconds=10)
-        await cellgate.start_webhook(replica)
+    await asyncio.gather(*map(cellgate.start_webhook, range(REPLICAS)))
     await cellgate.until_trusted()
     await load.create(is_managed=True)
     assert load.counted["created"] == 1
@@ -206,6 +206,6 @@ async def test_chaos_for_a_short_while(
 ) -> None:
     """The long form: `python -m tests.chaos.webhook`."""
     counted = await soak(
-        plane, cellgate, database=database, wire=wire, creations=300, rate=20, seed=7
+        plane, cellgate, database=database, wire=wire, creations=150, rate=10, seed=7
     )
-    assert counted["created"] + counted.get("refused by a rule", 0) == 300
+    assert counted["created"] + counted.get("refused by a rule", 0) == 150
