@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from kube.client import KubeClient, KubeError, Object
+from kube.marks import RENEW_ANNOTATION
 from kube.objects import mapping
 
 
@@ -15,12 +16,13 @@ class Secret:
     """What a Secret held at one moment."""
 
     files: Mapping[str, bytes]
+    labels: Mapping[str, str]
     annotations: Mapping[str, str]
     version: str | None = None
     """By which a write knows that nobody else wrote meanwhile; None for one that is not there."""
 
 
-MISSING = Secret(files={}, annotations={})
+MISSING = Secret(files={}, labels={}, annotations={})
 
 
 def read_secret(obj: Object) -> Secret:
@@ -35,6 +37,7 @@ def read_secret(obj: Object) -> Secret:
         raise ValueError(f"data is not base64: {exc}") from exc
     return Secret(
         files=files,
+        labels=mapping(metadata.get("labels")),
         annotations=mapping(metadata.get("annotations")),
         version=metadata.get("resourceVersion"),
     )
@@ -58,11 +61,22 @@ class Secrets:
             raise
 
     async def save(self, name: str, files: Mapping[str, bytes], *, over: Secret) -> None:
-        """Write one whole; KubeError (a conflict) if it is not any more what `over` was."""
+        """Write one whole; KubeError (a conflict) if it is not any more what `over` was.
+
+        What others wrote on it stays, but for the wish to renew it, which is granted.
+        """
+        annotations = {
+            key: value for key, value in over.annotations.items() if key != RENEW_ANNOTATION
+        }
         body: Object = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": name, "namespace": self._namespace},
+            "metadata": {
+                "name": name,
+                "namespace": self._namespace,
+                "labels": dict(over.labels),
+                "annotations": annotations,
+            },
             "type": "Opaque",
             "data": {key: base64.b64encode(content).decode() for key, content in files.items()},
         }

@@ -75,12 +75,12 @@ class Steward:
         """Wait for leadership, look after everything, and again when it was lost."""
         while True:
             await self._leadership.acquire()
-            tending = asyncio.create_task(self._tend_until_lost())
             try:
-                await self._leadership.keep()
+                async with asyncio.TaskGroup() as group:
+                    tending = group.create_task(self._tend_until_lost())
+                    await self._leadership.keep()
+                    tending.cancel()
             finally:
-                tending.cancel()
-                await asyncio.wait([tending])
                 await self._leadership.resign()
 
     async def _tend_until_lost(self) -> None:

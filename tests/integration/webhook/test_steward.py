@@ -131,7 +131,8 @@ async def test_a_new_ca_comes_without_one_untrusted_call(client: KubeClient) -> 
     async with a_replica(client) as one, a_replica(client, "b") as two:
         await _until_published(client)
         before = await _files(client)
-        body = {"metadata": {"annotations": {"cellgate.io/renew": "ca"}}}
+        notes = {"cellgate.io/renew": "ca", "example.org/note": "mine"}
+        body = {"metadata": {"annotations": notes, "labels": {"of": "site"}}}
         await client.request("PATCH", SECRET, body=body, content_type=MERGE_PATCH)
         calls = 0
         async with asyncio.timeout(60):
@@ -143,6 +144,11 @@ async def test_a_new_ca_comes_without_one_untrusted_call(client: KubeClient) -> 
                     calls += 1
         assert calls > 10
         assert before["ca.crt"] not in after["ca.crt"]
+        kept = (await client.request("GET", SECRET))["metadata"]
+        assert (kept["annotations"], kept["labels"]) == (
+            {"example.org/note": "mine"},
+            {"of": "site"},
+        )
         assert await _is_trusted(client, one)
 
 
