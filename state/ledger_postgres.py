@@ -58,7 +58,7 @@ class LedgerSettings:
     """How long a charge counts until its pods must be there. Too short, and a gang whose pods come
     slowly is charged when they are seen; too long, and pods that never come block others."""
 
-    charge_timeout_seconds: float = 0.2
+    charge_timeout_seconds: float = 0.25
     """How long an answer to the API server may wait for Postgres: what a user feels, at most, when
     it hangs. Too short, and a busy Postgres is taken for one that is away."""
 

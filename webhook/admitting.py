@@ -45,6 +45,10 @@ class LiveUsage(Protocol):
     def is_known(self) -> bool:
         """Whether usage was ever read."""
 
+    @property
+    def assumed(self) -> tuple[Charge, ...]:
+        """What was let in and the ledger may not have heard of."""
+
     def usage(self, scope: Scope) -> HeldUsage:
         """Return what a scope holds, to the best of our knowledge."""
 

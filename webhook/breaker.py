@@ -21,10 +21,19 @@ class Breaker:
     """Closed while the ledger answers."""
 
     def __init__(
-        self, probe: Probe, *, pause_seconds: float = 1.0, patience_seconds: float = 0.2
+        self,
+        probe: Probe,
+        *,
+        catch_up: Probe | None = None,
+        pause_seconds: float = 1.0,
+        patience_seconds: float = 0.25,
     ) -> None:
-        """`probe` asks the ledger something; patience is what a review has, too."""
+        """`probe` asks the ledger something; patience is what a review has, too.
+
+        `catch_up` tells a ledger that is back what it has missed, before it is used again.
+        """
         self._probe = probe
+        self._catch_up = catch_up
         self._pause_seconds = pause_seconds
         self._patience_seconds = patience_seconds
         self._opened = asyncio.Event()
@@ -52,6 +61,8 @@ class Breaker:
         try:
             async with asyncio.timeout(self._patience_seconds):
                 await self._probe()
+            if self._catch_up is not None:
+                await self._catch_up()
         except (BackendError, TimeoutError) as exc:
             logger.info("ledger is still away", extra={"error": str(exc) or "no answer in time"})
         else:

@@ -14,6 +14,7 @@ from state.log import DecisionLog
 from webhook.admitting import Admitter, LiveUsage
 from webhook.answers import AnswerSettings
 from webhook.breaker import Breaker
+from webhook.catching_up import catch_up
 from webhook.cluster_view import ClusterView
 from webhook.guarding import PodGuard
 from webhook.metrics import WebhookMetrics
@@ -63,7 +64,10 @@ def build_reviews(
 ) -> Reviews:
     """Put everything together that answers."""
     clock, told = Clock(), ToldPods(events)
-    breaker = Breaker(partial(state.ledger.usage, _ANYBODY))
+    breaker = Breaker(
+        partial(state.ledger.usage, _ANYBODY),
+        catch_up=partial(catch_up, state.ledger, state.usage),
+    )
     admitter = Admitter(
         ledger=state.ledger,
         usage=state.usage,

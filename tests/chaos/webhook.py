@@ -218,7 +218,13 @@ class Chaos:
         for _ in range(LIMIT + 2):
             await last.create(is_managed=True)
         allowed = max(0, LIMIT - existing)
-        assert last.counted["created"] == allowed, (last.counted, existing, last.failures[-3:])
+        told = (last.counted, existing, await self._degraded())
+        assert last.counted["created"] == allowed, told
+
+    async def _degraded(self) -> list[float]:
+        """How often each webhook decided without the ledger."""
+        name = "cellgate_webhook_degraded_decisions_total"
+        return [await self._cellgate.webhook_metric(one, name) for one in range(REPLICAS)]
 
     async def _fetch(self, query: str) -> list[asyncpg.Record]:
         connection = await asyncpg.connect(self._database.url)
