@@ -8,7 +8,6 @@ import asyncio
 import logging
 from typing import Final
 
-from policy.errors import BackendError
 from state.ledger import Charge, Ledger
 from webhook.admitting import LiveUsage
 

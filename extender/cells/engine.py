@@ -7,11 +7,12 @@ that nobody uses in time expires, and what was not bound under it is free again.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells import invariants, views, wording
+from extender.cells import invariants, looking, views, wording
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Applier
 from extender.cells.joining import Joiner
 from extender.cells.lives import Lives
+from extender.cells.looking import Holders, Look, at_once
 from extender.cells.model import (
     Decision,
     GangView,
@@ -22,9 +23,10 @@ from extender.cells.model import (
 from extender.cells.observing import Bound, Observer, recovery_order
 from extender.cells.placing import slot_placement
 from extender.cells.planning import Planner
-from extender.cells.reconfiguration import GangEffect, effects, replay_order
+from extender.cells.reconfiguration import NO_CHANGE, GangEffect, effects, ranked, replay_order
 from extender.cells.registry import Registry
 from extender.cells.table import Table
+from policy.errors import InvariantError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 
@@ -33,6 +35,7 @@ class _Parts:
     """All that works on one topology; a new topology gets new ones."""
 
     def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
+        self.topology = topology
         self.table = Table(topology)
         self.registry = Registry()
         self.lives = Lives(self.table, self.registry)
@@ -40,6 +43,11 @@ class _Parts:
         self.applier = Applier(self.table, self.lives, lease_seconds=lease_seconds)
         self.observer = Observer(self.table, self.lives)
         self.joiner = Joiner(self.table, self.observer)
+
+    def settle(self) -> None:
+        """Leaves changed hands: count what could not be counted, and who lacks devices again."""
+        self.observer.count_freed()
+        self.joiner.mark_short()
 
 
 class Engine:
@@ -70,7 +78,7 @@ class Engine:
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision of `plan` true; ConflictError, and no change, if it is out of date."""
         self._parts.applier.apply(decision, now=now)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def renew(self, key: GangKey, *, now: float) -> None:
         """Let a gang's lease begin anew, as if it had just been planned."""
@@ -81,7 +89,7 @@ class Engine:
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost something."""
         expired = self._parts.lives.expire(now=now)
-        self._parts.observer.count_freed()
+        self._parts.settle()
         return expired
 
     # -- observing
@@ -89,12 +97,12 @@ class Engine:
     def observe_node(self, node: NodeCell) -> None:
         """A node joined or changed."""
         self._parts.joiner.observe(node)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
         self._parts.joiner.forget(name)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def observe_bound(
         self,
@@ -112,7 +120,7 @@ class Engine:
         """
         whole = placement or Placement(node=node, leaf_cells=leaf_cells)
         self._parts.observer.observe(Bound(request=request, placement=whole))
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def recover(
         self, running: Sequence[Bound], *, released: Sequence[Bound] = (), now: float = 0.0
@@ -125,7 +133,8 @@ class Engine:
            was downgraded before the start is guaranteed again where its VC has cells left for it
            (as in HiveD), at the expense of gangs of lower priority perhaps, never of a promise.
         3. `released`, pods that carry a placement and are not bound yet, get a new lease on exactly
-           those leaf cells, where nobody runs, and where the promises to all VCs can be kept.
+           those leaf cells, where nobody runs, and where the promises to all VCs can be kept. On a
+           node that is not known yet that is looked at when it joins.
 
         Returns the released members that have no place: they ask again, like any other. What was
         being preempted is forgotten; who preempted asks again.
@@ -139,13 +148,13 @@ class Engine:
             for bound in sorted(released, key=recovery_order)
             if not adopter.lease(bound, expires=expires)
         ]
-        self._parts.observer.count_freed()
+        self._parts.settle()
         return lost
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
         self._parts.lives.forget_member(member)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     # -- changing the topology
 
@@ -158,14 +167,21 @@ class Engine:
         self._parts, done = self._moved_to(topology)
         return done
 
-    def _moved_to(self, topology: Topology) -> tuple[_Parts, list[GangEffect]]:
+    def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
+        """Let gangs count at other priorities from now on, where they are; says what that did."""
+        self._parts, done = self._moved_to(self._parts.topology, priorities)
+        return done
+
+    def _moved_to(
+        self, topology: Topology | None, priorities: Mapping[GangKey, int] = NO_CHANGE
+    ) -> tuple[_Parts, list[GangEffect]]:
         """What this engine would be on another topology, and what becomes of each gang."""
         fresh = _Parts(topology, lease_seconds=self._lease_seconds)
         for _, node in sorted(self._parts.joiner.known.items()):
             fresh.joiner.observe(node)
-        before = list(self._table.gangs.values())
+        before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
         Adopter(fresh.table, fresh.lives, fresh.observer).adopt_all(replay_order(before))
-        fresh.joiner.mark_all()
+        fresh.joiner.mark_short()
         return fresh, list(effects(before, fresh.table.gangs))
 
     # -- looking
@@ -176,22 +192,34 @@ class Engine:
         slot = self._table.gangs[key].slot_of(member) if key else None
         return slot_placement(slot) if slot else None
 
-    def nodes(self) -> list[tuple[NodeCell, Mapping[int, PodUid | None]]]:
+    def look_at_nodes(self) -> Look[list[tuple[NodeCell, Holders]]]:
+        """All nodes with the holders of their leaf cells, by name, bit by bit."""
+        return looking.look_at_nodes(self._table, self._parts.joiner.known)
+
+    def look_at_gangs(self) -> Look[list[GangView]]:
+        """All gangs that have leaf cells or have reserved them, by key, bit by bit."""
+        return looking.look_at_gangs(self._table)
+
+    def look_at_cells(self) -> Look[list[views.CellView]]:
+        """All physical cells, as trees, bit by bit."""
+        return looking.look_at_cells(self._table)
+
+    def look_at_vcs(self) -> Look[dict[VcName, views.VcView]]:
+        """All VCs with their preassigned cells, bit by bit."""
+        return looking.look_at_vcs(self._table)
+
+    def nodes(self) -> list[tuple[NodeCell, Holders]]:
         """All nodes with the holders of their leaf cells, by name."""
-        holders: dict[NodeName, dict[int, PodUid | None]] = {}
-        for gang in self._table.gangs.values():
-            for slot in [slot for slot in gang.slots if not slot.is_reserved]:
-                placement = slot_placement(slot)
-                there = holders.setdefault(placement.node, {})
-                there.update(dict.fromkeys(placement.leaf_cells, slot.member))
-        return [
-            (node, dict(sorted(holders.get(name, {}).items())))
-            for name, node in sorted(self._parts.joiner.known.items())
-        ]
+        return at_once(self.look_at_nodes())
+
+    def gang(self, key: GangKey) -> GangView | None:
+        """One gang, if it has leaf cells or has reserved them."""
+        gang = self._table.gangs.get(key)
+        return views.view_gang(gang) if gang else None
 
     def gangs(self) -> list[GangView]:
         """All gangs that have leaf cells or have reserved them, by key."""
-        return [views.view_gang(gang) for _, gang in sorted(self._table.gangs.items())]
+        return at_once(self.look_at_gangs())
 
     def is_preempting(self, key: GangKey) -> bool:
         """Whether cells are reserved for a gang until its victims have ended."""
@@ -200,18 +228,14 @@ class Engine:
 
     def cells(self) -> list[views.CellView]:
         """All physical cells, as trees."""
-        return [
-            views.view_cell(top)
-            for _, tree in sorted(self._table.trees.items())
-            for top in tree.root.children
-        ]
+        return at_once(self.look_at_cells())
 
     def vcs(self) -> dict[VcName, views.VcView]:
         """All VCs with their preassigned cells."""
-        return {
-            name: views.view_vc(self._table, vc) for name, vc in sorted(self._table.vcs.items())
-        }
+        return at_once(self.look_at_vcs())
 
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""
         invariants.check(self._table, self._parts.registry, self._parts.lives.gang_of)
+        if not self._parts.planner.audit():
+            raise InvariantError("what is remembered of bins and gangs does not agree with them")
