@@ -7,11 +7,11 @@
 
 From the bottom: `tree` (physical cells), `ranking` (bins by room), `supply` (buddy free lists,
 promises), `vcs` and `gangs` (who claims and who holds), `table` (all of it, and the operations
-that change it). On that, deciding: `leaves`, `gathering`, `openings`, `mapping`, `exhaustive`,
-`fitting`, `chains` (where a gang fits), `preemption`, `outlook`, `clearing`, `victims` and
-`making_room` (who makes room), `admission` and `reasons` (why not, in the words of `wording`),
-`planning`, all within `limits`; and doing: `lives` (gangs from their
-beginning to their end), `verifying` and `applying` (decisions), `sighting`, `claiming`, `observing`
-(what runs), `joining` (nodes), `adopting` and `reconfiguration` (a new topology). `engine` is the
-door.
+that change it, noted in `changes`). On that, deciding: `leaves`, `gathering`, `packing`,
+`openings`, `mapping`, `exhaustive`, `fitting`, `chains` (where a gang fits), `damage`, `clearance`
+(bins by what clearing them costs), `gang_sizes`, `preemption`, `carving` (cells first), `outlook`,
+`clearing`, `victims` and `making_room` (who makes room), `admission` and `reasons` (why not, in the
+words of `wording`), `planning`, all within `limits`; and doing: `lives` (gangs from their beginning
+to their end), `verifying` and `applying` (decisions), `sighting`, `claiming`, `observing` (what
+runs), `joining` (nodes), `adopting` and `reconfiguration` (a new topology). `engine` is the door.
 """

@@ -87,12 +87,25 @@ class Adopter:
     def lease(self, bound: Bound, *, expires: float) -> bool:
         """Hold the place that a released pod was told; False if it is not to be had any more."""
         request, known = bound.request, self._lives.gang_of.get(bound.request.member)
-        leaves = self._idle_leaves(bound)
-        if known is not None or leaves is None or not self._has_need(bound):
+        slot = self._leased_slot(bound)
+        if known is not None or slot is None or not self._has_need(bound):
             return known == request.gang
         gang = self._table.gangs.get(request.gang) or self._observer.begin(bound)
         gang.lease_expires = max(gang.lease_expires, expires)
-        return self._hold(gang, Slot(leaves, len(leaves), member=request.member), bound)
+        return self._hold(gang, slot, bound)
+
+    def _leased_slot(self, bound: Bound) -> Slot | None:
+        """A slot on the leaves that a pod was told; without any if its node is not known yet."""
+        leaves, size, member = (
+            self._idle_leaves(bound),
+            bound.request.leaf_count,
+            bound.request.member,
+        )
+        if leaves is not None:
+            return Slot(leaves, len(leaves), member=member)
+        if not self._table.is_open or self._table.nodes(bound.placement.node):
+            return None
+        return Slot((), size, member=member, observed=bound.placement, lacking=size)
 
     def _has_need(self, bound: Bound) -> bool:
         """True if a gang agrees with its member, and has fewer places of its size than members."""

@@ -11,7 +11,7 @@ from itertools import product
 
 from extender.cells.admission import chains_of
 from extender.cells.demand import ANYWHERE, Allowed, Ask, Demand
-from extender.cells.fitting import fit
+from extender.cells.fitting import fit, may_hold
 from extender.cells.limits import CHAIN_SPLITS
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.table import Table
@@ -37,6 +37,13 @@ class Chains:
     def fit_in(self, ask: Ask, chain: ChainName) -> list[Seat] | None:
         """Fit into one chain."""
         return fit(self._table, self.demand(ask, chain))
+
+    def may_fit_in_any(self, ask: Ask) -> bool:
+        """False if arithmetic alone says that there is no room."""
+        if ask.request.spans_chains:
+            return True
+        chains = chains_of(self._table, ask.request)
+        return any(may_hold(self._table, self.demand(ask, chain)) for chain in chains)
 
     def _fit_across(self, ask: Ask) -> list[Seat] | None:
         """Fill one chain after the other; the member that asks is in the first that it fits in."""

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush, nsmallest
 
+from extender.cells.damage import Damage
 from extender.cells.gangs import Gang
-from extender.cells.outlook import Bin, Damage, Outlook
+from extender.cells.outlook import Bin, Outlook
 
 
 class Clearing:

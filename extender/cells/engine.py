@@ -26,6 +26,7 @@ from extender.cells.planning import Planner
 from extender.cells.reconfiguration import NO_CHANGE, GangEffect, effects, ranked, replay_order
 from extender.cells.registry import Registry
 from extender.cells.table import Table
+from policy.errors import InvariantError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 
@@ -42,6 +43,11 @@ class _Parts:
         self.applier = Applier(self.table, self.lives, lease_seconds=lease_seconds)
         self.observer = Observer(self.table, self.lives)
         self.joiner = Joiner(self.table, self.observer)
+
+    def settle(self) -> None:
+        """Leaves changed hands: count what could not be counted, and who lacks devices again."""
+        self.observer.count_freed()
+        self.joiner.mark_short()
 
 
 class Engine:
@@ -72,7 +78,7 @@ class Engine:
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision of `plan` true; ConflictError, and no change, if it is out of date."""
         self._parts.applier.apply(decision, now=now)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def renew(self, key: GangKey, *, now: float) -> None:
         """Let a gang's lease begin anew, as if it had just been planned."""
@@ -83,7 +89,7 @@ class Engine:
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost something."""
         expired = self._parts.lives.expire(now=now)
-        self._parts.observer.count_freed()
+        self._parts.settle()
         return expired
 
     # -- observing
@@ -91,12 +97,12 @@ class Engine:
     def observe_node(self, node: NodeCell) -> None:
         """A node joined or changed."""
         self._parts.joiner.observe(node)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
         self._parts.joiner.forget(name)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def observe_bound(
         self,
@@ -114,7 +120,7 @@ class Engine:
         """
         whole = placement or Placement(node=node, leaf_cells=leaf_cells)
         self._parts.observer.observe(Bound(request=request, placement=whole))
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     def recover(
         self, running: Sequence[Bound], *, released: Sequence[Bound] = (), now: float = 0.0
@@ -127,7 +133,8 @@ class Engine:
            was downgraded before the start is guaranteed again where its VC has cells left for it
            (as in HiveD), at the expense of gangs of lower priority perhaps, never of a promise.
         3. `released`, pods that carry a placement and are not bound yet, get a new lease on exactly
-           those leaf cells, where nobody runs, and where the promises to all VCs can be kept.
+           those leaf cells, where nobody runs, and where the promises to all VCs can be kept. On a
+           node that is not known yet that is looked at when it joins.
 
         Returns the released members that have no place: they ask again, like any other. What was
         being preempted is forgotten; who preempted asks again.
@@ -141,13 +148,13 @@ class Engine:
             for bound in sorted(released, key=recovery_order)
             if not adopter.lease(bound, expires=expires)
         ]
-        self._parts.observer.count_freed()
+        self._parts.settle()
         return lost
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
         self._parts.lives.forget_member(member)
-        self._parts.observer.count_freed()
+        self._parts.settle()
 
     # -- changing the topology
 
@@ -174,7 +181,7 @@ class Engine:
             fresh.joiner.observe(node)
         before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
         Adopter(fresh.table, fresh.lives, fresh.observer).adopt_all(replay_order(before))
-        fresh.joiner.mark_all()
+        fresh.joiner.mark_short()
         return fresh, list(effects(before, fresh.table.gangs))
 
     # -- looking
@@ -230,3 +237,5 @@ class Engine:
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""
         invariants.check(self._table, self._parts.registry, self._parts.lives.gang_of)
+        if not self._parts.planner.audit():
+            raise InvariantError("what is remembered of bins and gangs does not agree with them")

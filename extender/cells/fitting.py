@@ -12,58 +12,96 @@ from dataclasses import replace
 from extender.cells.demand import Allowed, Demand, Spot
 from extender.cells.exhaustive import search
 from extender.cells.gangs import Gang
-from extender.cells.gathering import gather
+from extender.cells.gathering import are_usable, gather
 from extender.cells.leaves import LeafChooser
 from extender.cells.limits import NEAR_NODES
 from extender.cells.mapping import fit_guaranteed, may_fit, spot_in
-from extender.cells.model import MemberRequest, Seat
+from extender.cells.model import HIGHEST_PRIORITY, MemberRequest, Seat
 from extender.cells.ranking import Ranking
 from extender.cells.table import Table
 from extender.cells.tree import Cell
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid, VcName
 
-_SOMEBODY = Gang(
+SOMEBODY = Gang(
     key=GangKey("", ""),
     request=MemberRequest(
-        member=PodUid(""), gang=GangKey("", ""), leaf_count=1, gang_leaf_counts=(1,)
+        member=PodUid(""),
+        gang=GangKey("", ""),
+        leaf_count=1,
+        gang_leaf_counts=(1,),
+        vc=VcName(""),
+        priority=HIGHEST_PRIORITY,
     ),
     born=0,
-    is_guaranteed=False,
+    is_guaranteed=True,
 )
-"""Holds the leaves of a member while the others are tried."""
+"""Holds the leaves of a member while the others are tried; nobody may end it."""
 
 
 def fit(table: Table, demand: Demand) -> list[Seat] | None:
     """Find seats for all members, in the order of their sizes; None if there are none."""
-    spots = _fit(table, demand)
+    spots = _fit_quickly(table, demand)
     if spots is None:
-        return _fit_first_alone(table, demand)
+        near = _fit_first_alone(table, demand)
+        if near is not None:
+            return near
+        spots = _fit_exactly(table, demand)
+    return None if spots is None else _seats(demand, spots)
+
+
+def _seats(demand: Demand, spots: Sequence[Spot]) -> list[Seat]:
     chooser = LeafChooser()
     return [
-        _seat(demand, spot, chooser.take(spot.bin_, size))
+        seat_of(demand, chooser.take(spot.bin_, size), claim=spot.claim)
         for size, spot in zip(demand.sizes, spots, strict=True)
     ]
 
 
-def _seat(demand: Demand, spot: Spot, leaves: Sequence[Cell]) -> Seat:
+def seat_of(demand: Demand, leaves: Sequence[Cell], *, claim: Cell | None) -> Seat:
+    """A seat on some leaves, in the preassigned cell that is mapped to `claim`."""
     return Seat(
         chain=demand.chain,
         leaves=tuple(leaf.address for leaf in leaves),
-        claim=spot.claim.address if spot.claim else None,
+        claim=claim.address if claim else None,
     )
 
 
-def _fit(table: Table, demand: Demand) -> list[Spot] | None:
+def _fit_quickly(table: Table, demand: Demand) -> list[Spot] | None:
     demand.budget.spend(len(demand.sizes))
+    if not may_hold(table, demand):
+        return None
     if demand.vc is None:
         return _fit_opportunistic(table, demand)
     if demand.pinned is not None:
-        return _fit_in(table, demand.vc.pinned_rankings[demand.pinned], demand)
-    if not may_fit(table, demand, demand.vc):
-        return None
+        return _fit_in(demand.vc.pinned_rankings[demand.pinned], demand)
     vc = demand.vc
-    quick = _with_first(demand, lambda allowed: fit_guaranteed(table, vc, demand, allowed))
-    return quick or search(table, vc.rankings[demand.chain], demand)
+    return _with_first(demand, lambda allowed: fit_guaranteed(table, vc, demand, allowed))
+
+
+def _fit_exactly(table: Table, demand: Demand) -> list[Spot] | None:
+    if not may_hold(table, demand):
+        return None
+    ranking, is_mapping = _source(table, demand), demand.vc is not None and demand.pinned is None
+    is_exact = demand.is_equal and not is_mapping  # gathering equal members is
+    if is_exact and _gather_spots(ranking, demand, demand.allowed) is None:
+        return None
+    return search(table, ranking, demand)
+
+
+def may_hold(table: Table, demand: Demand) -> bool:
+    """Quick bounds: False if there is no room, wherever the members are put."""
+    if demand.vc is not None and demand.pinned is None:
+        return may_fit(table, demand, demand.vc)
+    return are_usable(_source(table, demand), demand.sizes)
+
+
+def _source(table: Table, demand: Demand) -> Ranking:
+    """The bins that the members may be in, if nothing is mapped."""
+    if demand.vc is None:
+        return table.idle[demand.chain]
+    if demand.pinned is not None:
+        return demand.vc.pinned_rankings[demand.pinned]
+    return demand.vc.rankings[demand.chain]
 
 
 def _fit_opportunistic(table: Table, demand: Demand) -> list[Spot] | None:
@@ -73,20 +111,12 @@ def _fit_opportunistic(table: Table, demand: Demand) -> list[Spot] | None:
         found = _with_first(demand, lambda allowed: _gather_spots(unclaimed, demand, allowed))
         if found is not None:
             return found
-    return _fit_in(table, idle, demand)
+    return _fit_in(idle, demand)
 
 
-def _fit_in(table: Table, ranking: Ranking, demand: Demand) -> list[Spot] | None:
+def _fit_in(ranking: Ranking, demand: Demand) -> list[Spot] | None:
     """Fit into the bins of one ranking; there is nothing to map."""
-    if ranking.total < sum(demand.sizes):
-        return None
-    found = _gather_spots(ranking, demand, demand.allowed)
-    if found is None and demand.is_equal:
-        return None  # gathering equal members is exact
-    if found is not None and demand.is_met_by(found):
-        return found
-    found = _gather_spots(ranking, demand, demand.allowed_first)
-    return found or search(table, ranking, demand)
+    return _with_first(demand, lambda allowed: _gather_spots(ranking, demand, allowed))
 
 
 def _gather_spots(ranking: Ranking, demand: Demand, allowed: Allowed) -> list[Spot] | None:
@@ -113,11 +143,12 @@ def _fit_first_alone(table: Table, demand: Demand) -> list[Seat] | None:
         return None
     at = demand.sizes.index(demand.first_size)
     others = (*demand.sizes[:at], *demand.sizes[at + 1 :])
-    spots = _fit(table, replace(demand, sizes=(demand.first_size,), allowed=demand.allowed_first))
+    alone = replace(demand, sizes=(demand.first_size,), allowed=demand.allowed_first)
+    spots = _fit_quickly(table, alone)
     if spots is None:
         return None
     with table.what_if():
-        first = _seat(demand, spots[0], _occupy(table, demand, spots[0]))
+        first = seat_of(demand, _occupy(table, demand, spots[0]), claim=spots[0].claim)
         for allowed in (*map(Allowed, surroundings([spots[0].bin_])), demand.allowed):
             rest = replace(
                 demand,
@@ -126,8 +157,9 @@ def _fit_first_alone(table: Table, demand: Demand) -> list[Seat] | None:
                 allowed_first=allowed,
                 first_size=others[0],
             )
-            seats = fit(table, rest)
-            if seats is not None:
+            spots = _fit_quickly(table, rest)
+            if spots is not None:
+                seats = _seats(rest, spots)
                 return [*seats[:at], first, *seats[at:]]
     return None
 
@@ -137,7 +169,7 @@ def _occupy(table: Table, demand: Demand, spot: Spot) -> Sequence[Cell]:
     if demand.vc is not None and spot.claim is not None and spot.claim.claim is None:
         table.map_cell(demand.vc, spot.claim)
     leaves = LeafChooser().take(spot.bin_, demand.first_size)
-    table.hold(leaves, _SOMEBODY)
+    table.hold(leaves, SOMEBODY)
     return leaves
 
 

@@ -5,12 +5,13 @@ members; inside it, as few children as possible. Both come from a `Ranking`, so 
 Members of different sizes are packed best-fit, the largest first.
 """
 
-from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from extender.cells.demand import ANYWHERE, Allowed
 from extender.cells.limits import CELL_TRIES
+from extender.cells.packing import pack
 from extender.cells.ranking import Ranking
 from extender.cells.tree import Cell
 
@@ -36,10 +37,20 @@ def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | N
 
 def _may_hold(ranking: Ranking, sizes: Sequence[int]) -> bool:
     """Cheap bound: as many leaves, and of each size as many bins as members that large."""
-    if ranking.total < sum(sizes):
+    if ranking.total < sum(sizes) or not are_usable(ranking, sizes):
         return False
     root = ranking.root
     return all(ranking.capacity(root, size) >= n for size, n in needs_of(sizes).items())
+
+
+def are_usable(ranking: Ranking, sizes: Sequence[int]) -> bool:
+    """False if the bins that hold a member of some size have too few leaves for all of those."""
+    wanted = 0
+    for size, count in Counter(sizes).items():
+        wanted += size * count
+        if ranking.usable(size) < wanted:
+            return False
+    return True
 
 
 def needs_of(sizes: Sequence[int]) -> dict[int, int]:
@@ -120,7 +131,7 @@ def _tightest(ranking: Ranking, level: int, *, size: int, least: int) -> Iterato
 
 
 def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
-    bins = _useful_bins(ranking, sizes, allowed)
+    bins = useful_bins(ranking, sizes, allowed)
     for level in range(1, ranking.root.level + 1):
         groups: dict[Cell, list[Cell]] = {}
         for bin_ in bins:
@@ -138,7 +149,7 @@ def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) ->
     return None
 
 
-def _useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell]:
+def useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell]:
     """The bins that best fit could ever choose: of each size the tightest and the roomiest."""
     found: dict[Cell, None] = {}
     for size in dict.fromkeys(sizes):
@@ -147,20 +158,6 @@ def _useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> li
             offered = (bin_ for bin_ in islice(bins, most) if allowed(bin_))
             found.update(dict.fromkeys(islice(offered, len(sizes))))
     return sorted(found, key=lambda bin_: bin_.order)
-
-
-def pack(rooms: dict[Cell, int], sizes: Sequence[int]) -> list[Cell] | None:
-    """Pack members best-fit, the largest first; None if that fails."""
-    by_order = {bin_.order: bin_ for bin_ in rooms}
-    left, found = sorted((room, bin_.order) for bin_, room in rooms.items()), []
-    for size in sizes:
-        at = bisect_left(left, (size, -1))
-        if at == len(left):
-            return None
-        room, order = left.pop(at)
-        insort(left, (room - size, order))
-        found.append(by_order[order])
-    return found
 
 
 def common_level(bins: Sequence[Cell]) -> int:

@@ -4,6 +4,9 @@ Without a topology every node is a top-level cell of a chain named after its lea
 is promised to anybody. Nodes join and leave at any time.
 """
 
+from collections.abc import Sequence
+
+from extender.cells.gangs import Gang
 from extender.cells.model import NodeCell
 from extender.cells.observing import Observer
 from extender.cells.table import Table
@@ -19,6 +22,9 @@ class Joiner:
         self._table = table
         self._observer = observer
         self.known: dict[NodeName, NodeCell] = {}
+        self._short: dict[NodeName, None] = {}
+        """Nodes that offer fewer devices than they have leaves: which ones are missing depends."""
+        self._read = 0
 
     def observe(self, node: NodeCell) -> None:
         """A node joined or changed."""
@@ -35,15 +41,22 @@ class Joiner:
             self._observer.count_on(node.name)
         self._mark(node)
 
-    def mark_all(self) -> None:
-        """Look at the health of all nodes again: of one that lacks devices, the idle ones go."""
-        for node in self.known.values():
-            self._mark(node)
+    def mark_short(self) -> None:
+        """Look again at nodes that lack devices, where holders changed: the idle ones go."""
+        changed = self._table.changes.since(self._read) if self._short else ()
+        for node in list(self._short) if changed is None else self._short_among(changed):
+            self._mark(self.known[node])
+        self._read = self._table.changes.now
+
+    def _short_among(self, changed: "Sequence[Cell | Gang]") -> dict[NodeName, None]:
+        cells = (cell for cell in changed if isinstance(cell, Cell) and cell.node is not None)
+        return {cell.node: None for cell in cells if cell.node in self._short}
 
     def forget(self, name: NodeName) -> None:
         """A node left."""
         if self.known.pop(name, None) is None:
             return
+        self._short.pop(name, None)
         if self._table.is_open:
             self._take_out(name)
             return
@@ -51,6 +64,7 @@ class Joiner:
             self._table.mark(list(cell.leaves()), is_bad=True)
 
     def _mark(self, node: NodeCell) -> None:
+        self._short.pop(node.name, None)
         for cell in self._table.nodes(node.name):
             leaves = list(cell.leaves())
             bad = dict.fromkeys(
@@ -63,7 +77,7 @@ class Joiner:
             self._table.mark([leaf for leaf in leaves if leaf not in bad], is_bad=False)
 
     def _not_there(self, node: NodeCell, leaves: list[Cell]) -> list[Cell]:
-        """Leaves beyond those that the node offers: the last ones that nobody holds.
+        """Leaves beyond those that the node offers: the last ones that nobody holds or awaits.
 
         A node counts devices of one resource. In several chains that is not the leaves of each, and
         a node that counts none may have leaf cells of another kind (HiveD's, of CPUs).
@@ -71,7 +85,12 @@ class Joiner:
         if node.leaf_count < 1 or len(self._table.nodes(node.name)) > 1:
             return []
         surplus = max(0, len(leaves) - node.leaf_count)
-        unheld_last = sorted(leaves, key=lambda leaf: (leaf.holder is None, leaf.order))
+        if surplus:
+            self._short[node.name] = None
+        unheld_last = sorted(
+            leaves,
+            key=lambda leaf: (leaf.holder is None, leaf.reserver is None, leaf.order),
+        )
         return unheld_last[len(leaves) - surplus :]
 
     def _take_in(self, node: NodeCell) -> None:

@@ -5,6 +5,9 @@ ever. Steps are counted, never timed, so that the same state always gives the sa
 a bound ends the search, the `Budget` remembers it, and who has to wait is told so.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 LARGEST_GANG = 10_000
 """Members. One decision places them all: more would keep everybody else waiting for seconds."""
 
@@ -13,21 +16,23 @@ STEPS = 10_000
 STEPS_PER_MEMBER = 10
 """More steps for each member: finding its bin and its leaf cells costs about so many."""
 
-EXACT_LEAVES = 256
-"""Leaf cells of the largest chain that is searched exhaustively where the quick ways fail."""
+EXACT_BINS = 128
+"""Bins with room among which is searched exhaustively where the quick ways fail."""
 EXACT_MEMBERS = 64
 """Members of the largest gang that is searched for so: the search nests as deep."""
 EXACT_STEPS = 5_000
-"""Steps of one exhaustive search: most succeed within a hundred, or never."""
+"""Steps of all exhaustive searches of a decision: most succeed within a hundred, or never."""
+EXACT_SHARE = 4
+"""One part in so many of those that are left is the most that one of them may take."""
 
 CELL_TRIES = 8
 """Cells of a level that are tried where candidate nodes or unequal members spoil the ranking."""
 FREE_LOOKS = 64
 """Free cells of a level that are compared. More would cost time without placing better."""
+FREE_LOOKS_AGAIN = 8
+"""The same for the second and later cells of a gang: a good one is mostly beside the first."""
 FREE_LOOKS_INSIDE = 4
 """Cells inside one free cell that are compared: they are mostly alike."""
-BIN_LOOKS = 32
-"""Mapped bins that are compared for one member of an unequal gang."""
 NEAR_NODES = 512
 """Nodes around a gang among which a late member is placed first; beyond, near is far."""
 CHAIN_SPLITS = 256
@@ -35,16 +40,24 @@ CHAIN_SPLITS = 256
 KNOWN_SIZES = 16
 """Member sizes for which a ranking keeps its index: one more makes every change dearer."""
 
+KNOWN_CLEARANCES = 16
+"""Rankings of bins by what clearing them costs that are kept: building one costs the chain once."""
+CLEARING_LOOKS = 64
+"""Bins or cells, cheapest first, that are compared where not every one may be mapped."""
 VICTIM_LOOKS = 256
-"""Candidates for victims of either kind that are looked at first: in a large cluster enough."""
-MOST_VICTIM_LOOKS = 4_096
-"""Candidates of either kind that are looked at where those do not do."""
+"""Candidates for victims of either kind up to which all are weighed."""
+CHEAPEST_VICTIMS = 64
+"""Where there are more: so many gangs of the bins that are cheapest to clear, and large gangs."""
+MOST_DOWNGRADED = 4_096
+"""Candidates for a downgrade that are looked at."""
 EXACT_VICTIMS = 16
 """Candidates up to which the victims with the least damage are found by trying all sets."""
 VICTIM_SETS = 4_000
 """Sets of candidates that are weighed, most of them by arithmetic alone."""
-VICTIM_STEPS = 10
-"""Steps that one trial costs for each gang that is thought away."""
+VICTIM_STEPS = 5
+"""Steps that one trial costs for each slot that is thought away."""
+VICTIMS_PER_STEP = 10
+"""Victims whose gain is added up in the time of one step."""
 
 
 class OutOfBudgetError(Exception):
@@ -56,8 +69,28 @@ class Budget:
 
     def __init__(self, steps: int) -> None:
         self.left = steps
+        self.exact_left = EXACT_STEPS
         self.is_cut = False
         """A bound ended some search: what was not found may exist."""
+
+    @contextmanager
+    def half(self) -> Iterator[None]:
+        """Let one of several ways spend no more than half of what is left."""
+        kept = self.left - self.left // 2
+        self.left -= kept
+        try:
+            yield
+        finally:
+            self.left = max(0, self.left) + kept
+
+    def exact(self) -> "Budget":
+        """What one exhaustive search may spend; to be counted."""
+        return Budget(min(self.left, self.exact_left // EXACT_SHARE))
+
+    def count_exact(self, steps: int) -> None:
+        """An exhaustive search took so many steps."""
+        self.left -= steps
+        self.exact_left -= steps
 
     def spend(self, steps: int = 1) -> None:
         """Count steps; OutOfBudgetError if there are none left."""

@@ -108,6 +108,7 @@ class Lives:
 
     def _occupy(self, gang: Gang, slot: Slot) -> None:
         slot.is_reserved = False
+        self._table.changes.note(gang)
         self._table.hold(slot.leaves, gang)
         self._table.reserve(slot.leaves, None)
 

@@ -5,16 +5,27 @@ VC are downgraded, which ends nobody either; victims end.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import islice
 
 from extender.cells import preemption, wording
 from extender.cells.admission import chains_of
+from extender.cells.carving import Carver
 from extender.cells.chains import Chains
+from extender.cells.clearance import Clearances
+from extender.cells.damage import Damage, damage
 from extender.cells.demand import Ask
+from extender.cells.gang_sizes import GangSizes
 from extender.cells.gangs import Gang
-from extender.cells.limits import MOST_VICTIM_LOOKS, VICTIM_LOOKS
+from extender.cells.limits import (
+    CHEAPEST_VICTIMS,
+    MOST_DOWNGRADED,
+    VICTIM_LOOKS,
+    OutOfBudgetError,
+)
 from extender.cells.model import Place, Placement, Preempt, Seat
-from extender.cells.outlook import Damage, Outlook, damage
+from extender.cells.outlook import Outlook
 from extender.cells.placing import placement_of
 from extender.cells.preemption import Case, Found
 from extender.cells.registry import Registry
@@ -33,6 +44,12 @@ class RoomMaker:
         self._table = table
         self._registry = registry
         self._chains = chains
+        self._clearances = Clearances(table)
+        self._sizes = GangSizes(table)
+
+    def audit(self) -> bool:
+        """True if what is remembered of gangs and bins agrees with the table."""
+        return self._clearances.audit() and self._sizes.audit()
 
     def make(self, ask: Ask) -> Place | Preempt | None:
         """Find the least that others have to do; None if nothing helps."""
@@ -41,26 +58,42 @@ class RoomMaker:
             return None
         if not self._registry.has_candidates(request.vc, request.priority):
             return None
-        attempts: tuple[Attempt, ...] = (self._overtake, self._downgrade, self._preempt)
-        cases = list(self._cases(ask))
-        for attempt in attempts:
-            tried = [attempt(ask, case) for case in cases]
+        cases, last = list(self._cases(ask)), self._preempt
+        for attempt in (self._overtake, self._downgrade, last):
+            tried = [
+                self._try(attempt, ask, case, is_last=attempt == last and case is cases[-1])
+                for case in cases
+            ]
             found = [decision for decision in tried if decision is not None]
             if found:
                 return min(found, key=self._cost)
         return None
 
+    def _try(
+        self, attempt: Attempt, ask: Ask, case: Case, *, is_last: bool
+    ) -> Place | Preempt | None:
+        """Try one way in one chain; if it is not the last, others need steps, too."""
+        try:
+            with nullcontext() if is_last else ask.budget.half():
+                return attempt(ask, case)
+        except OutOfBudgetError:
+            return None
+
     def _cases(self, ask: Ask) -> Iterator[Case]:
         """Each chain alone, or all together where the gang may lie so."""
-        chains, priority = chains_of(self._table, ask.request), ask.request.priority
+        chains = chains_of(self._table, ask.request)
+        highest = self._registry.highest_below(ask.request.vc, ask.request.priority)
+        below = 0 if highest is None else highest + 1
         if ask.request.spans_chains and len(chains) > 1:
             demands = tuple(self._chains.demand(ask, chain) for chain in chains)
             fit = self._chains.fit_in_any
-            yield Case(demands=demands, fit=lambda: fit(ask), priority=priority)
+            yield Case(demands=demands, fit=lambda: fit(ask), request=ask.request, below=below)
             return
         for chain in chains:
             demand = self._chains.demand(ask, chain)
-            yield Case(demands=(demand,), fit=self._fitter(ask, chain), priority=priority)
+            yield Case(
+                demands=(demand,), fit=self._fitter(ask, chain), request=ask.request, below=below
+            )
 
     def _fitter(self, ask: Ask, chain: ChainName) -> Callable[[], list[Seat] | None]:
         return lambda: self._chains.fit_in(ask, chain)
@@ -78,46 +111,68 @@ class RoomMaker:
         return replace(place(self._table, ask, found.seats), cancelled=keys(found.gangs))
 
     def _downgrade(self, ask: Ask, case: Case) -> Place | None:
+        outlook = Outlook(self._table, case, leaves_go=False)
+        lazy = preemption.downgradable(self._registry, case)
+        is_all = outlook.take(lazy, most=MOST_DOWNGRADED)
         works = preemption.fit_downgraded(self._table, case)
-        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
-            outlook = Outlook(self._table, case, leaves_go=False)
-            is_all = outlook.take(preemption.downgradable(self._registry, case), most=most)
-            found = least(outlook, works)
-            if found is not None:
-                return replace(place(self._table, ask, found.seats), downgraded=keys(found.gangs))
-            if is_all:
-                return None
-        ask.budget.is_cut = True
+        found = least(outlook, works, known=None, budget=ask.budget)
+        if found is not None:
+            return replace(place(self._table, ask, found.seats), downgraded=keys(found.gangs))
+        ask.budget.is_cut |= not is_all
         return None
 
     def _preempt(self, ask: Ask, case: Case) -> Preempt | None:
         """Victims, first with all rivals in place, then with them overtaken."""
-        rivals = preemption.overtaken(self._registry, case)
-        for cancelled in ([], rivals) if rivals else ([],):
-            with self._table.what_if():
-                for rival in cancelled:
-                    self._table.withdraw(rival)
-                found = self._victims(case)
-            if found is not None:
-                return wording.preempting(
-                    ask.request,
-                    victims=keys(found.gangs),
-                    seats=found.seats,
-                    cancelled=keys(cancelled),
-                )
-        return None
+        found, cancelled = self._victims(case), list[Gang]()
+        if found is None:
+            cancelled = preemption.overtaken(self._registry, case)
+            found = self._victims_without(case, cancelled) if cancelled else None
+        if found is None:
+            return None
+        for rival in cancelled:
+            fewer = [other for other in cancelled if other is not rival]
+            without = self._victims_without(case, fewer)
+            if without is not None and damage(without.gangs) <= damage(found.gangs):
+                found, cancelled = without, fewer
+        return wording.preempting(
+            ask.request,
+            victims=keys(found.gangs),
+            seats=found.seats,
+            cancelled=keys(cancelled),
+        )
+
+    def _victims_without(self, case: Case, rivals: Sequence[Gang]) -> Found | None:
+        """Victims if some rivals did not preempt."""
+        with self._table.what_if():
+            for rival in rivals:
+                self._table.withdraw(rival)
+            return self._victims(case)
 
     def _victims(self, case: Case) -> Found | None:
+        carver = Carver(self._table, self._clearances, case)
+        if carver.is_hopeless():
+            return None
+        carved = carver.carve()
+        outlook, vc = Outlook(self._table, case), case.vc.name
+        is_all = self._registry.has_few_candidates(vc, case.priority, most=VICTIM_LOOKS)
+        if is_all:
+            outlook.take(preemption.endable(self._registry, case))
+            outlook.take(self._registry.opportunistic())
+        else:
+            outlook.take(carved.gangs if carved else ())
+            outlook.take(self._likely(case, carver, outlook))
         works = preemption.fit_without(self._table, case)
-        for most in (VICTIM_LOOKS, MOST_VICTIM_LOOKS):
-            outlook = Outlook(self._table, case)
-            own = outlook.take(preemption.endable(self._registry, case), most=most)
-            others = outlook.take(self._registry.opportunistic(), most=most)
-            found = least(outlook, works)
-            if found is not None or (own and others):
-                return found
-        case.budget.is_cut = True
-        return None
+        found = least(outlook, works, known=carved, budget=case.budget)
+        case.budget.is_cut |= found is None and not is_all
+        return found
+
+    def _likely(self, case: Case, carver: Carver, outlook: Outlook) -> Iterator[Gang]:
+        """Candidates for the least damage: in the cheapest bins, or of about the size needed."""
+        yield from carver.cheapest(CHEAPEST_VICTIMS)
+        needed = max(size * outlook.missing(size) for size in outlook.needs)
+        for gang in islice(self._sizes.around(needed), CHEAPEST_VICTIMS):
+            if gang.may_be_ended_for(case.request):
+                yield gang
 
 
 def place(table: Table, ask: Ask, seats: Sequence[Seat]) -> Place:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 
 from extender.cells.demand import Allowed, Demand, Spot
-from extender.cells.gathering import common_level, fill, gather, needs_of
-from extender.cells.limits import BIN_LOOKS
+from extender.cells.gathering import are_usable, common_level, fill, gather, needs_of, useful_bins
+from extender.cells.limits import FREE_LOOKS, FREE_LOOKS_AGAIN
 from extender.cells.openings import Opening, find_opening
-from extender.cells.ranking import Ranking
+from extender.cells.packing import Packing, pack
 from extender.cells.table import Table
 from extender.cells.tree import Cell, ChainTree
 from extender.cells.vcs import Vc
@@ -16,12 +15,14 @@ from extender.cells.vcs import Vc
 
 def may_fit(table: Table, demand: Demand, vc: Vc) -> bool:
     """Quick bounds: what is idle, and what the VC has left, hold as many members of each size."""
-    tree, total = table.trees[demand.chain], sum(demand.sizes)
-    if table.idle[demand.chain].total < total:
+    tree, least = table.trees[demand.chain], demand.sizes[-1]
+    if table.idle[demand.chain].total < sum(demand.sizes):
         return False
     unused = {level: vc.unused(demand.chain, level) for level in vc.unused_levels(demand.chain)}
     leaves = sum(count * tree.levels[level - 1].leaf_count for level, count in unused.items())
-    if leaves + vc.rankings[demand.chain].total < total:
+    if leaves + vc.rankings[demand.chain].usable(least) < sum(demand.sizes):
+        return False
+    if not are_usable(table.idle[demand.chain], demand.sizes):
         return False
     needs = needs_of(demand.sizes).items()
     return all(_most(table, vc, tree, unused, size) >= count for size, count in needs)
@@ -75,11 +76,10 @@ def _lowest_height(table: Table, demand: Demand) -> int:
 
 
 def _fit_in_openings(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
-    """All members in unused cells of one level, the lowest that can; unequal ones in nodes."""
-    tree, size, count = table.trees[demand.chain], demand.sizes[0], len(demand.sizes)
+    """All members in unused cells of one level, the lowest that can."""
     if not demand.is_equal:
-        has_nodes = vc.unused(demand.chain, tree.node_level)
-        return _open_nodes(table, vc, demand, allowed) if has_nodes else None
+        return _open_for_unequal(table, vc, demand, allowed)
+    tree, size, count = table.trees[demand.chain], demand.sizes[0], len(demand.sizes)
     for level in vc.unused_levels(demand.chain):
         if vc.unused(demand.chain, level) * pristine(tree, level, size) < count:
             continue
@@ -91,6 +91,38 @@ def _fit_in_openings(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> 
         if found is not None:
             return found
     return None
+
+
+def _open_for_unequal(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
+    """Unequal members in unused nodes, or all of them in one larger cell."""
+    tree, total = table.trees[demand.chain], sum(demand.sizes)
+    for level in vc.unused_levels(demand.chain):
+        found = None
+        if level == tree.node_level:
+            found = _open_nodes(table, vc, demand, allowed)
+        elif level > tree.node_level and tree.levels[level - 1].leaf_count >= total:
+            found = _open_one(table, demand, level=level, allowed=allowed)
+        if found is not None:
+            return found
+    return None
+
+
+def _open_one(table: Table, demand: Demand, *, level: int, allowed: Allowed) -> list[Spot] | None:
+    """One unused cell above the nodes for all members."""
+    wanted = Opening(
+        chain=demand.chain,
+        level=level,
+        size=demand.sizes[0],
+        want=len(demand.sizes),
+        allowed=allowed,
+        budget=demand.budget,
+    )
+    cell = find_opening(table, wanted)
+    if cell is None:
+        return None
+    bins = cell.at_level(cell.chain.node_level)
+    packed = pack({bin_: bin_.idle for bin_ in bins if allowed(bin_)}, demand.sizes)
+    return [Spot(bin_, cell) for bin_ in packed] if packed is not None else None
 
 
 def _open_nodes(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
@@ -136,65 +168,48 @@ def _open_one_by_one(
 
 def _fit_mixed(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
     """One member after the other: in mapped cells while they have room, then in unused ones."""
+    ranking = vc.rankings[demand.chain]
+    mapped = useful_bins(ranking, demand.sizes, allowed) if len(ranking) else []
+    packing = Packing({bin_: ranking.room(bin_) for bin_ in mapped})
     spots: list[Spot] = []
-    used: dict[Cell, int] = {}
+    demand.budget.spend(len(demand.sizes))
+    rest = sum(demand.sizes)
     with table.what_if():
         for index, size in enumerate(demand.sizes):
-            demand.budget.spend(1 + len(used) // 4)
-            narrowed = replace(demand, sizes=demand.sizes[index:], allowed=allowed)
-            bin_ = _open_bin(vc.rankings[demand.chain], narrowed, used, spots)
+            bin_ = packing.put(size)
             if bin_ is None:
-                bin_ = _new_bin(table, vc, narrowed)
+                wanted = Opening(
+                    chain=demand.chain,
+                    level=0,
+                    size=size,
+                    want=len(demand.sizes) - index,
+                    allowed=allowed,
+                    budget=demand.budget,
+                    looks=FREE_LOOKS_AGAIN if spots else FREE_LOOKS,
+                )
+                packing.open(_open_cell(table, vc, wanted, rest=rest))
+                bin_ = packing.put(size)
             if bin_ is None:
                 return None
-            used[bin_] = used.get(bin_, 0) + size
+            rest -= size
             spots.append(spot_in(bin_, demand))
         return spots
 
 
-def _open_bin(
-    ranking: Ranking, demand: Demand, used: dict[Cell, int], spots: Sequence[Spot]
-) -> Cell | None:
-    """A mapped bin with room for the next member: near the others, then tight."""
-    size = demand.sizes[0]
-    looks = islice(ranking.bins(least=size), BIN_LOOKS + len(used))
-    fitting = [
-        bin_
-        for bin_ in looks
-        if demand.allowed(bin_) and ranking.room(bin_) - used.get(bin_, 0) >= size
-    ]
+def _open_cell(table: Table, vc: Vc, wanted: Opening, *, rest: int) -> dict[Cell, int]:
+    """Map an unused cell for members of so many leaf cells in all; returns the rooms of its bins.
 
-    def distance(bin_: Cell) -> tuple[int, int, int]:
-        near = common_level([bin_, *(spot.bin_ for spot in spots[-1:])])
-        return near, ranking.room(bin_) - used.get(bin_, 0), bin_.order
-
-    return min(fitting, key=distance, default=None)
-
-
-def _new_bin(table: Table, vc: Vc, demand: Demand) -> Cell | None:
-    """Map an unused cell for the next member: the smallest that holds all the rest, if any."""
-    tree, size = table.trees[demand.chain], demand.sizes[0]
-    levels = [
-        level
-        for level in vc.unused_levels(demand.chain)
-        if tree.levels[level - 1].leaf_count >= size
-    ]
-    rest = sum(demand.sizes)
-    enough = [level for level in levels if tree.levels[level - 1].leaf_count >= rest]
+    The smallest that holds all of them, if there is one, else the largest.
+    """
+    tree = table.trees[wanted.chain]
+    counts = {level: tree.levels[level - 1].leaf_count for level in vc.unused_levels(wanted.chain)}
+    levels = [level for level, leaves in counts.items() if leaves >= wanted.size]
+    enough = [level for level in levels if counts[level] >= rest]
     for level in (*enough, *(level for level in reversed(levels) if level not in enough)):
-        cell = find_opening(
-            table,
-            Opening(
-                chain=demand.chain,
-                level=level,
-                size=size,
-                want=len(demand.sizes),
-                allowed=demand.allowed,
-                budget=demand.budget,
-            ),
-        )
+        here = replace(wanted, level=level)
+        cell = find_opening(table, here) or find_opening(table, replace(here, looks=FREE_LOOKS))
         if cell is not None:
             table.map_cell(vc, cell)
-            bins = fill(vc.rankings[demand.chain], cell, size=size, count=1, allowed=demand.allowed)
-            return bins[0]
-    return None
+            bins = cell.at_level(min(level, tree.node_level))
+            return {bin_: bin_.idle for bin_ in bins if bin_.idle and wanted.allowed(bin_)}
+    return {}

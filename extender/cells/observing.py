@@ -15,7 +15,7 @@ from extender.cells.gangs import Gang, Slot
 from extender.cells.lives import Lives
 from extender.cells.model import MemberRequest, Placement
 from extender.cells.placing import slot_placement
-from extender.cells.sighting import find_leaves, unheld_leaves
+from extender.cells.sighting import find_leaves, named_leaves, unheld_leaves
 from extender.cells.table import Table
 from extender.cells.tree import Cell
 from policy.submission import GangKey, NodeName, PodUid
@@ -166,13 +166,27 @@ class Observer:
     def count_on(self, node: NodeName) -> None:
         """Leaves of a node became known or free: those who use them uncounted come first."""
         waiting = self._table.awaited.get(node, {})
-        for slot, gang in sorted(waiting.items(), key=lambda item: (item[1].key, item[0].member)):
+        for slot, gang in sorted(waiting.items(), key=_counting_order):
             if slot not in gang.slots:
                 continue  # a lease that gave way to one before it
             if slot.leaves:
                 self._extend(gang, slot)
-            else:
+            elif slot.is_bound:
                 self._reseat(gang, slot)
+            else:
+                self._lease_again(gang, slot)
+
+    def _lease_again(self, gang: Gang, slot: Slot) -> None:
+        """The node of a leased place is here: the same leaves, or none."""
+        assert slot.observed is not None
+        request = replace(gang.request, leaf_count=slot.size)
+        leaves = named_leaves(self._table, request, slot.observed)
+        if not leaves or len(leaves) != slot.size or any(leaf.holder for leaf in leaves):
+            self._lives.give_up(gang, slot)
+            return
+        self._table.unseat(gang, slot)
+        slot.leaves, slot.lacking, slot.observed = leaves, 0, None
+        self._table.seat(gang, slot)
 
     def _reseat(self, gang: Gang, slot: Slot) -> None:
         """The node of a member that was remembered without leaves is here."""
@@ -212,6 +226,12 @@ class Observer:
                     absent = replace(slot, leaves=(), claim=None, observed=where, lacking=slot.size)
                     self._table.seat(gang, absent)
             self._lives.refresh(gang)
+
+
+def _counting_order(item: tuple[Slot, Gang]) -> tuple[bool, int, GangKey, str]:
+    """What runs before what is leased, else as in recovery."""
+    slot, gang = item
+    return not slot.is_bound, -gang.request.priority, gang.key, slot.member or ""
 
 
 def _size(bound: Bound) -> int:

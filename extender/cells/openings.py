@@ -30,6 +30,8 @@ class Opening:
     """For how many members there should be room, if possible."""
     allowed: Allowed
     budget: Budget
+    looks: int = FREE_LOOKS
+    """How many cells are compared."""
 
 
 def find_opening(table: Table, wanted: Opening) -> Cell | None:
@@ -38,7 +40,7 @@ def find_opening(table: Table, wanted: Opening) -> Cell | None:
     highest = supply.highest_split(wanted.level)
     best: _Scored | None = None
     for free_level in range(wanted.level, highest + 1):
-        around = islice(supply.free(free_level), FREE_LOOKS)
+        around = islice(supply.free(free_level), wanted.looks)
         cells = [(free_level, c) for cell in around for c in _inside(cell, wanted.level)]
         best = _best(table, _scored(cells, wanted), best)
         if best is not None and best[0][0] == 0:
@@ -46,7 +48,7 @@ def find_opening(table: Table, wanted: Opening) -> Cell | None:
     if best is not None and best[0][0] == best[0][2] == 0:
         return best[1]  # idle as a whole, and enough
     best = _best(table, _scored(list(_beyond(table, wanted, highest)), wanted), best)
-    if best is None and supply.free_count(wanted.level) > FREE_LOOKS:
+    if best is None and supply.free_count(wanted.level) > wanted.looks:
         wanted.budget.is_cut = True
     return best[1] if best is not None else None
 
@@ -60,7 +62,7 @@ def _best(table: Table, scored: list[_Scored], known: _Scored | None) -> _Scored
     for score, cell in sorted(scored, key=lambda entry: entry[0]):
         if known is not None and known[0] <= score:
             return known
-        if _is_safe(table, cell):
+        if is_safe(table, cell):
             return score, cell
     return known
 
@@ -90,7 +92,7 @@ def _capacity(cell: Cell, size: int, allowed: Allowed) -> int:
 def _beyond(table: Table, wanted: Opening, highest: int) -> Iterator[tuple[int, Cell]]:
     """Beyond the first looks: nodes that are known to have room, or that the gang is limited to."""
     supply = table.supplies[wanted.chain]
-    for node in islice(_roomy_nodes(table, wanted), FREE_LOOKS):
+    for node in islice(_roomy_nodes(table, wanted), wanted.looks):
         is_inside = wanted.level < node.level
         inside = node.at_level(wanted.level) if is_inside else (node.ancestor(wanted.level),)
         for cell in inside:
@@ -106,7 +108,7 @@ def _roomy_nodes(table: Table, wanted: Opening) -> Iterator[Cell]:
         return
     tree = table.trees[wanted.chain]
     if wanted.level >= tree.node_level:
-        first = islice(ranking.largest_bins(least=wanted.size), FREE_LOOKS)
+        first = islice(ranking.largest_bins(least=wanted.size), wanted.looks)
         offered = [node for node in first if wanted.allowed(node)]
         yield from offered or ranking.only(nodes).largest_bins(least=wanted.size)
         return
@@ -116,8 +118,8 @@ def _roomy_nodes(table: Table, wanted: Opening) -> Iterator[Cell]:
     yield from sorted(roomy, key=lambda node: node.order)
 
 
-def _is_safe(table: Table, cell: Cell) -> bool:
-    """Where cells differ in children, counting is not enough: try it."""
+def is_safe(table: Table, cell: Cell) -> bool:
+    """True if mapping a cell breaks no promise; where cells are alike, `highest_split` says it."""
     supply = table.supplies[cell.chain.name]
     if supply.is_uniform:
         return True

@@ -5,11 +5,11 @@ would be idle on the nodes, and by what its VC would have. A set of candidates t
 enough either way is never tried; and what each node would cost to clear is known without trying.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from math import fsum
 
+from extender.cells.damage import Damage, damage, total
 from extender.cells.demand import Demand
 from extender.cells.gangs import Gang, Slot
 from extender.cells.gathering import needs_of
@@ -20,19 +20,6 @@ from extender.cells.table import Table
 from extender.cells.tree import Cell
 from extender.cells.vcs import Claim
 from policy.submission import GangKey
-
-Damage = tuple[int, int, float, int]
-"""What ending gangs costs: gangs, leaf cells, then age of their work, of which youth is less."""
-
-
-def damage(gangs: Sequence[Gang]) -> Damage:
-    """What ending gangs costs."""
-    return (
-        len(gangs),
-        sum(gang.leaf_count for gang in gangs),
-        -fsum(gang.request.created for gang in gangs),
-        -sum(gang.born for gang in gangs),
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -66,17 +53,18 @@ class Outlook:
         self.leaves_go = leaves_go
         self._demands = {demand.chain: demand for demand in case.demands}
         self.bins: dict[Cell, Bin] = {}
-        self._harm: dict[Gang, tuple[int, float, int]] = {}
+        self._harm: dict[Gang, Damage] = {}
         self._of: dict[Gang, list[Bin]] = {}
         self.needs = needs_of(case.demands[0].sizes)
         """How many members are as large as a size, or larger; the largest size first."""
         self._base = {size: self._at_present(size) for size in self.needs}
 
-    def take(self, candidates: Iterable[Gang], *, most: int | None) -> bool:
-        """Look at candidates, at so many; False if there are more."""
+    def take(self, candidates: Iterable[Gang], *, most: int | None = None) -> bool:
+        """Look at candidates, each once, at so many; False if there are more."""
         looked = iter(candidates)
         for gang in islice(looked, most):
-            self._take_in(gang)
+            if gang not in self._of:
+                self._take_in(gang)
         return next(looked, None) is None
 
     @property
@@ -86,15 +74,7 @@ class Outlook:
 
     def damage(self, gangs: Sequence[Gang]) -> Damage:
         """What ending candidates costs."""
-        if len(gangs) == 1:
-            return (1, *self._harm[gangs[0]])
-        harm = [self._harm[gang] for gang in gangs]
-        return (
-            len(gangs),
-            sum(h[0] for h in harm),
-            fsum(h[1] for h in harm),
-            sum(h[2] for h in harm),
-        )
+        return total([self._harm[gang] for gang in gangs])
 
     def bins_of(self, gang: Gang) -> Sequence[Bin]:
         """Where a candidate is."""
@@ -121,7 +101,7 @@ class Outlook:
             bin_ = self.bins[cell] = Bin(cell, claim, demand)
         if gang not in bin_.inside:
             self._of.setdefault(gang, []).append(bin_)
-            self._harm[gang] = (gang.leaf_count, -gang.request.created, -gang.born)
+            self._harm[gang] = damage([gang])
         bin_.inside[gang] = bin_.inside.get(gang, 0) + freed
 
     def _places(self, slot: Slot, demand: Demand) -> Iterator[tuple[Cell, Claim | None, int]]:
@@ -166,6 +146,27 @@ class Outlook:
                 promised += demand.vc.unused(chain, level) * pristine(tree, level, size)
         return idle, promised
 
+    def may_spare(self, gangs: Sequence[Gang]) -> Callable[[Gang], bool]:
+        """For a set of gangs: False for one without which too few leaves would be idle; quick."""
+        nodes = _by_node(self._freed(gangs))
+        left = {
+            size: self._base[size][0] + _gain(nodes, size) - count
+            for size, count in self.needs.items()
+        }
+
+        def may_do(gang: Gang) -> bool:
+            less = _by_node({bin_: bin_.inside[gang] for bin_ in self._of.get(gang, ())})
+            for size, spare in left.items():
+                lost = sum(
+                    (node.idle + nodes[node]) // size - (node.idle + nodes[node] - count) // size
+                    for node, count in less.items()
+                )
+                if lost > spare:
+                    return False
+            return True
+
+        return may_do if self.leaves_go else lambda _: True
+
     def may_work(self, gangs: Sequence[Gang]) -> bool:
         """False if the gang cannot fit even without these gangs."""
         freed, gone = self._freed(gangs), {gang.key for gang in gangs}
@@ -201,7 +202,7 @@ class Outlook:
     def _may_hold(self, size: int, freed: dict[Bin, int], gone: set[GangKey]) -> bool:
         count = self.needs[size]
         idle, promised = self._base[size]
-        gain = _idle_gain(freed, size) if self.leaves_go else 0
+        gain = _gain(_by_node(freed), size) if self.leaves_go else 0
         return idle + gain >= count and promised + self._promised_gain(freed, size, gone) >= count
 
     def _promised_gain(self, freed: dict[Bin, int], size: int, gone: set[GangKey]) -> int:
@@ -221,10 +222,15 @@ class Outlook:
         return gain
 
 
-def _idle_gain(freed: dict[Bin, int], size: int) -> int:
-    """More members that idle nodes could hold."""
+def _by_node(freed: dict[Bin, int]) -> dict[Cell, int]:
+    """Leaves that would be idle, by node."""
     nodes: dict[Cell, int] = {}
     for bin_, more in freed.items():
         node = bin_.cell.ancestor(bin_.cell.chain.node_level)
         nodes[node] = nodes.get(node, 0) + more
+    return nodes
+
+
+def _gain(nodes: dict[Cell, int], size: int) -> int:
+    """More members that nodes could hold with more idle leaves."""
     return sum((node.idle + more) // size - node.idle // size for node, more in nodes.items())

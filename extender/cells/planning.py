@@ -33,6 +33,8 @@ from extender.cells.tree import Cell
 from policy.submission import GangKey
 from policy.topology import ChainName
 
+Fit = Callable[[Ask], list[Seat] | None]
+
 
 class Planner:
     """Decides on the present state of the table."""
@@ -42,6 +44,10 @@ class Planner:
         self._chains = Chains(table)
         self._reasons = Reasons(table, self._chains)
         self._room = RoomMaker(table, registry, self._chains)
+
+    def audit(self) -> bool:
+        """True if what it remembers agrees with the table."""
+        return self._room.audit()
 
     def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
         """Decide about one member, and with it about its gang."""
@@ -88,7 +94,7 @@ class Planner:
             # A gang that was downgraded may have lost its VC or pinned cell with the topology.
             request = replace(request, priority=OPPORTUNISTIC, pinned=None)
         alone = replace(ask, request=request)
-        decision = self._decide(alone, lambda: self._fit_near(alone, gang))
+        decision = self._decide(alone, lambda ask: self._fit_near(ask, gang))
         return replace(decision, request=ask.request)
 
     def _fit_near(self, ask: Ask, gang: Gang) -> list[Seat] | None:
@@ -143,34 +149,59 @@ class Planner:
         too_large = self._reasons.too_large(least_ask)
         if too_large is not None:
             return too_large
-        return self._decide(least_ask, lambda: self._fit_most(ask, least_ask))
+        return self._decide(least_ask, lambda least: self._fit_most(ask, least))
 
-    def _fit_most(self, ask: Ask, least_ask: Ask) -> list[Seat] | None:
+    def _fit_most(self, ask: Ask, least: Ask) -> list[Seat] | None:
         """The whole gang, else as many members of an incremental one as fit."""
-        whole = self._chains.fit_in_any(ask)
-        if whole is not None or len(least_ask.sizes) == len(ask.sizes):
-            return whole
-        best: list[Seat] | None = None
-        low, high = len(least_ask.sizes), len(ask.sizes) - 1
-        while low <= high:
-            middle = (low + high) // 2
-            some = replace(ask, sizes=_smallest(ask.request, middle))
-            found = self._chains.fit_in_any(some)
-            if found is not None:
-                best, low = found, middle + 1
-            else:
-                high = middle - 1
+        if len(least.sizes) == len(ask.sizes):
+            return self._chains.fit_in_any(least)
+        fit = self._chains.fit_in_any
+        low, high = len(least.sizes), self._most_that_may_fit(ask, least)
+        best = _within_share(_some(ask, high), fit)
+        if best is None and high > low:
+            best, high = _within_share(least, fit), high - 1
+        while best is not None and len(best) < high:
+            middle = (len(best) + 1 + high) // 2
+            found = _within_share(_some(ask, middle), fit)
+            best, high = (found, high) if found is not None else (best, middle - 1)
         return best
 
-    def _decide(self, ask: Ask, fit: Callable[[], list[Seat] | None]) -> Decision:
+    def _most_that_may_fit(self, ask: Ask, least: Ask) -> int:
+        """How many members of an incremental gang to try first, by arithmetic alone."""
+        low, high = len(least.sizes), len(ask.sizes)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._chains.may_fit_in_any(_some(ask, middle)):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _decide(self, ask: Ask, fit: Fit) -> Decision:
         """Place what fits, else make room for what was asked for, else say why not."""
+        seats = _within_share(ask, fit)
+        if seats is not None:
+            return place(self._table, ask, seats)
         try:
-            seats = fit()
-            if seats is not None:
-                return place(self._table, ask, seats)
             return self._room.make(ask) or self._reasons.why_not(ask)
         except OutOfBudgetError:
             return wording.search_ended(ask.request, ask.sizes)
+
+
+def _within_share(ask: Ask, fit: Fit) -> list[Seat] | None:
+    """Fit within half of the steps that are left: what else can be tried needs some, too."""
+    try:
+        with ask.budget.half():
+            return fit(ask)
+    except OutOfBudgetError:
+        return None
+
+
+def _some(ask: Ask, count: int) -> Ask:
+    """The same for so many members only."""
+    if count == len(ask.sizes):
+        return ask
+    return replace(ask, sizes=_smallest(ask.request, count))
 
 
 def _smallest(request: MemberRequest, count: int) -> tuple[int, ...]:

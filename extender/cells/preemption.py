@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from extender.cells.demand import Demand
 from extender.cells.gangs import Gang
 from extender.cells.limits import VICTIM_STEPS, Budget
-from extender.cells.model import Seat
+from extender.cells.model import MemberRequest, Seat
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from extender.cells.vcs import Vc
@@ -35,11 +35,18 @@ class Case:
     """What is asked of each chain."""
     fit: Callable[[], list[Seat] | None]
     """Fits the gang as things are."""
-    priority: int
+    request: MemberRequest
+    """Of the member that asks."""
+    below: int = 0
+    """Gangs of the VC below this priority may be ended; 0: there are none."""
 
     @property
     def budget(self) -> Budget:
         return self.demands[0].budget
+
+    @property
+    def priority(self) -> int:
+        return self.request.priority
 
     @property
     def vc(self) -> Vc:
@@ -66,12 +73,8 @@ def overtaken(registry: Registry, case: Case) -> list[Gang]:
 
 def downgradable(registry: Registry, case: Case) -> Iterator[Gang]:
     """Gangs of the VC that are to be downgraded rather than ended."""
-    below = registry.below(case.vc.name, case.priority)
-    return (
-        gang
-        for gang in below
-        if gang.request.is_lazy and not gang.is_preempting and case.touches(gang)
-    )
+    lazy = registry.lazy_below(case.vc.name, case.priority)
+    return (gang for gang in lazy if not gang.is_preempting and case.touches(gang))
 
 
 def endable(registry: Registry, case: Case) -> Iterator[Gang]:
@@ -90,10 +93,10 @@ def fit_without(table: Table, case: Case) -> Works:
     """
 
     def works(gangs: Sequence[Gang]) -> Found | None:
-        found = _fit_after(table, case, gangs, lambda g: table.release(g, keeps_claims=True))
+        found = _fit_after(table, case, gangs, lambda g: table.vacate(g, keeps_claims=True))
         if found is not None:
             return Found(_holders(table, found) or found.gangs, found.seats)
-        found = _fit_after(table, case, gangs, table.release)
+        found = _fit_after(table, case, gangs, table.vacate)
         return None if found is None else Found(found.gangs, ())
 
     return works
@@ -123,7 +126,7 @@ def fit_downgraded(table: Table, case: Case) -> Works:
 def _fit_after(
     table: Table, case: Case, gangs: Sequence[Gang], change: Callable[[Gang], None]
 ) -> Found | None:
-    case.budget.spend(VICTIM_STEPS * len(gangs))
+    case.budget.spend(VICTIM_STEPS * sum(len(gang.slots) for gang in gangs))
     with table.what_if():
         for gang in gangs:
             change(gang)

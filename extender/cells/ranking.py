@@ -8,6 +8,7 @@ that size its bins hold together. A change of one bin costs its ancestors, not t
 """
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from extender.cells.limits import KNOWN_SIZES
@@ -80,6 +81,8 @@ class Ranking:
         self._room: dict[Cell, int] = {}
         self._ranked: list[_Key] = []
         self._sizes: dict[int, _Sizes] = {}
+        self._with_room: dict[int, int] = {}
+        """How many bins have each room."""
         self.promised = 0
         """Leaves that its VC was promised there, mapped or not."""
         self.total = 0
@@ -104,6 +107,7 @@ class Ranking:
                 found._room |= {bin_: room[bin_] for bin_ in self._bins_in(cell)}
         found.total = sum(found._room.values())
         found._ranked = sorted((room, bin_.order) for bin_, room in found._room.items())
+        found._with_room = Counter(found._room.values())
         return found
 
     def _bins_in(self, cell: Cell) -> Iterator[Cell]:
@@ -126,9 +130,11 @@ class Ranking:
         if old:
             del self._ranked[bisect_left(self._ranked, (old, bin_.order))]
             del self._room[bin_]
+            self._with_room[old] -= 1
         if room:
             insort(self._ranked, (room, bin_.order))
             self._room[bin_] = room
+            self._with_room[room] = self._with_room.get(room, 0) + 1
         for size, above in self._sizes.items():
             if old // size != room // size:
                 above.add(bin_, room // size - old // size)
@@ -138,9 +144,13 @@ class Ranking:
         for index in range(bisect_left(self._ranked, (least, -1)), len(self._ranked)):
             yield self._cells[self._ranked[index][1]]
 
-    def in_order(self) -> list[Cell]:
-        """All bins, in the order of the tree."""
-        return [self._cells[order] for order in sorted(order for _, order in self._ranked)]
+    def usable(self, least: int) -> int:
+        """Room of the bins that hold a member of so many leaf cells."""
+        return sum(room * count for room, count in self._with_room.items() if room >= least)
+
+    def count(self, *, least: int) -> int:
+        """How many bins have so much room."""
+        return len(self._ranked) - bisect_left(self._ranked, (least, -1))
 
     def capacity(self, cell: Cell, size: int) -> int:
         """How many members of a size fit in a cell."""
@@ -181,6 +191,7 @@ class Ranking:
         """Room by bin, after checking that the index agrees with it."""
         assert self.total == sum(self._room.values())
         assert self._ranked == sorted((room, bin_.order) for bin_, room in self._room.items())
+        assert +Counter(self._with_room) == Counter(self._room.values())
         for size, above in self._sizes.items():
             fresh = _Sizes(self._room, size)
             assert fresh.capacity == above.capacity

@@ -13,6 +13,8 @@ class Registry:
         self._guaranteed: dict[VcName, dict[int, dict[GangKey, Gang]]] = {}
         self._opportunistic: dict[GangKey, Gang] = {}
         self._reserving: dict[GangKey, Gang] = {}
+        self._lazy: dict[VcName, dict[GangKey, Gang]] = {}
+        """Guaranteed gangs that are to be downgraded rather than ended."""
 
     def __len__(self) -> int:
         guaranteed = (len(gangs) for by in self._guaranteed.values() for gangs in by.values())
@@ -23,6 +25,8 @@ class Registry:
         if gang.is_guaranteed:
             by_priority = self._guaranteed.setdefault(gang.request.vc, {})
             by_priority.setdefault(gang.priority, {})[gang.key] = gang
+            if gang.request.is_lazy:
+                self._lazy.setdefault(gang.request.vc, {})[gang.key] = gang
         elif not gang.is_foreign:
             self._opportunistic[gang.key] = gang
 
@@ -30,6 +34,7 @@ class Registry:
         """Forget a gang; before its standing changes."""
         self._opportunistic.pop(gang.key, None)
         self._reserving.pop(gang.key, None)
+        self._lazy.get(gang.request.vc, {}).pop(gang.key, None)
         by_priority = self._guaranteed.get(gang.request.vc, {})
         gangs = by_priority.get(gang.request.priority, {})
         gangs.pop(gang.key, None)
@@ -50,6 +55,9 @@ class Registry:
         should_be = not gang.is_guaranteed and not gang.is_foreign
         if gang.reserved_slots() and self._reserving.get(gang.key) is not gang:
             return False
+        is_lazy = self._lazy.get(gang.request.vc, {}).get(gang.key) is gang
+        if is_lazy != (gang.is_guaranteed and gang.request.is_lazy):
+            return False
         return (is_guaranteed, is_opportunistic) == (gang.is_guaranteed, should_be)
 
     def below(self, vc: VcName, priority: int) -> Iterator[Gang]:
@@ -58,9 +66,26 @@ class Registry:
         for lower in sorted(level for level in by_priority if level < priority):
             yield from reversed(by_priority[lower].values())
 
+    def lazy_below(self, vc: VcName, priority: int) -> Iterator[Gang]:
+        """The lazy ones of those, in the same order."""
+        lazy = self._lazy.get(vc, {})
+        lower = [gang for gang in reversed(lazy.values()) if gang.priority < priority]
+        yield from sorted(lower, key=lambda gang: gang.priority)
+
+    def highest_below(self, vc: VcName, priority: int) -> int | None:
+        """The highest of the lower priorities of a VC's guaranteed gangs; None if there is none."""
+        by_priority = self._guaranteed.get(vc, {})
+        return max((level for level in by_priority if level < priority), default=None)
+
     def opportunistic(self) -> Iterator[Gang]:
         """Opportunistic gangs, those that came last first."""
         yield from reversed(self._opportunistic.values())
+
+    def has_few_candidates(self, vc: VcName, priority: int, *, most: int) -> bool:
+        """True if no more than so many gangs of either kind are below a VC's priority."""
+        by_priority = self._guaranteed.get(vc, {})
+        own = sum(len(gangs) for level, gangs in by_priority.items() if level < priority)
+        return own <= most and len(self._opportunistic) <= most
 
     def note_reserving(self, gang: Gang) -> None:
         """A gang has reserved something; who has nothing reserved any more is forgotten here."""

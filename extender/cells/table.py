@@ -8,6 +8,7 @@ nothing.
 
 from collections.abc import Mapping, Sequence
 
+from extender.cells.changes import Changes
 from extender.cells.gangs import Gang, Slot
 from extender.cells.placing import slot_placement
 from extender.cells.ranking import Ranking
@@ -36,6 +37,7 @@ class Table(Undoable):
         """Slots that lack leaves of a node: somebody uses them, and they could not be counted."""
         self.freed: dict[NodeName, None] = {}
         """Of those, the ones where a leaf may have become free."""
+        self.changes = Changes()
         self.is_open = topology is None
         """Without a topology there are no promises: everybody may use everything."""
         if topology is not None:
@@ -131,6 +133,8 @@ class Table(Undoable):
         """Bring the sums above these leaves up to date, then the rankings of their bins."""
         total = 0
         node_level = leaves[0].chain.node_level if leaves else 0
+        if leaves:
+            self.changes.note(leaves[0])
         bins: dict[Cell, None] = {}
         for leaf, was in zip(leaves, was_idle, strict=True):
             delta = _is_idle(leaf) - was
@@ -194,6 +198,7 @@ class Table(Undoable):
 
     def _map(self, claim: Claim) -> None:
         cell = claim.cell
+        self.changes.note(cell)
         self.supplies[cell.chain.name].split(cell)
         cell.claim = claim
         self.vcs[claim.vc].claims[claim.virtual.index] = claim
@@ -207,6 +212,7 @@ class Table(Undoable):
     def _unmap(self, claim: Claim) -> None:
         cell, vc = claim.cell, self.vcs[claim.vc]
         ranking = self.ranking_of(claim)
+        self.changes.note(cell)
         cell.claim = None
         self.supplies[cell.chain.name].merge(cell)
         self.supplies[cell.chain.name].unused[cell.level] += 1
@@ -231,7 +237,8 @@ class Table(Undoable):
     def seat(self, gang: Gang, slot: Slot) -> None:
         """Give a gang one more slot: its leaves are held, or only reserved."""
         gang.slots.append(slot)
-        self.note(lambda: _remove(gang.slots, slot))
+        self.changes.note(gang)
+        self.note(lambda: self._remove(gang, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
         if slot.lacking:
@@ -239,11 +246,20 @@ class Table(Undoable):
             self.note(lambda: self._await_no_more(slot))
         self._occupy(gang, slot)
 
+    def _remove(self, gang: Gang, slot: Slot) -> None:
+        gang.slots.remove(slot)
+        self.changes.note(gang)
+
+    def _put_back(self, gang: Gang, index: int, slot: Slot) -> None:
+        gang.slots.insert(index, slot)
+        self.changes.note(gang)
+
     def unseat(self, gang: Gang, slot: Slot, *, keeps_claims: bool = False) -> None:
         """Take a slot away; its preassigned cell is given back if nobody else is in it."""
         index = gang.slots.index(slot)
         del gang.slots[index]
-        self.note(lambda: gang.slots.insert(index, slot))
+        self.changes.note(gang)
+        self.note(lambda: self._put_back(gang, index, slot))
         if slot.lacking:
             self._await_no_more(slot)
             self.note(lambda: self._await(gang, slot))
@@ -261,6 +277,7 @@ class Table(Undoable):
         assert not self.is_trying
         self._await_no_more(slot)
         self.hold(leaves, gang)
+        self.changes.note(gang)
         slot.leaves, slot.lacking = (*slot.leaves, *leaves), slot.lacking - len(leaves)
         if slot.lacking:
             self._await(gang, slot)
@@ -280,9 +297,14 @@ class Table(Undoable):
         else:
             self.hold(slot.leaves, gang)
 
-    def release(self, gang: Gang, *, keeps_claims: bool = False) -> None:
+    def release(self, gang: Gang) -> None:
         """Take all slots of a gang away."""
         for slot in list(gang.slots):
+            self.unseat(gang, slot)
+
+    def vacate(self, gang: Gang, *, keeps_claims: bool = False) -> None:
+        """Take all that a gang holds away; what it has reserved it keeps."""
+        for slot in [slot for slot in gang.slots if not slot.is_reserved]:
             self.unseat(gang, slot, keeps_claims=keeps_claims)
 
     def withdraw(self, gang: Gang) -> None:
@@ -310,7 +332,12 @@ class Table(Undoable):
 
     def _set_guaranteed(self, gang: Gang, *, is_guaranteed: bool) -> None:
         before, gang.is_guaranteed = gang.is_guaranteed, is_guaranteed
-        self.note(lambda: setattr(gang, "is_guaranteed", before))
+        self.changes.note(gang)
+        self.note(lambda: self._restore_standing(gang, before))
+
+    def _restore_standing(self, gang: Gang, is_guaranteed: bool) -> None:
+        gang.is_guaranteed = is_guaranteed
+        self.changes.note(gang)
 
     def _set_claim(self, slot: Slot, claim: Claim | None) -> None:
         before, slot.claim = slot.claim, claim
@@ -362,7 +389,3 @@ def _add_bad(leaf: Cell, delta: int) -> None:
     while cell is not None:
         cell.bad += delta
         cell = cell.parent
-
-
-def _remove(slots: list[Slot], slot: Slot) -> None:
-    slots.remove(slot)

@@ -156,9 +156,20 @@ def _of_preempt(table: Table, decision: Preempt) -> Iterator[str]:
     if decision.seats:
         yield from _of_growth(gang, decision)
         yield from _of_seats(table, decision, gang)
+    elif gang is not None and not _waits(gang, decision.request.member):
+        yield from _of_late_member(gang, decision.request)
     elif gang is not None and gang.is_preempting:
         new = [other.key for other in gang.victims() if other.key not in decision.victims]
         yield from (f"gang {key} has become its victim" for key in new)
+
+
+def _of_late_member(gang: Gang, request: MemberRequest) -> Iterator[str]:
+    """Nothing is reserved: right for a member that has no place, while its gang has room for it."""
+    taken = sum(slot.size == request.leaf_count for slot in gang.slots)
+    has_room = taken < gang.request.gang_leaf_counts.count(request.leaf_count)
+    has_place = gang.slot_of(request.member) is not None
+    if not has_room or has_place or gang.is_being_preempted():
+        yield f"it is {gang.state()}"
 
 
 # -- seats

@@ -12,20 +12,31 @@ from itertools import combinations
 from math import comb
 
 from extender.cells.clearing import Clearing
+from extender.cells.damage import damage
 from extender.cells.gangs import Gang
-from extender.cells.limits import EXACT_VICTIMS, VICTIM_SETS, OutOfBudgetError
-from extender.cells.outlook import Outlook, damage
+from extender.cells.limits import (
+    EXACT_VICTIMS,
+    VICTIM_SETS,
+    VICTIMS_PER_STEP,
+    Budget,
+    OutOfBudgetError,
+)
+from extender.cells.outlook import Outlook
 from extender.cells.preemption import Found, Works
 
 
-def least(outlook: Outlook, works: Works) -> Found | None:
-    """Find the least harmful candidates without which it works, and the seats that gives."""
+def least(outlook: Outlook, works: Works, *, known: Found | None, budget: Budget) -> Found | None:
+    """Find the least harmful candidates without which it works, and the seats that gives.
+
+    `known` is a way that was found already; none that is worse is returned.
+    """
     clearing = Clearing(outlook)
-    best = _enough(clearing, outlook, works)
+    best = known or _enough(clearing, outlook, works)
     if best is None:
         return None
     try:
-        best = _spare(best, outlook, works)
+        best = works(best.gangs) or best if known else best  # its seats may be closer together
+        best = _spare(best, outlook, works, budget)
         return _improve(best, clearing, outlook, works) or best
     except OutOfBudgetError:
         return best
@@ -41,12 +52,17 @@ def _enough(clearing: Clearing, outlook: Outlook, works: Works) -> Found | None:
     return works(gangs) if gangs and outlook.may_work(gangs) else None
 
 
-def _spare(found: Found, outlook: Outlook, works: Works) -> Found:
+def _spare(found: Found, outlook: Outlook, works: Works, budget: Budget) -> Found:
     """Spare one after the other, the most harmful first."""
+    may_spare = outlook.may_spare(found.gangs)
     for gang in sorted(found.gangs, key=lambda gang: outlook.damage((gang,)), reverse=True):
+        if gang not in found.gangs or not may_spare(gang):
+            continue
+        budget.spend(1 + len(found.gangs) // VICTIMS_PER_STEP)
         without = [other for other in found.gangs if other is not gang]
-        if gang in found.gangs and without and outlook.may_work(without):
-            found = works(without) or found
+        fewer = works(without) if without and outlook.may_work(without) else None
+        if fewer is not None:
+            found, may_spare = fewer, outlook.may_spare(fewer.gangs)
     return found
 
 

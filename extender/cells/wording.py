@@ -150,9 +150,17 @@ def search_ended(request: MemberRequest, sizes: Sequence[int]) -> Wait:
         ReasonCode.SEARCH_ENDED,
         f"gang {request.gang} needs {wanted(request, sizes)}; no place was found within the steps "
         "that one decision may take, though there may be one",
-        "it starts when more leaf cells are free; a smaller gang, or one whose members are equal, "
-        "is searched to the end",
+        "it starts when more leaf cells are free" + _easier(sizes),
     )
+
+
+def _easier(sizes: Sequence[int]) -> str:
+    """Which other gang would be found a place in fewer steps."""
+    if len(sizes) == 1:
+        return ""
+    is_equal = min(sizes) == max(sizes)
+    equal = "" if is_equal else ", or one whose members are equal,"
+    return f"; a smaller gang{equal} takes fewer steps"
 
 
 def gang_full(request: MemberRequest) -> Wait:

@@ -2,7 +2,8 @@
 
 import sys
 
-from tests.mutations.catalogue import MUTATIONS, Test, is_noticed
+from tests.mutations.catalogue import MUTATIONS
+from tests.mutations.mutation import Test, is_noticed
 
 
 def _name(test: Test) -> str:

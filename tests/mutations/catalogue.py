@@ -2,31 +2,32 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from types import ModuleType
 from typing import Any
 from unittest.mock import patch
-
-import pytest
 
 from extender.cells import applying, engine, invariants, sighting, victims
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Applier
+from extender.cells.carving import Carver
 from extender.cells.claiming import Claimer
+from extender.cells.clearance import Clearance
 from extender.cells.engine import Engine
 from extender.cells.gangs import Gang
 from extender.cells.joining import Joiner
 from extender.cells.lives import Lives
 from extender.cells.making_room import RoomMaker
 from extender.cells.observing import Observer
+from extender.cells.outlook import Outlook
 from extender.cells.planning import Planner
 from extender.cells.ranking import Ranking
 from extender.cells.registry import Registry
 from extender.cells.supply import Supply
 from extender.cells.table import Table
 from extender.cells.trials import Trial
+from tests.mutations.mutation import Mutation, Test
 from tests.property import test_engine_histories as histories
+from tests.unit.extender.cells import test_crowded as crowded
 from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_gangs as gangs
 from tests.unit.extender.cells import test_guarantees as guarantees
@@ -34,35 +35,9 @@ from tests.unit.extender.cells import test_invariants as checks
 from tests.unit.extender.cells import test_late_members as late
 from tests.unit.extender.cells import test_observing as observed
 from tests.unit.extender.cells import test_reconfiguration as topologies
+from tests.unit.extender.cells import test_recovery as recovered
 from tests.unit.extender.cells import test_stale_decisions as stale
 from tests.unit.extender.cells import test_victims as weighed
-
-Test = Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """One thing broken: an attribute of a class or module is replaced."""
-
-    rule: str
-    """What does not hold any more."""
-    target: type | ModuleType
-    name: str
-    broken: Any
-    noticed_by: tuple[Test, ...]
-
-    def apply(self) -> Any:
-        """A context in which it is broken."""
-        return patch.object(self.target, self.name, self.broken)
-
-
-def is_noticed(test: Test) -> bool:
-    """True if a test fails, in whatever way."""
-    try:
-        test()
-    except (Exception, pytest.fail.Exception):
-        return True
-    return False
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -142,7 +117,7 @@ MUTATIONS = (
         Supply,
         "is_safe",
         _always,
-        (topologies.test_recovery_never_breaks_a_promise, _is_refused(stale.a_promise_would_break)),
+        (recovered.test_recovery_never_breaks_a_promise, _is_refused(stale.a_promise_would_break)),
     ),
     Mutation(
         "VC safety on uneven trees is counted as if they were even",
@@ -156,14 +131,14 @@ MUTATIONS = (
         Claimer,
         "_map_around",
         _map_unsafely,
-        (topologies.test_recovery_never_breaks_a_promise,),
+        (recovered.test_recovery_never_breaks_a_promise,),
     ),
     Mutation(
         "VC safety does not count in recovery",
         Engine,
         "recover",
         _recover_unsafely,
-        (topologies.test_recovery_never_breaks_a_promise,),
+        (recovered.test_recovery_never_breaks_a_promise,),
     ),
     Mutation(
         "VC safety is not looked at again when a decision is applied",
@@ -296,7 +271,7 @@ MUTATIONS = (
         engine,
         "recovery_order",
         lambda bound: 0,
-        (topologies.test_recovery_does_not_depend_on_the_order_of_pods,),
+        (recovered.test_recovery_does_not_depend_on_the_order_of_pods,),
     ),
     # -- victims
     Mutation(
@@ -325,6 +300,45 @@ MUTATIONS = (
         "refresh",
         _nothing,
         (observed.test_a_gang_that_is_foreign_altogether_is_never_a_victim,),
+    ),
+    Mutation(
+        "victims are looked for among a few gangs only, not among cells",
+        Carver,
+        "carve",
+        _nothing,
+        (partial(crowded.test_a_gang_within_its_share_gets_it_from_a_crowd, "a", (8,) * 24),),
+    ),
+    Mutation(
+        "what clearing a bin costs is remembered for ever",
+        Clearance,
+        "refresh",
+        _nothing,
+        (partial(histories.play_history, 3),),
+    ),
+    Mutation(
+        "a victim that does not help is not spared",
+        Outlook,
+        "may_spare",
+        lambda *_: _never,
+        (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
+    ),
+    # -- nodes
+    Mutation(
+        "missing devices stay the same, whoever runs",
+        Joiner,
+        "mark_short",
+        _nothing,
+        (
+            observed.test_which_devices_are_missing_follows_who_runs,
+            partial(recovered.test_recovery_counts_the_devices_of_a_node_that_lacks_some, True),
+        ),
+    ),
+    Mutation(
+        "a lease on a node that is not known yet is lost",
+        Observer,
+        "_lease_again",
+        _nothing,
+        (partial(recovered.test_a_released_pod_keeps_its_lease_whenever_its_node_is_seen, False),),
     ),
     # -- new topologies
     Mutation(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.mutations.catalogue import MUTATIONS, Mutation, is_noticed
+from tests.mutations.catalogue import MUTATIONS
+from tests.mutations.mutation import Mutation, is_noticed
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.rule)

@@ -307,3 +307,22 @@ def test_a_gang_over_several_chains_ends_only_who_is_in_the_way() -> None:
 
     assert isinstance(decision, Preempt)
     assert [victim.name for victim in decision.victims] == ["left"]
+
+
+def test_a_late_member_for_which_nothing_can_be_reserved_waits_for_its_victim() -> None:
+    """`low` counts on a node that is bad: only when it has ended is there a node for the member."""
+    world = World(a_cluster("3 nodes x 2").promising("a", node=2).promising("b", node=1))
+    pair = a_gang("pair").of(2, 2).at(5)
+    world.place(pair)
+    world.engine.forget_member(pair.member(1).member)
+    world.run(a_gang("low").of(2), ("n1", (0, 1)))
+    world.engine.observe_node(a_node("n1", is_healthy=False))
+
+    decision = world.ask(pair, member=1)
+
+    assert isinstance(decision, Preempt)
+    assert [victim.name for victim in decision.victims] == ["low"]
+    assert decision.seats == ()
+    world.apply(decision)
+    world.end(a_gang("low").of(2))
+    assert isinstance(world.ask(pair, member=1), Place)

@@ -154,3 +154,24 @@ def test_a_gang_that_ignores_candidates_fits_though_one_node_is_offered() -> Non
     assert isinstance(decision, Place)
     assert decision.placement.node == "r13/n2"
     assert {placement.node.split("/")[0] for placement in decision.others} == {"r13"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "advice"),
+    [
+        ((2,), "it starts when more leaf cells are free"),
+        ((2, 2), "a smaller gang takes fewer steps"),
+        ((2, 1), "a smaller gang, or one whose members are equal, takes fewer steps"),
+    ],
+)
+def test_who_is_cut_off_is_told_what_it_could_do(
+    sizes: tuple[int, ...], advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    monkeypatch.setattr(limits, "STEPS", 0)
+    monkeypatch.setattr(limits, "STEPS_PER_MEMBER", 0)
+
+    decision = world.ask(a_gang("g").of(*sizes))
+
+    assert isinstance(decision, Wait)
+    assert decision.change.endswith(advice)

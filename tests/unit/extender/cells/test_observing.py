@@ -281,6 +281,35 @@ def test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves(
     assert idle(world) == 3
 
 
+def test_which_devices_are_missing_follows_who_runs() -> None:
+    world = one_node(leaves=2)
+    run(world, a_gang("first").of(1), 0)
+    run(world, a_gang("second").of(1), 1)
+    world.engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=1))
+
+    world.end(a_gang("first").of(1))
+
+    # One device, and `second` has it, whatever its number.
+    assert idle(world) == 0
+    assert isinstance(world.ask(a_gang("third")), Wait)
+    world.end(a_gang("second").of(1))
+    assert idle(world) == 1
+
+
+def test_a_device_that_is_kept_for_a_preemptor_is_not_the_missing_one() -> None:
+    world = one_node(leaves=2)
+    run(world, a_gang("low").of(1), 1)
+    world.engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=1))
+    high = a_gang("high").of(1).at(5)
+    world.apply(world.ask(high))
+
+    world.end(a_gang("low").of(1))
+
+    decision = world.ask(high)
+    assert isinstance(decision, Place)
+    assert decision.placement.leaf_cells == (1,)
+
+
 def test_a_node_without_devices_has_no_leaves() -> None:
     engine = Engine(lease_seconds=60)
     engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=0))

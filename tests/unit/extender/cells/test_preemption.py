@@ -182,3 +182,19 @@ def test_a_lazy_gang_is_ended_where_there_are_none() -> None:
     world.place(a_gang("lazy").of(2).lazy())
 
     assert victims(world.ask(a_gang("high").of(2).at(5))) == ["lazy"]
+
+
+def test_only_the_preemptions_whose_cells_are_needed_are_overtaken() -> None:
+    world = World(a_cluster("4 nodes x 4").promising("a", node=4))
+    for index in range(4):
+        world.place(a_gang(f"low{index}").of(4))
+    for index in range(3):
+        world.apply(world.ask(a_gang(f"rival{index}").of(4).at(1)))
+
+    decision = world.ask(a_gang("urgent").of(4, 4).at(5))
+
+    assert victims(decision) == ["low2", "low3"]
+    assert isinstance(decision, Preempt)
+    assert [rival.name for rival in decision.cancelled] == ["rival0", "rival1"]
+    world.apply(decision)
+    assert world.state("rival2") is GangState.PREEMPTING

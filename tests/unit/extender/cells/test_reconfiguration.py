@@ -1,13 +1,9 @@
 """A new topology under running gangs: explained first, and nobody is ended."""
 
-from dataclasses import replace
-
-from extender.cells.model import Place, Placement, Wait
-from extender.cells.observing import Bound
+from extender.cells.model import Place, Wait
 from extender.cells.reconfiguration import Effect
 from policy.submission import NodeName
-from policy.topology import CellTypeName, ChainName
-from tests.unit.extender.cells.builders import GangBuilder, a_cluster, a_gang, an_engine
+from tests.unit.extender.cells.builders import a_cluster, a_gang, an_engine
 from tests.unit.extender.cells.world import World
 
 
@@ -64,27 +60,6 @@ def test_more_cells_are_used_at_once() -> None:
     offered = [NodeName("n0"), NodeName("n1")]
     decision = world.engine.plan(a_gang("next").of(2).member(), candidate_nodes=offered)
     assert isinstance(decision, Place)
-
-
-def test_recovery_does_not_depend_on_the_order_of_pods() -> None:
-    cluster = a_cluster("2 nodes x 2").promising("a", node=1)
-    running = [
-        Bound(
-            request=a_gang(name).of(2).at(priority).member(),
-            placement=Placement(
-                node=NodeName(node), leaf_cells=(0, 1), vc_cell_type=CellTypeName("node")
-            ),
-        )
-        for name, priority, node in (("low", 1, "n0"), ("high", 7, "n1"))
-    ]
-    engines = [an_engine(cluster), an_engine(cluster)]
-
-    engines[0].recover(running)
-    engines[1].recover(running[::-1])
-
-    assert engines[0].gangs() == engines[1].gangs()
-    assert [gang.is_guaranteed for gang in engines[0].gangs()] == [True, False]
-    engines[0].check()
 
 
 # -- what is only held
@@ -235,78 +210,3 @@ def test_a_downgraded_gang_stays_so_while_its_vc_is_full() -> None:
     gang = world.gang("lazy")
     assert gang is not None
     assert not gang.is_guaranteed
-
-
-# -- recovery
-
-
-def bound(gang: GangBuilder, node: str, *leaf_cells: int) -> Bound:
-    placement = Placement(
-        node=NodeName(node),
-        leaf_cells=leaf_cells,
-        chain=ChainName("node"),
-        vc_cell_type=CellTypeName("node"),
-    )
-    return Bound(request=gang.member(), placement=placement)
-
-
-def test_recovery_never_breaks_a_promise() -> None:
-    cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
-    engine = an_engine(cluster)
-
-    engine.recover(
-        [bound(a_gang("one").of(2), "r0/n0", 0, 1), bound(a_gang("two").of(2), "r1/n0", 0, 1)]
-    )
-
-    engine.check()
-    assert [gang.is_guaranteed for gang in engine.gangs()] == [True, False]
-
-
-def test_released_pods_get_a_lease_on_the_place_they_were_told() -> None:
-    engine = an_engine(a_cluster("3 nodes x 2").promising("a", node=2).promising("b", node=1))
-    runs, waits, late = a_gang("runs").of(2), a_gang("waits").of(2), a_gang("late").of(2)
-
-    lost = engine.recover(
-        [bound(runs, "n0", 0, 1)],
-        released=[bound(late, "n2", 0, 1), bound(waits, "n1", 0, 1), bound(runs, "n0", 0, 1)],
-        now=5,
-    )
-
-    engine.check()
-    # VC a has two nodes: "late" comes first by its name.
-    assert lost == [waits.member().member]
-    assert engine.placement(late.member().member) == replace(
-        bound(late, "n2", 0, 1).placement, vc_cell="a/1"
-    )
-    assert engine.expire(now=64) == []
-    assert engine.expire(now=65) == [late.member().gang]
-
-
-def test_a_released_pod_whose_place_is_taken_asks_again() -> None:
-    engine = an_engine(a_cluster("2 nodes x 2").promising("a", node=2))
-
-    lost = engine.recover(
-        [bound(a_gang("runs").of(2), "n0", 0, 1)], released=[bound(a_gang("g").of(1), "n0", 1)]
-    )
-
-    engine.check()
-    assert lost == [a_gang("g").member().member]
-    assert [gang.gang.name for gang in engine.gangs()] == ["runs"]
-
-
-def test_a_downgraded_gang_is_recovered_as_guaranteed_only_if_its_vc_has_room() -> None:
-    world = downgraded()
-    members = [
-        Bound(request=a_gang(name).of(2).at(priority).member(), placement=placement)
-        for name, priority in (("high", 5), ("lazy", 0))
-        if (placement := world.engine.placement(a_gang(name).member().member))
-    ]
-    # What its annotation says since it was bound: it counted on a node of its VC then.
-    members[1] = replace(members[1], placement=replace(members[0].placement, node=NodeName("n0")))
-    room = {1: False, 2: True}
-
-    for promised, is_guaranteed in room.items():
-        engine = an_engine(a_cluster("2 nodes x 2").promising("a", node=promised))
-        engine.recover(members)
-        engine.check()
-        assert [gang.is_guaranteed for gang in engine.gangs()] == [True, is_guaranteed]

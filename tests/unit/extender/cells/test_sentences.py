@@ -254,8 +254,8 @@ SENTENCES: dict[Callable[[], Decision], tuple[ReasonCode, str]] = {
         ReasonCode.SEARCH_ENDED,
         "gang ns/bert needs 100 x 3 and 50 x 2 leaf cells; no place was found within the "
         "steps that one decision may take, though there may be one; it starts when more "
-        "leaf cells are free; a smaller gang, or one whose members are equal, is searched"
-        " to the end",
+        "leaf cells are free; a smaller gang, or one whose members are equal, takes "
+        "fewer steps",
     ),
     unknown_vc: (
         ReasonCode.UNKNOWN_VC,

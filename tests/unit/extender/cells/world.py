@@ -1,10 +1,10 @@
 """An engine with shorthands for tests: ask, place, bind, end; invariants after every step."""
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, GangState, GangView, Place
+from extender.cells.model import Decision, GangState, GangView, Place, Placement
 from extender.cells.views import VcCellView
 from policy.submission import NodeName, VcName
-from policy.topology import Topology
+from policy.topology import CellTypeName, Topology
 from tests.unit.extender.cells.builders import (
     ClusterBuilder,
     GangBuilder,
@@ -54,6 +54,19 @@ class World:
             decisions.append(decision)
         self.engine.check()
         return decisions[0]
+
+    def run(self, gang: GangBuilder, *places: tuple[str, tuple[int, ...]]) -> None:
+        """The members of a gang run on these leaf cells, whoever put them there; not checked."""
+        is_guaranteed = gang.request.priority >= 0
+        for request, (node, leaf_cells) in zip(gang.members(), places, strict=True):
+            placement = Placement(
+                node=NodeName(node),
+                leaf_cells=leaf_cells,
+                vc_cell_type=CellTypeName("node") if is_guaranteed else None,
+            )
+            self.engine.observe_bound(
+                request, node=placement.node, leaf_cells=leaf_cells, placement=placement
+            )
 
     def end(self, gang: GangBuilder) -> None:
         """All members end."""
