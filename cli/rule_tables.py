@@ -51,8 +51,10 @@ _NAMES: Final = {
 }
 _COLUMNS: Final = {name: ours for ours, names in _NAMES.items() for name in names}
 _MARKDOWN_RULE: Final = re.compile(r"\s*\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?\s*)?")
-_INSERT: Final = re.compile(r"insert\s+into\s+[`\"]?(\w+)[`\"]?\s*(\([^)]*\))?\s*values\s*", re.I)
-_CREATE: Final = re.compile(r"create\s+table\s+(?:if\s+not\s+exists\s+)?[`\"]?(\w+)[`\"]?", re.I)
+_TABLE: Final = r"(?:[`\"]?\w+[`\"]?\.)?[`\"]?(\w+)[`\"]?"
+_INSERT: Final = re.compile(rf"insert\s+into\s+{_TABLE}\s*(\([^)]*\))?\s*values\s*", re.I)
+_CREATE: Final = re.compile(rf"create\s+table\s+(?:if\s+not\s+exists\s+)?{_TABLE}", re.I)
+_DELIMITERS: Final = ",;\t"
 _COLUMN: Final = re.compile(r"\s*[`\"](\w+)[`\"]\s+\w")
 _SQL_VALUE: Final = re.compile(r"\s*(?:'((?:[^'\\]|\\.|'')*)'|([^,()'\s]+))\s*([,)])", re.S)
 _SQL_COLUMNS: Final = (
@@ -96,7 +98,11 @@ def _cells(line: str) -> list[str]:
 
 def _read_csv(text: str) -> Table:
     table = Table(Form.CSV, [])
-    lines = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"))))
+    text = text.removeprefix("\ufeff")
+    head = text.lstrip().partition("\n")[0]
+    # Spreadsheets of some countries write a semicolon, since the comma is theirs for fractions.
+    delimiter = max(_DELIMITERS, key=head.count)
+    lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     lines = [line for line in lines if any(cell.strip() for cell in line)]
     if not lines:
         raise SettingsError("the file is empty; expected a rule table")

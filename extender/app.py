@@ -277,6 +277,7 @@ async def _lead(
         cluster=state.cluster,
         pods=state.pods,
         halves=upkeep.halves,
+        reranker=state.reranker,
         now=state.clock.monotonic(),
     )
     state.leading.note_recovered()
@@ -286,7 +287,14 @@ async def _lead(
         group.create_task(verbs.planner.run())
         group.create_task(verbs.victims.run())
         group.create_task(state.census.run())
-        group.create_task(expire_leases(state.cluster, clock=state.clock, metrics=state.metrics))
+        group.create_task(
+            expire_leases(
+                state.cluster,
+                being_bound=verbs.binding.under_way,
+                clock=state.clock,
+                metrics=state.metrics,
+            )
+        )
         group.create_task(state.reconciler.run())
         group.create_task(upkeep.halves.run())
         group.create_task(upkeep.waker.run())

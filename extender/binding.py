@@ -4,7 +4,9 @@ Concurrent, and holds nothing while it waits for the API server.
 """
 
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from extender import wire
@@ -49,8 +51,8 @@ class Binding:
         self._binder = binder
         self._metrics = metrics
         self._clock = clock
-        self.under_way: set[PodUid] = set()
-        """Pods that are being bound at this moment."""
+        self.under_way: Counter[PodUid] = Counter()
+        """Pods that are being bound at this moment, perhaps by several callers."""
 
     async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
         """Bind the pod to the node it was placed on, and to no other."""
@@ -64,11 +66,11 @@ class Binding:
             resource_version=pod.resource_version if pod else None,
         )
         self._leading.check()
-        self.under_way.add(PodUid(arguments.uid))
         try:
-            await self._binder.bind(
-                reference, node=arguments.node, annotations=wire.to_annotations(placement)
-            )
+            with self._noted(PodUid(arguments.uid)):
+                await self._binder.bind(
+                    reference, node=arguments.node, annotations=wire.to_annotations(placement)
+                )
         except BackendError as exc:
             self._metrics.binds.labels("failed").inc()
             logger.warning("bind failed", extra={"pod_uid": arguments.uid, "error": str(exc)})
@@ -76,10 +78,19 @@ class Binding:
                 # It may be bound: its leaf cells are kept for as long as the pod exists.
                 self._keep(arguments, placement)
             return wire.error_answer(str(exc))
-        finally:
-            self.under_way.discard(PodUid(arguments.uid))
         self._note_bound(arguments, placement, seconds=self._clock.monotonic() - began)
         return wire.error_answer("")
+
+    @contextmanager
+    def _noted(self, pod: PodUid) -> Iterator[None]:
+        """Let everybody know that a pod is being bound."""
+        self.under_way[pod] += 1
+        try:
+            yield
+        finally:
+            self.under_way[pod] -= 1
+            if not self.under_way[pod]:
+                del self.under_way[pod]
 
     def _note_bound(
         self,

@@ -6,9 +6,10 @@ nobody is counted under the empty VC.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
+from extender.cells.looking import Holders, Look
 from extender.cells.model import NodeCell
 from extender.cluster import Cluster
 from policy.submission import NodeName, PodUid
@@ -19,8 +20,6 @@ _EVERY_SECONDS: Final = 10.0
 _SLICE: Final = 200
 """Nodes that are counted at once: some milliseconds, in which nobody is answered."""
 NOBODY: Final = ""
-
-Holders = Mapping[int, PodUid | None]
 
 
 class Census:
@@ -45,19 +44,18 @@ class Census:
             await in_slices(self.count())
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def count(self) -> Iterator[None]:
+    def count(self) -> Look[None]:
         """Count now, in slices; a change meanwhile is counted the next time."""
         if self._version == self._cluster.version:
             return
         self._version = self._cluster.version
-        nodes = self._cluster.engine.nodes()
-        yield
+        nodes = yield from self._cluster.engine.look_at_nodes()
         yield from self._count_leaves(nodes)
         self._count_cells()
         self.gangs = self._cluster.members.gang_count
         self.leases = self._cluster.members.count_leases()
 
-    def _count_leaves(self, nodes: Sequence[tuple[NodeCell, Holders]]) -> Iterator[None]:
+    def _count_leaves(self, nodes: Sequence[tuple[NodeCell, Holders]]) -> Look[None]:
         leaf_counts = self._configured_leaf_counts()
         counted: Counter[tuple[str, str]] = Counter()
         scattered = seen = 0
@@ -95,8 +93,9 @@ class Census:
                 self.cells[vc.name, cell_type, "free"] += promise.count
         for address, used_type in self._cluster.members.claimed_cells():
             owner = address.rsplit("/", 1)[0]
-            self.cells[owner, used_type, "used"] += 1
-            self.cells[owner, used_type, "free"] -= 1
+            if self.cells[owner, used_type, "free"] > 0:  # else it was promised nothing of the kind
+                self.cells[owner, used_type, "used"] += 1
+                self.cells[owner, used_type, "free"] -= 1
 
     def _configured_leaf_counts(self) -> dict[NodeName, int]:
         topology = self._cluster.topology

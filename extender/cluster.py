@@ -6,7 +6,7 @@ gets the same answers. Single writer, nothing is awaited.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -154,8 +154,29 @@ class Cluster:
             effects = self.engine.change_topology(built.topology)
         for node in self._nodes.values():
             self._pass_on(node)
+        self._follow_engine()
         self._tell_of_room()
         return effects
+
+    def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
+        """Let gangs count at other priorities from now on; says what became of each gang."""
+        self._journal.rerank(priorities)
+        effects = self.engine.rerank(priorities)
+        for gang, priority in priorities.items():
+            self._members.rerank(gang, priority)
+        self.version += 1
+        self._follow_engine()
+        self._tell_of_room()
+        return effects
+
+    def _follow_engine(self) -> None:
+        """All gangs were taken over: members may count on other cells, or have lost their lease."""
+        for uid, member in self._members.items():
+            placement = self.engine.placement(uid)
+            if placement is not None:
+                self._members.add(replace(member, placement=placement))
+            elif not member.is_bound:
+                self._members.remove(uid)
 
     def _touch_cells(self) -> None:
         if self._document is not None and self._document.document.depends_on_nodes:
@@ -210,6 +231,10 @@ class Cluster:
             placement=running.placement,
         )
         self._join_bound(running)
+        self.version += 1
+
+    def touch(self) -> None:
+        """Something that the engine is not told, yet is asked with, has changed."""
         self.version += 1
 
     def has_member(self, member: PodUid) -> bool:

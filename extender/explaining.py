@@ -1,5 +1,6 @@
 """Why a pod is where it is, and what would become of one that does not exist yet."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import Field
@@ -12,13 +13,14 @@ from extender.showing import Shape, show_decision, show_placement, show_record, 
 from extender.waiting import WaitingPods
 from kube.pods import ManagedPod
 from policy.decision import RuleDecision
-from policy.errors import RequestError
+from policy.errors import BackendError, RequestError
 from policy.submission import GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log import DecisionLog
 
 _ANYBODY: Final = "system:anonymous"
 _DECISIONS: Final = 20
+_QUEUED: Final = "queued"
 
 
 class SimulateArguments(Body):
@@ -43,6 +45,7 @@ class Explainer:
         waiting: WaitingPods,
         policies: Policies,
         to_request: ToRequest,
+        why_queued: Callable[[ManagedPod], str],
         log: DecisionLog,
     ) -> None:
         self._cluster = cluster
@@ -50,13 +53,14 @@ class Explainer:
         self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
+        self._why_queued = why_queued
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> Shape | None:
         """Tell everything about one pod; None if there is no such pod of ours."""
         pod = next((p for p in self._pods if (p.namespace, p.name) == (namespace, name)), None)
         if pod is None:
-            return None
+            return self._explain_misfit(namespace, name)
         member = self._cluster.members.get(pod.uid)
         waiting = self._waiting.get(pod.uid)
         shape: Shape = {
@@ -68,7 +72,10 @@ class Explainer:
             "class": pod.class_name,
             "leafCells": pod.leaf_count,
             "state": self._state(pod),
+            "ending": pod.is_deleting,
         }
+        if shape["state"] == _QUEUED:
+            shape["queued"] = {"reason": self._why_queued(pod)}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
@@ -76,8 +83,21 @@ class Explainer:
         if waiting is not None:
             shape["waiting"] = show_waiting(waiting)
         shape["siblings"] = self._siblings(pod)
-        shape["decisions"] = await self._decisions(pod)
-        return shape
+        return shape | await self._decisions(pod)
+
+    def _explain_misfit(self, namespace: str, name: str) -> Shape | None:
+        """Say what is wrong with a pod that asks for leaf cells and cannot be understood."""
+        for misfit in self._pods.misfits:
+            if (misfit.namespace, misfit.name) == (namespace, name):
+                return {
+                    "pod": f"{namespace}/{name}",
+                    "uid": misfit.uid,
+                    "state": "not understood",
+                    "problem": misfit.problem,
+                    "foreign": misfit.use is not None,
+                    **({"placement": show_placement(misfit.use.placement)} if misfit.use else {}),
+                }
+        return None
 
     def simulate(self, arguments: SimulateArguments) -> Shape:
         """Say what would become of a pod if it were submitted now; its gang is thought of whole."""
@@ -126,7 +146,7 @@ class Explainer:
         if self._cluster.has_member(pod.uid):
             return "placed"
         if pod.is_gated:
-            return "queued"
+            return _QUEUED
         return "waiting" if self._waiting.get(pod.uid) else "not asked about yet"
 
     def _siblings(self, pod: ManagedPod) -> list[Shape]:
@@ -136,9 +156,13 @@ class Explainer:
             if other.uid != pod.uid
         ]
 
-    async def _decisions(self, pod: ManagedPod) -> list[Shape]:
-        records = await self._log.recent(_DECISIONS, subject=str(pod.gang.key))
-        return [show_record(record) for record in records]
+    async def _decisions(self, pod: ManagedPod) -> Shape:
+        """What the log knows; why a pod waits is known without it, too."""
+        try:
+            records = await self._log.recent(_DECISIONS, subject=str(pod.gang.key))
+        except BackendError as exc:
+            return {"decisions": [], "problem": f"the log cannot be read now: {exc}"}
+        return {"decisions": [show_record(record) for record in records]}
 
 
 def _named(pod: dict[str, Any]) -> dict[str, Any]:

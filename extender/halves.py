@@ -71,7 +71,7 @@ class HalfBoundGangs:
         for gang, deadline in list(self._open.items()):
             members = [self._pods.get(uid) for uid in self._cluster.members.of_gang(gang)]
             bound = [pod for pod in members if pod is not None and pod.node is not None]
-            if not bound or len(bound) >= _needed(self._to_request(bound[0])):
+            if not bound or len(bound) >= self._needed(gang):
                 del self._open[gang]
             elif now >= deadline:
                 del self._open[gang]
@@ -92,6 +92,8 @@ class HalfBoundGangs:
                 found.append(request)
         return found
 
-
-def _needed(request: MemberRequest) -> int:
-    return request.gang_min or len(request.gang_leaf_counts)
+    def _needed(self, gang: GangKey) -> int:
+        """By what its members asked: what a pod says may have changed since."""
+        asked = [self._cluster.members.get(uid) for uid in self._cluster.members.of_gang(gang)]
+        sizes = [one.request.gang_min or len(one.request.gang_leaf_counts) for one in asked if one]
+        return max(sizes, default=0)

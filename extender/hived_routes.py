@@ -1,21 +1,27 @@
 """`/v1/inspect/…`: HiveD's inspection API over HTTP, with HiveD's errors."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import operator
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from aiohttp import web
 
+from extender.cells.looking import Look
 from extender.cells.model import GangView
 from extender.cluster import Cluster
 from extender.hived_views import ClusterStatus, VirtualLeaves, show_group
 from extender.pods import PodSink
-from extender.snapshots import Snapshots
+from extender.snapshots import Snapshots, Status
 from policy.submission import VcName
 from policy.topology import Topology
 from service.http import encode_json, json_answer, raw_json_answer
+from service.tasks import in_slices
 
 _ROOT = "/v1/inspect"
+
+Shaped = dict[str, tuple[Status, bytes]]
+"""Answers by path, with the views that they show."""
 
 
 class HivedRoutes:
@@ -27,6 +33,8 @@ class HivedRoutes:
         self._pods = pods
         self._of_topology: Topology | None = None
         self._leaves: VirtualLeaves | None = None
+        self._shaping = asyncio.Lock()
+        self._shaped: Shaped = {}
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
@@ -44,12 +52,19 @@ class HivedRoutes:
             app.router.add_get(path, handler)
 
     async def _groups(self, _: web.Request) -> web.Response:
-        gangs = self._snapshots.gangs().values()
-        return json_answer({"items": [self._show(gang, self._name(gang)) for gang in gangs]})
+        gangs = (await self._snapshots.gangs()).values()
+        return json_answer({"items": await in_slices(self._show_all(gangs))})
+
+    def _show_all(self, gangs: Iterable[GangView]) -> Look[list[Any]]:
+        shown = []
+        for gang in gangs:
+            yield
+            shown.append(self._show(gang, self._name(gang)))
+        return shown
 
     async def _group(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        for gang in self._snapshots.gangs().values():
+        for gang in (await self._snapshots.gangs()).values():
             if name in (self._name(gang), str(gang.gang)):
                 return json_answer(self._show(gang, name))
         return _user_error(
@@ -58,20 +73,28 @@ class HivedRoutes:
 
     async def _vc(self, request: web.Request) -> web.Response:
         name = VcName(request.match_info["vc"])
-        if name not in self._snapshots.vcs():
+        if name not in await self._snapshots.vcs():
             return _user_error(f"VC {name} not found")
         return await self._status(lambda status: status.of_vc(name))(request)
 
     def _status(
         self, choose: Callable[[ClusterStatus], Any]
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
-        async def handle(_: web.Request) -> web.Response:
-            views = self._snapshots.cells(), self._snapshots.vcs(), self._cluster.topology
-            # The views do not change: shaping thousands of cells need not hold up the verbs.
-            body = await asyncio.to_thread(lambda: encode_json(choose(ClusterStatus(*views))))
-            return raw_json_answer(body)
+        async def handle(request: web.Request) -> web.Response:
+            return raw_json_answer(await self._shape(request.path, choose))
 
         return handle
+
+    async def _shape(self, path: str, choose: Callable[[ClusterStatus], Any]) -> bytes:
+        """Shape views, which do not change, in a thread of its own; one at a time, and once."""
+        async with self._shaping:
+            views = await self._snapshots.status()
+            known = self._shaped.get(path)
+            if known is not None and all(map(operator.is_, known[0], views)):
+                return known[1]
+            body = await asyncio.to_thread(lambda: encode_json(choose(ClusterStatus(*views))))
+            self._shaped = {path: (views, body)} | _of_same(views, self._shaped)
+            return body
 
     def _show(self, gang: GangView, name: str) -> Any:  # noqa: ANN401 - JSON
         topology = self._cluster.topology
@@ -87,6 +110,10 @@ class HivedRoutes:
             if pod is not None and pod.hived is not None and pod.hived.gang is not None:
                 return gang.gang.name
         return str(gang.gang)
+
+
+def _of_same(views: Status, shaped: Shaped) -> Shaped:
+    return {path: one for path, one in shaped.items() if all(map(operator.is_, one[0], views))}
 
 
 def _user_error(message: str) -> web.Response:

@@ -11,11 +11,14 @@ from extender.explaining import Explainer, SimulateArguments
 from extender.openapi import build_openapi
 from extender.snapshots import Snapshots
 from extender.waiting import WaitingPods
+from policy.errors import RequestError
+from policy.submission import GangKey
 from service.bodies import parse_body
 from service.health import Health
-from service.http import json_answer
+from service.http import json_answer, read_body
 from service.pages import page_of, read_limit
 from state.log import DecisionLog
+from state.positions import END, Position
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -69,22 +72,22 @@ class InspectionRoutes:
         return json_answer(build_openapi())
 
     async def _nodes(self, request: web.Request) -> web.Response:
-        nodes = {str(node.name): (node, held) for node, held in self._cluster.engine.nodes()}
+        nodes = {str(node.name): (node, held) for node, held in await self._snapshots.nodes()}
         return _page(nodes, request, lambda pair: showing.show_node(*pair))
 
     async def _gangs(self, request: web.Request) -> web.Response:
-        gangs = {str(key): gang for key, gang in self._snapshots.gangs().items()}
+        gangs = {str(key): gang for key, gang in (await self._snapshots.gangs()).items()}
         return _page(gangs, request, showing.show_gang)
 
     async def _gang(self, request: web.Request) -> web.Response:
-        wanted = f"{request.match_info['namespace']}/{request.match_info['name']}"
-        for key, gang in self._snapshots.gangs().items():
-            if str(key) == wanted:
-                return json_answer(showing.show_gang(gang))
-        raise web.HTTPNotFound(text=f"gang {wanted} has no leaf cells")
+        key = GangKey(request.match_info["namespace"], request.match_info["name"])
+        gang = self._cluster.engine.gang(key)
+        if gang is None:
+            raise web.HTTPNotFound(text=f"gang {key} has no leaf cells")
+        return json_answer(showing.show_gang(gang))
 
     async def _leases(self, request: web.Request) -> web.Response:
-        gangs = self._snapshots.gangs().items()
+        gangs = (await self._snapshots.gangs()).items()
         leased = {str(key): gang for key, gang in gangs if showing.is_leased(gang)}
         return _page(leased, request, showing.show_lease)
 
@@ -93,23 +96,27 @@ class InspectionRoutes:
         return _page(pods, request, showing.show_waiting)
 
     async def _vcs(self, request: web.Request) -> web.Response:
-        vcs = {str(name): vc for name, vc in self._snapshots.vcs().items()}
+        vcs = {str(name): vc for name, vc in (await self._snapshots.vcs()).items()}
         return _page(vcs, request, showing.show_vc)
 
     async def _vc(self, request: web.Request) -> web.Response:
-        for name, vc in self._snapshots.vcs().items():
+        for name, vc in (await self._snapshots.vcs()).items():
             if name == request.match_info["vc"]:
                 return json_answer(showing.show_vc(vc))
         raise web.HTTPNotFound(text=f"VC {request.match_info['vc']} does not exist")
 
     async def _cells(self, request: web.Request) -> web.Response:
-        cells = {str(cell.address): cell for cell in self._snapshots.cells()}
+        cells = {str(cell.address): cell for cell in await self._snapshots.cells()}
         return _page(cells, request, showing.show_cell)
 
     async def _decisions(self, request: web.Request) -> web.Response:
-        limit = read_limit(request.query)
-        records = await self._log.recent(limit, subject=request.query.get("subject"))
-        return json_answer({"items": [showing.show_record(record) for record in records]})
+        limit, before = read_limit(request.query), _read_position(request.query.get("after"))
+        subject = request.query.get("subject")
+        records = await self._log.recent(limit + 1, subject=subject, before=before)
+        page: dict[str, Any] = {"items": list(map(showing.show_record, records[:limit]))}
+        if len(records) > limit:
+            page["next"] = str(Position.of(records[limit - 1]))
+        return json_answer(page)
 
     async def _explain(self, request: web.Request) -> web.Response:
         namespace, pod = request.match_info["namespace"], request.match_info["pod"]
@@ -121,8 +128,15 @@ class InspectionRoutes:
     async def _simulate(self, request: web.Request) -> web.Response:
         if not self._health.can_answer:
             raise web.HTTPServiceUnavailable(text="; ".join(self._health.reasons()))
-        arguments = parse_body(SimulateArguments, await request.read())
+        arguments = parse_body(SimulateArguments, await read_body(request))
         return json_answer(self._explainer.simulate(arguments))
+
+
+def _read_position(text: str | None) -> Position:
+    try:
+        return END if text is None else Position.parse(text)
+    except ValueError as exc:
+        raise RequestError.at("after", "must be the `next` of a page") from exc
 
 
 def _page(items: dict[str, Any], request: web.Request, show: Callable[[Any], Any]) -> web.Response:

@@ -1,6 +1,6 @@
 """Everything that the engine is told and answers, as rows of the decision log, in its own order."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,6 +49,9 @@ class Journal(Protocol):
 
     def build_topology(self) -> None:
         """Cells were built from the document and the nodes that are known."""
+
+    def rerank(self, priorities: Mapping[GangKey, int]) -> None:
+        """Gangs count at other priorities, since their classes do."""
 
     def prepare(self, running: Bound) -> None:
         """A member was found running at start-up; `recover` takes all of them in."""
@@ -129,6 +132,12 @@ class LogJournal:
     def build_topology(self) -> None:
         """Cells were built from the document and the nodes that are known."""
         self._rows.append(self._record(Kind.DOCUMENT, "cluster", "built"))
+
+    def rerank(self, priorities: Mapping[GangKey, int]) -> None:
+        """Gangs count at other priorities, since their classes do."""
+        told = [[gang.namespace, gang.name, rank] for gang, rank in sorted(priorities.items())]
+        inputs = {"priorities": told}
+        self._rows.append(self._record(Kind.DOCUMENT, "classes", "reranked", inputs=inputs))
 
     def prepare(self, running: Bound) -> None:
         """A member was found running at start-up."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import Final, NoReturn
 
 from extender.cluster import Cluster
 from extender.metrics import ExtenderMetrics
 from extender.preempting import Preemption
 from extender.waiting import WaitingPods
+from policy.submission import GangKey, PodUid
 from service.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -17,13 +19,29 @@ _RENEW_ROUNDS: Final = 10
 """Often enough for a lease of a minute."""
 
 
-async def expire_leases(cluster: Cluster, *, clock: Clock, metrics: ExtenderMetrics) -> NoReturn:
+async def expire_leases(
+    cluster: Cluster, *, being_bound: Collection[PodUid], clock: Clock, metrics: ExtenderMetrics
+) -> NoReturn:
     """End leases that were not used in time."""
+    before: frozenset[PodUid] = frozenset()
     while True:
         await asyncio.sleep(_EVERY_SECONDS)
-        for gang in cluster.expire(now=clock.monotonic()):
+        # Filter has just renewed the others.
+        slow = before.intersection(being_bound)
+        before = frozenset(being_bound)
+        for gang in expire_unused(cluster, being_bound=slow, now=clock.monotonic()):
             metrics.expired.inc()
             logger.info("lease expired", extra={"gang": str(gang)})
+
+
+def expire_unused(
+    cluster: Cluster, *, being_bound: Collection[PodUid], now: float
+) -> list[GangKey]:
+    """End leases, but none that is being used: the API server may just be slow to say so."""
+    using = [cluster.members.get(uid) for uid in being_bound]
+    for gang in sorted({one.request.gang for one in using if one is not None}):
+        cluster.renew(gang, now=now)
+    return cluster.expire(now=now)
 
 
 async def see_preemptions_through(

@@ -4,7 +4,7 @@ The engine keeps its state to itself, and shows it only as a whole; questions ab
 are answered here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.cells.model import MemberRequest, Placement
 from policy.submission import GangKey, PodUid
@@ -54,6 +54,13 @@ class Members:
         if before is None or member.is_bound or not before.is_bound:
             self._by_uid[uid] = member
         self._by_gang.setdefault(gang, {})[uid] = None
+
+    def rerank(self, gang: GangKey, priority: int) -> None:
+        """A gang counts at another priority from now on."""
+        for uid in self.of_gang(gang):
+            member = self._by_uid[uid]
+            request = replace(member.request, priority=priority)
+            self._by_uid[uid] = replace(member, request=request)
 
     def remove(self, uid: PodUid) -> None:
         """A member has no place any more."""

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from extender.cells.model import Decision, Place
-from extender.census import Census
+from extender.census import NOBODY, Census
 from extender.cluster import Cluster
 from extender.waiting import WaitingPods
 from kube.feed import Feed
@@ -89,17 +89,24 @@ class StateMetrics(Collector):
         yield lag
 
     def _waiting_gangs(self) -> GaugeMetricFamily:
-        known = self._cluster.topology.vcs if self._cluster.topology else {}
         gangs = {(waiting.gang, waiting.vc, waiting.code) for waiting in self._waiting}
-        counts = Tally((vc if vc in known else _OTHER_VC, code) for _, vc, code in gangs)
+        counts = Tally((self._vc(vc), code) for _, vc, code in gangs)
         family = _family("waiting_gangs", "Gangs that wait, by VC and reason.", "vc", "reason")
         for labels, count in sorted(counts.items()):
             family.add_metric(labels, count)
         return family
 
+    def _vc(self, name: str) -> str:
+        """A VC as a label: pods may call themselves of any."""
+        known = self._cluster.topology.vcs if self._cluster.topology else {}
+        return name if name in known or name == NOBODY else _OTHER_VC
+
     def _cells(self) -> Iterator[Metric]:
         leaves = _family("leaf_cells", "Leaf cells by VC and what they are.", "vc", "state")
-        for key, count in sorted(self._census.leaf_cells.items()):
+        counts: Tally[tuple[str, str]] = Tally()
+        for (vc, state), count in self._census.leaf_cells.items():
+            counts[self._vc(vc), state] += count
+        for key, count in sorted(counts.items()):
             leaves.add_metric(key, count)
         yield leaves
         cells = _family("cells", "Cells by VC, cell type and state.", "vc", "type", "state")

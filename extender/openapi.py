@@ -23,7 +23,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/vcs", "VCs, and what became of the cells that they were promised.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
-    ("/v1/decisions", "The log, the newest first.", ("limit", "subject")),
+    ("/v1/decisions", "The log, the newest first.", ("subject", *_PAGED)),
     ("/v1/explain/{namespace}/{pod}", "Why a pod is where it is.", ()),
     ("/v1/inspect/affinitygroups", "HiveD: all affinity groups.", ()),
     ("/v1/inspect/affinitygroups/{name}", "HiveD: one affinity group.", ()),

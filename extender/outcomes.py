@@ -30,6 +30,12 @@ class Outcomes:
         self._announcer = announcer
         self._clock = clock
         pods.on_end.append(lambda pod: waiting.remove(pod.uid))
+        pods.on_appear.append(self._note_bound)
+
+    def _note_bound(self, pod: ManagedPod) -> None:
+        """Whoever bound a pod: it does not wait any more."""
+        if pod.node is not None:
+            self._waiting.remove(pod.uid)
 
     def placed(self, pod: ManagedPod, decision: Place) -> None:
         """A pod has its place."""
@@ -53,9 +59,10 @@ class Outcomes:
         """A pod has no place.
 
         kube-scheduler first offers the one node that it has nominated: what is wrong with that one
-        is no news about a pod that waits already.
+        is no news about a pod that waits already, unless it can have no other.
         """
-        if len(offered) == 1 and self._waiting.get(pod.uid) is not None:
+        before = self._waiting.get(pod.uid)
+        if before is not None and len(offered) == 1 < len(before.offered):
             return
         waiting = Waiting(
             uid=pod.uid,

@@ -27,6 +27,7 @@ from extender.questions import Questions
 from extender.quota_queue import QuotaQueue
 from extender.reconcile import Reconciler
 from extender.requests import to_bound, to_foreign_use, to_member_request
+from extender.reranking import Reranker
 from extender.snapshots import Snapshots
 from extender.topology import TopologyKeeper
 from extender.victims import Victims
@@ -71,7 +72,7 @@ class State:
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
-        self.groups = GangSizes(client)
+        self.groups = GangSizes(client, on_change=self.cluster.touch)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = Policies(
@@ -87,7 +88,18 @@ class State:
             to_foreign_use=to_foreign_use,
         )
         self.reconciler = Reconciler(
-            cluster=self.cluster, pods=self.pods, to_bound=to_bound_now, metrics=self.metrics
+            cluster=self.cluster,
+            pods=self.pods,
+            waiting=self.waiting,
+            to_bound=to_bound_now,
+            metrics=self.metrics,
+        )
+        self.reranker = Reranker(
+            cluster=self.cluster,
+            pods=self.pods,
+            policies=self.policies,
+            to_request=self.translating(to_member_request),
+            to_bound=to_bound_now,
         )
         self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
         self.quota_queue = self._queue_for_quota(ledger) if ledger is not None else None
@@ -96,6 +108,7 @@ class State:
         return Bookkeeper(
             ledger=ledger,
             pods=self.pods,
+            sizes=self.groups,
             classes=lambda: self.policies.classes,
             epoch=lambda: self.leading.epoch,
             metrics=self.metrics,
@@ -105,6 +118,7 @@ class State:
         return QuotaQueue(
             ledger=ledger,
             pods=self.pods,
+            sizes=self.groups,
             policies=self.policies,
             epoch=lambda: self.leading.epoch,
         )
@@ -127,7 +141,6 @@ class Verbs:
 
     def __init__(self, state: State, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
-        self.victims = _build_victims(state, client)
         self.questions = Questions(
             cluster=state.cluster,
             pods=state.pods,
@@ -143,6 +156,7 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
+        self.victims = _build_victims(state, client, being_bound=self.binding.under_way)
         self.planner = _build_planner(state, client, being_bound=self.binding.under_way)
         outcomes = Outcomes(
             cluster=state.cluster,
@@ -159,6 +173,7 @@ class Verbs:
             metrics=state.metrics,
         )
         self.preemption = Preemption(
+            plans_for=self.planner.plans_for,
             questions=self.questions,
             pods=state.pods,
             waiting=state.waiting,
@@ -172,6 +187,7 @@ class Verbs:
             waiting=state.waiting,
             policies=state.policies,
             to_request=to_request,
+            why_queued=self.planner.why_queued,
             log=state.log,
         )
 
@@ -199,7 +215,7 @@ class Upkeep:
         )
 
 
-def _build_victims(state: State, client: KubeClient) -> Victims:
+def _build_victims(state: State, client: KubeClient, *, being_bound: Collection[PodUid]) -> Victims:
     return Victims(
         cluster=state.cluster,
         pods=state.pods,
@@ -207,6 +223,7 @@ def _build_victims(state: State, client: KubeClient) -> Victims:
         leading=state.leading,
         announcer=state.announcer,
         on_end=state.metrics.victims.inc,
+        being_bound=being_bound,
     )
 
 
@@ -223,6 +240,7 @@ def _build_planner(state: State, client: KubeClient, *, being_bound: Collection[
         metrics=state.metrics,
         clock=state.clock,
     )
+    state.reranker.on_change.append(planner.rerank)
     if state.quota_queue is not None:
         planner.follow_quota(state.quota_queue)
     return planner

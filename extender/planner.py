@@ -114,6 +114,10 @@ class Planner:
         self._quota: QuotaQueue | None = None
         self._held: dict[PodUid, tuple[ManagedPod, Object]] = {}
         """Pods whose gang waits for quota, as they were last seen."""
+        self._reasons: dict[GangKey, str] = {}
+        """Why gangs wait, as their owners were told last."""
+        self._misfits: dict[PodUid, tuple[ManagedPod, Object]] = {}
+        """Pods of a class that is not listed, as they were last seen."""
         cells.follow(on_room=self.wake, on_expiry=self._expire)
 
     # -- what is seen
@@ -132,6 +136,20 @@ class Planner:
         for pod, obj in [held for held in self._held.values() if held[0].gang.key == gang]:
             self._see(pod, obj)
 
+    def rerank(self) -> None:
+        """Classes mean something else now: so do the pods that wait."""
+        for pod, obj in list(self._misfits.values()):
+            self._see(pod, obj)
+        self._gangs.rerank(self._priority)
+        self.wake()
+
+    def _priority(self, uid: PodUid) -> int | None:
+        pod = self._pods.get(uid)
+        try:
+            return self._to_request(pod).priority if pod is not None else None
+        except RequestError:
+            return None
+
     def plans_for(self, uid: PodUid) -> bool:
         """Whether a pod is one of those that the planner places."""
         return self._gangs.knows(uid)
@@ -139,6 +157,12 @@ class Planner:
     def refuse_node(self, uid: PodUid) -> None:
         """kube-scheduler does not offer a pod the node that is leased for it."""
         self._gangs.refuse_node(uid, now=self._clock.monotonic())
+
+    def why_queued(self, pod: ManagedPod) -> str:
+        """Say why our gate still holds a pod."""
+        if pod.uid in self._held:
+            return f"gang {pod.gang.key} waits for quota of group {pod.charged_group}"
+        return self._reasons.get(pod.gang.key, f"gang {pod.gang.key} waits for its turn")
 
     def _see(self, pod: ManagedPod, obj: Object) -> None:
         """Take note of a pod that our gate holds or held."""
@@ -148,15 +172,20 @@ class Planner:
             self._held[pod.uid] = pod, obj
             return
         self._held.pop(pod.uid, None)
+        self._misfits.pop(pod.uid, None)
         try:
             self._gangs.see(_to_queued(pod, obj, self._to_request))
         except RequestError as exc:
             # The webhook lets no such pod in; one that came while it was away waits, and is told.
-            self._announcer.refused(pod, str(exc))
+            self._misfits[pod.uid] = pod, obj
+            self._refuse(pod, str(exc))
         self._news.set()
 
     def _lose(self, pod: ManagedPod) -> None:
         self._held.pop(pod.uid, None)
+        self._misfits.pop(pod.uid, None)
+        if not self._pods.of_gang(pod.gang.key):
+            self._reasons.pop(pod.gang.key, None)
         self._gangs.lose(pod.uid)
         self._news.set()
 
@@ -193,7 +222,11 @@ class Planner:
     def _announce(self, tell: Tell) -> None:
         pod = self._pods.get(tell.uid)
         if pod is not None:
-            self._announcer.refused(pod, tell.reason)
+            self._refuse(pod, tell.reason)
+
+    def _refuse(self, pod: ManagedPod, reason: str) -> None:
+        self._reasons[pod.gang.key] = reason
+        self._announcer.refused(pod, reason)
 
     async def _perform(self, action: Action) -> None:
         async with self._writes:

@@ -6,24 +6,25 @@ devices that it holds; it never stops a feed.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from extender.cells.model import Placement
 from extender.cells.observing import Bound
 from extender.cluster import Cluster
+from extender.misfits import Misfit, ToForeignUse, read_misfit
 from kube import marks
 from kube.client import Object
 from kube.namespaces import NamespaceSink
 from kube.node_wishes import NodeChoice, read_traits
 from kube.nodes import read_node
-from kube.pods import ManagedPod, read_device_use, read_pod
+from kube.pods import ManagedPod, has_finished, read_pod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 
 logger = logging.getLogger(__name__)
 
 ToBound = Callable[[ManagedPod], Bound]
-ToForeignUse = Callable[..., Bound]
 
 _MOST_ENDED = 10_000
 
@@ -73,14 +74,14 @@ class PodSink:
         self._to_bound = to_bound
         self._to_foreign_use = to_foreign_use
         self._pods: dict[PodUid, ManagedPod] = {}
-        self._foreign: dict[PodUid, Bound] = {}
+        self._misfits: dict[PodUid, Misfit] = {}
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
         self._ended: OrderedDict[PodUid, None] = OrderedDict()
         self._is_live = False
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
-        """Who wants to know of pods that are gone."""
+        """Who wants to know of pods that are gone, or have left their gang."""
         self.on_change: list[Callable[[ManagedPod, Object], None]] = []
         """Who wants to know of pods that appeared or changed."""
 
@@ -96,7 +97,13 @@ class PodSink:
 
     def knows(self, uid: PodUid) -> bool:
         """Whether a pod exists and holds, or may hold, devices."""
-        return uid in self._pods or uid in self._foreign
+        misfit = self._misfits.get(uid)
+        return uid in self._pods or (misfit is not None and misfit.use is not None)
+
+    @property
+    def misfits(self) -> Iterable[Misfit]:
+        """Pods that ask for leaf cells in a way that makes no sense."""
+        return self._misfits.values()
 
     def of_gang(self, gang: GangKey) -> list[ManagedPod]:
         """The members of a gang that exist, by the gang's name as pods tell it."""
@@ -109,7 +116,7 @@ class PodSink:
     def running(self) -> list[Bound]:
         """All that runs, as the engine takes it in."""
         bound = [self._to_bound(pod) for pod in self._pods.values() if pod.node is not None]
-        return [*bound, *self._foreign.values()]
+        return [*bound, *(misfit.use for misfit in self.misfits if misfit.use is not None)]
 
     def released(self) -> list[Bound]:
         """All that was released to a place and is not bound yet."""
@@ -123,7 +130,7 @@ class PodSink:
     def replace(self, objects: Sequence[Object]) -> None:
         """Take a whole list: what is not in it is gone."""
         there = {obj["metadata"]["uid"] for obj in objects}
-        known = [*self._pods, *self._foreign]
+        known = [*self._pods, *self._misfits]
         for uid in [uid for uid in known if uid not in there]:
             self._forget(uid)
         for obj in objects:
@@ -156,8 +163,15 @@ class PodSink:
 
     def _observe(self, pod: ManagedPod) -> None:
         before = self._pods.get(pod.uid)
+        self._misfits.pop(pod.uid, None)
+        self._ended.pop(pod.uid, None)  # it made no sense for a while
         self._pods[pod.uid] = pod
+        if before is not None and before.gang.key != pod.gang.key:
+            # For its old gang it is gone.
+            self._leave_gang(before)
         self._of_gang.setdefault(pod.gang.key, {})[pod.uid] = None
+        if before is not None and pod.node is None and _asks_otherwise(before, pod):
+            self._cluster.touch()
         for tell in self.on_appear:
             tell(pod)
         if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
@@ -172,37 +186,39 @@ class PodSink:
 
     def _observe_misfit(self, obj: Object, error: RequestError) -> None:
         """A pod that makes no sense to us may still run: then its devices are not ours to give."""
-        uid, namespace = PodUid(obj["metadata"]["uid"]), str(obj["metadata"].get("namespace"))
-        try:
-            use = read_device_use(obj)
-        except RequestError:
-            use = None
-        if use is None:
+        uid = PodUid(obj["metadata"]["uid"])
+        known, before = self._pods.get(uid), self._misfits.get(uid)
+        if known is not None and known.node is not None and not has_finished(obj):
+            return  # Whatever was done to its texts since: it runs where it ran.
+        misfit = read_misfit(obj, error, self._to_foreign_use)
+        if misfit is None or misfit.use is None or known is not None:
             self._forget(uid)
-        elif uid not in self._foreign:
+        if misfit is None:
+            return
+        self._misfits[uid] = misfit
+        if misfit.use is not None and (before is None or before.use is None):
             logger.warning("pod not understood", extra={"pod_uid": uid, "error": str(error)})
-            self._foreign[uid] = self._to_foreign_use(use, namespace=namespace)
             if self._is_live:
-                self._cluster.observe_bound(self._foreign[uid])
+                self._cluster.observe_bound(misfit.use)
 
     def _forget(self, uid: PodUid) -> None:
         pod = self._pods.pop(uid, None)
-        foreign = self._foreign.pop(uid, None)
-        if pod is None and foreign is None and not self._cluster.has_member(uid):
+        misfit = self._misfits.pop(uid, None)
+        if pod is None and misfit is None and not self._cluster.has_member(uid):
             return
         self._note_end(uid)
         if self._is_live:
             self._cluster.forget_member(uid)
         if pod is not None:
             self._leave_gang(pod)
-            for tell in self.on_end:
-                tell(pod)
 
     def _leave_gang(self, pod: ManagedPod) -> None:
         members = self._of_gang[pod.gang.key]
         del members[pod.uid]
         if not members:
             del self._of_gang[pod.gang.key]
+        for tell in self.on_end:
+            tell(pod)
 
     def _note_end(self, uid: PodUid) -> None:
         self._ended[uid] = None
@@ -213,6 +229,11 @@ class PodSink:
 def _is_on_its_way(pod: ManagedPod) -> bool:
     """Released with a placement of ours that makes sense, and not there yet."""
     return pod.node is None and pod.placement is not None and pod.is_released
+
+
+def _asks_otherwise(before: ManagedPod, now: ManagedPod) -> bool:
+    """Whether a pod that waits means something else than before: old refusals do not count."""
+    return replace(before, resource_version=now.resource_version) != now
 
 
 def _is_same(known: Placement, told: Placement) -> bool:

@@ -133,13 +133,18 @@ class Policies:
         self._found[name] = _Found(kind=kind, text=text, about=about)
 
     def _update(self) -> None:
-        others = [found for found in self._found.values() if found.kind is not Kind.CLUSTER]
-        self._store.update(
-            PolicyText(kind=found.kind, source=found.source, text=found.text) for found in others
-        )
         if not self._reads_file:
             self._choose_cluster()
+        self._judge_others()
         self._tell()
+
+    def _judge_others(self) -> None:
+        """Take what agrees with the cluster document in force, like the webhook."""
+        others = [found for found in self._found.values() if found.kind is not Kind.CLUSTER]
+        self._store.update(
+            (PolicyText(kind=one.kind, source=one.source, text=one.text) for one in others),
+            cluster=self.cluster.document if self.cluster else None,
+        )
 
     # -- the cluster document
 
@@ -147,6 +152,7 @@ class Policies:
         """Take note of what the cluster's file says now."""
         about = ObjectRef(kind="File", namespace="", name=path)
         self._use_cluster(_Found(kind=Kind.CLUSTER, text=text, about=about))
+        self._judge_others()
         self._tell()
 
     def _choose_cluster(self) -> None:

@@ -1,6 +1,6 @@
 """Preempt: whom kube-scheduler may end for a pod, and whom we end ourselves."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from extender import wire
@@ -12,7 +12,8 @@ from extender.questions import Questions
 from extender.victims import Victims
 from extender.waiting import Waiting, WaitingPods
 from kube.pods import ManagedPod
-from policy.submission import NodeName
+from policy.errors import RequestError
+from policy.submission import NodeName, PodUid
 from state.records import Kind
 
 
@@ -22,6 +23,7 @@ class Preemption:
     def __init__(
         self,
         *,
+        plans_for: Callable[[PodUid], bool],
         questions: Questions,
         pods: PodSink,
         waiting: WaitingPods,
@@ -29,6 +31,7 @@ class Preemption:
         victims: Victims,
         metrics: ExtenderMetrics,
     ) -> None:
+        self._plans_for = plans_for
         self._questions = questions
         self._pods = pods
         self._waiting = waiting
@@ -39,8 +42,8 @@ class Preemption:
     def preempt(self, arguments: wire.PreemptArguments) -> dict[str, Any]:
         """Name the victims on one node; nobody where the engine sees no use in that."""
         pod = self._questions.read(arguments.pod)
-        if pod is None:
-            return wire.veto_answer()
+        if pod is None or self._plans_for(pod.uid):
+            return wire.veto_answer()  # the planner ends victims before it lets a gang go
         waiting = self._waiting.get(pod.uid)
         # Nodes with room were offered to filter in the same cycle; here are those without.
         nodes = dict.fromkeys([*arguments.candidate_nodes, *(waiting.offered if waiting else ())])
@@ -79,7 +82,7 @@ class Preemption:
         pod = self._pods.get(waiting.uid)
         if pod is None or pod.node is not None:
             return
-        decision = self._decide(pod, waiting.offered)
+        decision = self._decide_alone(pod, waiting)
         if isinstance(decision, Preempt):
             self._count(decision, by="cellgate")
             self._victims.end(decision, self._victims.members(decision))
@@ -88,7 +91,14 @@ class Preemption:
         """Keep what is reserved for a pod while its victims take their time to end."""
         pod = self._pods.get(waiting.uid)
         if pod is not None and pod.node is None and self._victims.are_ending(waiting.victims):
-            self._decide(pod, waiting.offered)
+            self._decide_alone(pod, waiting)
+
+    def _decide_alone(self, pod: ManagedPod, waiting: Waiting) -> Decision | None:
+        """Decide while nobody asks; a pod that makes no sense any more is told so when it asks."""
+        try:
+            return self._decide(pod, waiting.offered)
+        except RequestError:
+            return None
 
     def _count(self, decision: Preempt, *, by: str) -> None:
         """Count a preemption once, when its cells are reserved; it is asked about more often."""

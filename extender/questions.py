@@ -42,12 +42,11 @@ class Questions:
     def read(self, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Understand the pod asked about; as the feed knows it, if the feed knows it."""
         uid = read_uid(obj)
-        known = self._pods.get(uid)
-        if known is not None and known.node is not None:
-            raise RequestError.at("Pod", f"pod is bound to node {known.node} already")
-        if self._pods.has_ended(uid):
+        pod = self._pods.get(uid) or self._pods.read(dict(obj))
+        if pod is not None and pod.node is not None:
+            raise RequestError.at("Pod", f"pod is bound to node {pod.node} already")
+        if self._pods.has_ended(uid) or (pod is not None and pod.is_finished):
             raise RequestError.at("Pod", "pod has ended or was deleted")
-        pod = known or self._pods.read(dict(obj))
         if pod is not None and not pod.uid:
             raise RequestError.at("Pod.metadata.uid", "must be set")
         return pod

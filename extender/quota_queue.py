@@ -13,6 +13,8 @@ from typing import Final, NoReturn
 from extender.bookkeeping import LEADERSHIP, build_charge
 from extender.pods import PodSink
 from extender.policies import Policies
+from extender.requests import GangSizes
+from kube.charging import charged_gang
 from kube.pods import ManagedPod
 from policy.errors import BackendError, ConflictError
 from policy.limits import Limit
@@ -30,14 +32,22 @@ class QuotaQueue:
     """The gangs that nobody has charged yet."""
 
     def __init__(
-        self, *, ledger: Ledger, pods: PodSink, policies: Policies, epoch: Callable[[], int]
+        self,
+        *,
+        ledger: Ledger,
+        pods: PodSink,
+        sizes: GangSizes,
+        policies: Policies,
+        epoch: Callable[[], int],
     ) -> None:
         self._ledger = ledger
         self._pods = pods
+        self._sizes = sizes
         self._policies = policies
         self._epoch = epoch
         self._charged: set[GangKey] = set()
-        self._waiting: dict[GangKey, None] = {}
+        self._waiting: dict[GangKey, GangKey] = {}
+        """Gangs by the names under which they are charged."""
         self.on_charged: list[OnCharged] = []
         """Who wants to know of gangs that wait for quota no longer."""
         pods.on_appear.append(self._note_appeared)
@@ -45,7 +55,7 @@ class QuotaQueue:
 
     def holds(self, pod: ManagedPod) -> bool:
         """Whether a pod must not be planned yet."""
-        return pod.is_gated and pod.is_uncharged and pod.gang.key not in self._charged
+        return pod.is_gated and pod.is_uncharged and charged_gang(pod) not in self._charged
 
     async def run(self) -> NoReturn:
         """Charge what can be charged, until cancelled."""
@@ -59,9 +69,9 @@ class QuotaQueue:
     async def charge(self) -> None:
         """Try every gang that waits once, the oldest first."""
         for pod in sorted(map(self._first, self._waiting), key=lambda pod: pod.created):
-            charge = build_charge(pod, self._policies.classes)
+            charge = build_charge(pod, classes=self._policies.classes, sizes=self._sizes)
             if charge is not None and await self._try(charge, pod):
-                self._note_charged(pod.gang.key)
+                self._note_charged(pod)
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
         """Charge a gang; True also if it was charged before, by a leader that has died since."""
@@ -79,21 +89,23 @@ class QuotaQueue:
         group = self._policies.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def _first(self, gang: GangKey) -> ManagedPod:
-        return min(self._pods.of_gang(gang), key=lambda pod: (pod.created, pod.uid))
+    def _first(self, charged: GangKey) -> ManagedPod:
+        pods = self._pods.of_gang(self._waiting[charged])
+        ours = (pod for pod in pods if charged_gang(pod) == charged)
+        return min(ours, key=lambda pod: (pod.created, pod.uid))
 
-    def _note_charged(self, gang: GangKey) -> None:
-        self._charged.add(gang)
-        self._waiting.pop(gang, None)
-        logger.info("queued gang charged", extra={"gang": str(gang)})
+    def _note_charged(self, pod: ManagedPod) -> None:
+        self._charged.add(charged_gang(pod))
+        self._waiting.pop(charged_gang(pod), None)
+        logger.info("queued gang charged", extra={"gang": str(pod.gang.key)})
         for tell in self.on_charged:
-            tell(gang)
+            tell(pod.gang.key)
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         if self.holds(pod):
-            self._waiting[pod.gang.key] = None
+            self._waiting[charged_gang(pod)] = pod.gang.key
 
     def _note_ended(self, pod: ManagedPod) -> None:
-        if not self._pods.of_gang(pod.gang.key):
-            self._waiting.pop(pod.gang.key, None)
-            self._charged.discard(pod.gang.key)
+        if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
+            self._waiting.pop(charged_gang(pod), None)
+            self._charged.discard(charged_gang(pod))

@@ -6,13 +6,15 @@ event, a bug, or somebody who wrote where nobody else should.
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator
 from enum import StrEnum
 from typing import Final, NoReturn
 
 from extender.cluster import Cluster
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink, ToBound
+from extender.waiting import WaitingPods
 from kube.pods import ManagedPod
 from policy.submission import PodUid
 from service.tasks import in_slices
@@ -20,6 +22,8 @@ from service.tasks import in_slices
 logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 30.0
+_ROUNDS_OF_DOUBT: Final = 4
+"""A binding that an API server has taken in may still be made: for a minute, by its own limit."""
 _SLICE: Final = 500
 """Pods that are compared at once: some milliseconds, in which nobody is answered."""
 
@@ -30,7 +34,9 @@ class Drift(StrEnum):
     MISSING = "missing"
     """A pod runs, and the engine does not know, or thinks it elsewhere."""
     GHOST = "ghost"
-    """The engine counts a bound member whose pod does not exist."""
+    """The engine counts a bound member whose pod does not exist, or somebody waits who does not."""
+    UNBOUND = "unbound"
+    """A binding was in doubt, and it is certain by now that it was not made."""
     CONTRADICTION = "contradiction"
     """A pod says that it has leaf cells which are another's: it is counted on other ones."""
 
@@ -39,15 +45,28 @@ class Reconciler:
     """Compares the engine with the pods."""
 
     def __init__(
-        self, *, cluster: Cluster, pods: PodSink, to_bound: ToBound, metrics: ExtenderMetrics
+        self,
+        *,
+        cluster: Cluster,
+        pods: PodSink,
+        waiting: WaitingPods,
+        to_bound: ToBound,
+        metrics: ExtenderMetrics,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
+        self._waiting = waiting
         self._to_bound = to_bound
         self._metrics = metrics
         self._contradicting: set[PodUid] = set()
         self._suspects: set[PodUid] = set()
-        pods.on_end.append(lambda pod: self._contradicting.discard(pod.uid))
+        self._doubts: Counter[PodUid] = Counter()
+        """Pods that should be bound and are not: for how many rounds."""
+        pods.on_end.append(self._forget)
+
+    def _forget(self, pod: ManagedPod) -> None:
+        self._contradicting.discard(pod.uid)
+        self._doubts.pop(pod.uid, None)
 
     async def run(self) -> NoReturn:
         """Compare now and then, until cancelled."""
@@ -55,7 +74,7 @@ class Reconciler:
             await in_slices(self.reconcile())
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def reconcile(self) -> Iterator[None]:
+    def reconcile(self) -> Generator[None, None, None]:
         """Mend every difference, in slices."""
         for index, uid in enumerate([pod.uid for pod in self._pods]):
             if index % _SLICE == 0:
@@ -63,11 +82,27 @@ class Reconciler:
             pod = self._pods.get(uid)
             if pod is not None and pod.node is not None:
                 self._mend(pod)
+            elif pod is not None:
+                self._doubt(pod)
         for uid in self._ghosts():
             self._count(Drift.GHOST, uid)
+            self._waiting.remove(uid)
             self._cluster.forget_member(uid)
 
+    def _doubt(self, pod: ManagedPod) -> None:
+        """Give up the place of a pod that we could not tell to be bound, and that is not."""
+        known = self._cluster.members.get(pod.uid)
+        if known is None or not known.is_bound:
+            self._doubts.pop(pod.uid, None)
+            return
+        self._doubts[pod.uid] += 1
+        if self._doubts[pod.uid] >= _ROUNDS_OF_DOUBT:
+            self._count(Drift.UNBOUND, pod.uid)
+            self._doubts.pop(pod.uid)
+            self._cluster.forget_member(pod.uid)
+
     def _mend(self, pod: ManagedPod) -> None:
+        self._doubts.pop(pod.uid, None)
         placement = self._cluster.engine.placement(pod.uid)
         if placement is None or placement.node != pod.node:
             self._count(Drift.MISSING, pod.uid)
@@ -81,11 +116,9 @@ class Reconciler:
 
     def _ghosts(self) -> list[PodUid]:
         """Members without a pod, now and the last time: a feed may be behind what we have bound."""
-        unknown = {
-            uid
-            for uid, member in self._cluster.members.items()
-            if member.is_bound and not self._pods.knows(uid)
-        }
+        bound = [uid for uid, member in self._cluster.members.items() if member.is_bound]
+        waiting = [pod.uid for pod in self._waiting]
+        unknown = {uid for uid in (*bound, *waiting) if not self._pods.knows(uid)}
         ghosts = sorted(unknown & self._suspects)
         self._suspects = unknown
         return ghosts

@@ -111,6 +111,9 @@ class Replay:
                 self._cluster.refresh_topology()
             case Kind.DOCUMENT, "in-force" | "removed":
                 self._cluster.use_document(document)
+            case Kind.DOCUMENT, "reranked":
+                told = record.inputs["priorities"]
+                self._cluster.rerank({GangKey(*gang): rank for *gang, rank in told})
             case Kind.POD, _:
                 self._feed_pod(record)
             case Kind.EXPIRY, "renewed":

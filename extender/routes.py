@@ -16,7 +16,7 @@ from extender.parts import Verbs
 from policy.errors import RequestError
 from service.bodies import parse_body
 from service.health import Health
-from service.http import encode_json, json_answer, raw_json_answer
+from service.http import encode_json, json_answer, raw_json_answer, read_body
 
 Verb = Callable[[bytes], Awaitable[bytes]]
 
@@ -58,7 +58,7 @@ class VerbRoutes:
                 if not self._leading.is_leading:
                     outcome = "not-ready"
                     return self._not_leading(has_error=has_error)
-                return raw_json_answer(await verb(await request.read()))
+                return raw_json_answer(await verb(await read_body(request)))
             except (RequestError, NotLeadingError) as exc:
                 outcome = "refused"
                 return _failure(str(exc), 400, has_error=has_error)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from extender.cells.looking import Holders
 from extender.cells.model import (
     Decision,
     GangView,
@@ -12,7 +13,6 @@ from extender.cells.model import (
     Preempt,
 )
 from extender.cells.views import CellView, VcView
-from extender.census import Holders
 from extender.waiting import Waiting
 from state.records import DecisionRecord
 

@@ -7,7 +7,7 @@ only on nodes that look full to it.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NoReturn, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, Preempt
@@ -45,6 +45,7 @@ class Victims:
         leading: Leading,
         announcer: Announcer,
         on_end: Callable[[], None],
+        being_bound: Collection[PodUid],
     ) -> None:
         self._cluster = cluster
         self._pods = pods
@@ -52,6 +53,7 @@ class Victims:
         self._leading = leading
         self._announcer = announcer
         self._on_end = on_end
+        self._being_bound = being_bound
         self._queue: asyncio.Queue[tuple[ManagedPod, str]] = asyncio.Queue()
         self._ending: set[PodUid] = set()
         pods.on_end.append(lambda pod: self._ending.discard(pod.uid))
@@ -78,10 +80,16 @@ class Victims:
     def end(self, decision: Preempt, pods: Sequence[ManagedPod]) -> None:
         """End these pods soon, gracefully; one that is not bound yet only loses its place."""
         for pod in pods:
-            if pod.node is None:
-                self._cluster.forget_member(pod.uid)
-            else:
+            if self._is_bound(pod):
                 self.release([pod], preemption_words(decision.request, pod.gang.key))
+            else:
+                self._cluster.forget_member(pod.uid)
+
+    def _is_bound(self, pod: ManagedPod) -> bool:
+        """Whether a pod is bound, or may be before we hear of it."""
+        known = self._cluster.members.get(pod.uid)
+        is_known = known is not None and known.is_bound
+        return pod.node is not None or is_known or pod.uid in self._being_bound
 
     def release(self, pods: Sequence[ManagedPod], why: str) -> None:
         """End bound pods soon, gracefully."""

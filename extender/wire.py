@@ -7,10 +7,10 @@ without end.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from extender.cells.model import Placement
 from kube import placements
@@ -19,6 +19,26 @@ from policy.submission import NodeName, PodUid
 from service.bodies import Body
 
 _HIGHEST_SCORE = 10
+
+
+class _GoBody(Body):
+    """What Go writes and reads: the case of a key does not matter, and its own name wins."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ignore_case(cls, content: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        if not isinstance(content, dict):
+            return content
+        names = _go_names(cls)
+        told = {names.get(key.lower(), key): value for key, value in content.items()}
+        return told | {name: content[name] for name in names.values() if name in content}
+
+
+@cache
+def _go_names(model: type[Body]) -> Mapping[str, str]:
+    """By its name in small letters, each field's name as Go writes it."""
+    own = [field.alias for field in model.model_fields.values() if field.alias]
+    return {name.lower(): name for name in own}
 
 
 class _Metadata(Body):
@@ -37,7 +57,7 @@ class _NodeList(Body):
     items: list[_Node] | None = None
 
 
-class FilterArguments(Body):
+class FilterArguments(_GoBody):
     """What filter and prioritize are asked: a pod, and the nodes left for it."""
 
     pod: dict[str, Any] = Field(alias="Pod")
@@ -53,11 +73,11 @@ class FilterArguments(Body):
         return dict.fromkeys(NodeName(node.metadata.name) for node in items)
 
 
-class _MetaPod(Body):
+class _MetaPod(_GoBody):
     uid: str = Field(alias="UID")
 
 
-class _MetaVictims(Body):
+class _MetaVictims(_GoBody):
     pods: list[_MetaPod] | None = Field(default=None, alias="Pods")
 
 
@@ -65,11 +85,11 @@ class _VictimPod(Body):
     metadata: dict[str, Any]
 
 
-class _Victims(Body):
+class _Victims(_GoBody):
     pods: list[_VictimPod] | None = Field(default=None, alias="Pods")
 
 
-class PreemptArguments(Body):
+class PreemptArguments(_GoBody):
     """What preempt is asked: a pod, and whom kube-scheduler would end for it on which node."""
 
     pod: dict[str, Any] = Field(alias="Pod")
@@ -82,7 +102,7 @@ class PreemptArguments(Body):
         return list(map(NodeName, self.meta if self.meta is not None else self.full or ()))
 
 
-class BindArguments(Body):
+class BindArguments(_GoBody):
     """What bind is asked: a pod to be put on the node that was chosen."""
 
     name: str = Field(alias="PodName")

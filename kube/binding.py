@@ -37,6 +37,7 @@ class Binder:
 
         kube-scheduler writes conditions to a pod just before it is bound, so that our view may be
         a moment old: then the pod is read again, and only its own change is a reason to give up.
+        A pod that is on that node already is bound, whoever asks twice.
         """
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -47,14 +48,23 @@ class Binder:
             except KubeError as exc:
                 if not exc.is_conflict or not tries_left:
                     raise
-                pod = await self._unbound_again(pod, exc)
+                again = await self._unbound_again(pod, node, conflict=exc)
+                if again is None:
+                    return
+                pod = again
 
-    async def _unbound_again(self, pod: PodRef, conflict: KubeError) -> PodRef:
-        """Read the pod once more; the conflict stands if it is another one, bound, or ending."""
+    async def _unbound_again(self, pod: PodRef, node: str, *, conflict: KubeError) -> PodRef | None:
+        """Read the pod once more; None if it is on the node.
+
+        The conflict stands if it is another pod, bound elsewhere, ending, or did not change.
+        """
         now = await self._client.request("GET", pod.path)
-        metadata = now["metadata"]
-        is_same = metadata["uid"] == pod.uid and metadata["resourceVersion"] != pod.resource_version
-        if not is_same or metadata.get("deletionTimestamp") or now["spec"].get("nodeName"):
+        metadata, bound_to = now["metadata"], now["spec"].get("nodeName")
+        is_same = metadata["uid"] == pod.uid
+        if is_same and bound_to == node:
+            return None
+        has_changed = metadata["resourceVersion"] != pod.resource_version
+        if not is_same or not has_changed or metadata.get("deletionTimestamp") or bound_to:
             raise conflict
         return PodRef(
             namespace=pod.namespace,

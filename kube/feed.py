@@ -18,8 +18,10 @@ from kube.client import KubeClient, KubeError, Object
 logger = logging.getLogger(__name__)
 
 _PAGE_SIZE = "500"
-_WATCH_SECONDS = 240
-_IDLE_GRACE_SECONDS = 30.0
+_WATCH_SECONDS = 60
+"""Then the API server ends a stream. Short: one that died silently is told apart only by that."""
+_PATIENCE = 1.25
+"""How much longer than that a stream may be silent before it is dead."""
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MOST_SECONDS = 10.0
 _MISSING_PAUSE_SECONDS = 60.0
@@ -51,6 +53,7 @@ class Feed:
         query: Mapping[str, str] | None = None,
         trim: Callable[[Object], Object] | None = None,
         is_optional: bool = False,
+        watch_seconds: int = _WATCH_SECONDS,
     ) -> None:
         """Follow the objects at a path.
 
@@ -58,6 +61,7 @@ class Feed:
         optional kind may be one that the cluster lacks.
         """
         self._is_optional = is_optional
+        self._watch_seconds = watch_seconds
         self._client = client
         self._path = path
         self._sink = sink
@@ -77,6 +81,7 @@ class Feed:
         backoff = _BACKOFF_FIRST_SECONDS
         version: str | None = None
         while True:
+            began = time.monotonic()
             try:
                 if version is None:
                     version = await self._list()
@@ -91,6 +96,8 @@ class Feed:
                 if exc.is_gone:
                     version = None
                 logger.warning("watch interrupted", extra={"path": self._path, "error": str(exc)})
+            if time.monotonic() - began > _BACKOFF_MOST_SECONDS:
+                backoff = _BACKOFF_FIRST_SECONDS  # it was well, and only had nothing to say
             # After an orderly end too: a server that ends every stream at once is not flooded.
             await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
             backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
@@ -124,10 +131,10 @@ class Feed:
             **self._query,
             "resourceVersion": version,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(_WATCH_SECONDS),
+            "timeoutSeconds": str(self._watch_seconds),
         }
         events = self._client.watch(
-            self._path, query=query, idle_seconds=_WATCH_SECONDS + _IDLE_GRACE_SECONDS
+            self._path, query=query, idle_seconds=self._watch_seconds * _PATIENCE
         )
         async for event in events:
             with _expected_shape(self._path):

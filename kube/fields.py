@@ -57,10 +57,11 @@ class Fields:
         self.values: Mapping[str, Any] = values if type(values) is dict else self._checked(values)
 
     def _checked(self, values: object) -> Mapping[str, Any]:
+        if values is None:
+            return _NOTHING
         if isinstance(values, Mapping):
             return values
-        if values is not None:
-            self.problems.add(self.path, f"must be a mapping, not {show(values)}")
+        self.problems.add(self.path, f"must be a mapping, not {show(values)}")
         return _NOTHING
 
     @property

@@ -6,6 +6,7 @@ have none of them, or get one later. They are looked for now and then.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 from kube.client import KubeClient, KubeError
@@ -27,9 +28,9 @@ _LOOK_SECONDS: Final = 60.0
 class GangSizes:
     """The sizes that PodGroup objects tell, of every kind that this cluster has."""
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, *, on_change: Callable[[], None] = lambda: None) -> None:
         self._client = client
-        self._sinks = {form: PodGroupSink() for form in _API_GROUPS}
+        self._sinks = {form: PodGroupSink(on_change=on_change) for form in _API_GROUPS}
         self.looked = asyncio.Event()
         """Set when it is known which kinds there are, and what they hold."""
 

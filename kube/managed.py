@@ -82,6 +82,8 @@ class ManagedPod:
     """Why there is a placement annotation but no placement: recovery must see such a pod."""
     is_uncharged: bool = False
     """Whether it waits for quota: nobody has charged its gang when it was admitted."""
+    is_charged_alone: bool = False
+    """Whether it is charged for itself, although it carries the mark of a group."""
     is_released: bool = False
     """Whether it carries a placement of ours and no gate of ours: the planner let it go there."""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,7 @@ A native one has a class, too. It cannot be changed once the group exists, and k
 no group whose pods have another priority: what is decided about the pods must fit the group.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,8 +50,10 @@ def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
 class PodGroupSink:
     """Keeps the PodGroups that exist."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_change: Callable[[], None] = lambda: None) -> None:
+        """`on_change` hears of what pods could see, not of every status."""
         self._groups: dict[GangKey, PodGroup] = {}
+        self._on_change = on_change
 
     def find(self, key: GangKey) -> PodGroup | None:
         """Return a PodGroup, None if it is not known."""
@@ -60,12 +62,16 @@ class PodGroupSink:
     def replace(self, objects: Sequence[Mapping[str, Any]]) -> None:
         """Take a whole list: what is not in it is gone."""
         self._groups = {group.key: group for group in map(read_pod_group, objects)}
+        self._on_change()
 
     def upsert(self, obj: Mapping[str, Any]) -> None:
         """Take note of a PodGroup that appeared or changed."""
         group = read_pod_group(obj)
-        self._groups[group.key] = group
+        if self._groups.get(group.key) != group:
+            self._groups[group.key] = group
+            self._on_change()
 
     def remove(self, obj: Mapping[str, Any]) -> None:
         """Take note of a PodGroup that is gone."""
         self._groups.pop(read_pod_group(obj).key, None)
+        self._on_change()

@@ -33,6 +33,7 @@ from policy.submission import (
 __all__ = [
     "read_pod",
     "read_device_use",
+    "has_finished",
     "placement_annotations",
     "ManagedPod",
     "DeviceUse",
@@ -99,6 +100,13 @@ def read_device_use(
     )
 
 
+def has_finished(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has ended, whatever else it says."""
+    status = pod.get("status")
+    phase = status.get("phase") if isinstance(status, Mapping) else None
+    return isinstance(phase, str) and phase in _PHASES and _PHASES[phase].is_finished
+
+
 class _Parts(NamedTuple):
     metadata: Fields
     spec: Fields
@@ -159,6 +167,7 @@ def _translate(
         placement=placement,
         placement_problem=placement_problem,
         is_uncharged=marks.UNCHARGED_ANNOTATION in annotations.values,
+        is_charged_alone=marks.ALONE_ANNOTATION in annotations.values,
         is_released=marks.PLACEMENT_ANNOTATION in annotations.values and not _is_gated(spec),
         labels=labels.values,
     )

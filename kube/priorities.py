@@ -11,6 +11,11 @@ class PrioritySink:
 
     def __init__(self) -> None:
         self._values: dict[str, int] = {}
+        self._defaults: set[str] = set()
+
+    def is_default(self, name: str | None) -> bool:
+        """Tell whether Kubernetes gives this class to whatever names none, before we see it."""
+        return name in self._defaults
 
     @property
     def values(self) -> Mapping[str, int]:
@@ -19,14 +24,19 @@ class PrioritySink:
 
     def replace(self, objects: Sequence[Mapping[str, Any]]) -> None:
         """Take a whole list: what is not in it is gone."""
-        self._values = {}
+        self._values, self._defaults = {}, set()
         for obj in objects:
             self.upsert(obj)
 
     def upsert(self, obj: Mapping[str, Any]) -> None:
         """Take note of a PriorityClass."""
-        self._values[obj["metadata"]["name"]] = int(obj.get("value", 0))
+        name = obj["metadata"]["name"]
+        self._values[name] = int(obj.get("value", 0))
+        self._defaults.discard(name)
+        if obj.get("globalDefault") is True:
+            self._defaults.add(name)
 
     def remove(self, obj: Mapping[str, Any]) -> None:
         """Take note of a PriorityClass that is gone."""
         self._values.pop(obj["metadata"]["name"], None)
+        self._defaults.discard(obj["metadata"]["name"])

@@ -128,7 +128,8 @@ def _access(entry: VcEntry) -> VcAccess:
 
 
 def _known_kinds(data: Mapping[str, Plain]) -> Iterator[Problem]:
-    known = {(one.api_version, one.kind) for one in BUILT_IN_TEMPLATES}
+    # A list: what is looked for is whatever somebody wrote, and may have no hash.
+    known = [(one.api_version, one.kind) for one in BUILT_IN_TEMPLATES]
     for place, entry in entries(data, "templates"):
         if (entry.get("apiVersion"), entry.get("kind")) in known:
             message = f"{entry['kind']} of Kubernetes is known already"

@@ -44,6 +44,7 @@ class Allowance:
 
 
 NO_ALLOWANCE: Final = Allowance()
+_MOST_REMEMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,10 @@ class QuotaGroup:
     users: Mapping[UserName, Allowance] = field(default_factory=dict)
     each_user: Allowance = NO_ALLOWANCE
     """For members that are not listed."""
+    _remembered: dict[UserName, tuple[Limit, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Limits by user: every gang of a user is compared with the same ones."""
 
     @property
     def lowers(self) -> bool:
@@ -70,8 +75,17 @@ class QuotaGroup:
 
     def limits(self, user: UserName) -> tuple[Limit, ...]:
         """Return all limits on a gang of this user: first the user's own, then the group's."""
+        limits = self._remembered.get(user)
+        if limits is None:
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            limits = self._remembered[user] = tuple(self._build_limits(user))
+        return limits
+
+    def _build_limits(self, user: UserName) -> Iterator[Limit]:
         own = self.users.get(user, self.each_user)
-        return (*own.limits(Scope(user, self.name)), *self.allowance.limits(Scope(None, self.name)))
+        yield from own.limits(Scope(user, self.name))
+        yield from self.allowance.limits(Scope(None, self.name))
 
 
 class QuotaTable:

@@ -6,8 +6,9 @@ that was in force stays, while the others change. `problems` says why.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from policy.cluster.document import ClusterDocument
 from policy.contradictions import find_contradictions
 from policy.documents import Kind, limit_problems, parse_document
 from policy.errors import Problem, SpecError
@@ -50,26 +51,34 @@ class PolicyStore:
         self.policy = build({})
         self.problems: tuple[Problem, ...] = ()
 
-    def update(self, texts: Iterable[PolicyText]) -> Policy:
+    def update(
+        self, texts: Iterable[PolicyText], *, cluster: ClusterDocument | None = None
+    ) -> Policy:
         """Take all texts that exist now; return the policy that is in force from now on.
 
-        Afterwards `problems` says what is wrong with the texts.
+        Afterwards `problems` says what is wrong with the texts. `cluster` is for a caller that has
+        read the cluster document itself, since a large one takes long: it is none of the texts.
         """
         reading = _read(texts)
-        contradictions = _contradictions(reading, build(reading.documents))
+        contradictions = _contradictions(reading, _build(reading.documents, cluster))
         self.problems = tuple(limit_problems(_flat([*reading.problems, *contradictions.values()])))
         bad = (*reading.bad, *contradictions)
         kept = {slot: self._documents[slot] for slot in bad if slot in self._documents}
         good = {slot: found for slot, found in reading.documents.items() if slot not in bad}
-        self._enter({**good, **kept})
+        self._enter({**good, **kept}, cluster)
         return self.policy
 
-    def _enter(self, documents: Documents) -> None:
+    def _enter(self, documents: Documents, cluster: ClusterDocument | None) -> None:
         """Put the documents in force, unless what was kept contradicts what is new."""
         ordered = {slot: documents[slot] for slot in sorted(documents)}
-        policy = build(ordered)
+        policy = _build(ordered, cluster)
         if not find_contradictions(ordered, policy):
             self._documents, self.policy = ordered, policy
+
+
+def _build(documents: Documents, cluster: ClusterDocument | None) -> Policy:
+    policy = build(documents)
+    return policy if cluster is None else replace(policy, cluster=cluster)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

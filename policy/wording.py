@@ -24,6 +24,8 @@ def plain(text: str, *, limit: int) -> str:
 def quote(text: str) -> str:
     """Show a foreign text in double quotes, escaped and cut."""
     shown = text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1] + "…"
+    if shown.isprintable() and '"' not in shown and "\\" not in shown:
+        return f'"{shown}"'
     return f'"{"".join(_escape(char) for char in shown)}"'
 
 

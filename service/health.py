@@ -34,6 +34,11 @@ class Health:
         """False when only a restart helps."""
         return not self._faults
 
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """Conditions that are not true yet."""
+        return tuple(self._unmet)
+
     def reasons(self) -> list[str]:
         """Say what keeps the service from being ready, in a stable order."""
         waiting = [f"waiting for: {condition}" for condition in self._unmet]

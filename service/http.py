@@ -31,6 +31,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _KEEPALIVE_SECONDS = 180.0
 # At the end: how long new callers are still answered, and how long at most answers may take.
 _LINGER_SECONDS = 0.2
+_BODY_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
 
@@ -70,6 +71,18 @@ def json_answer(content: object, *, status: int = 200) -> web.Response:
 def raw_json_answer(body: bytes, *, status: int = 200) -> web.Response:
     """Answer with what is JSON already."""
     return web.Response(body=body, status=status, content_type="application/json")
+
+
+async def read_body(request: web.Request) -> bytes:
+    """Read a whole body; 408 if it does not come in time, 400 if it breaks off."""
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await request.read()
+    except TimeoutError as exc:
+        why = f"the body did not come within {_BODY_SECONDS:g} seconds"
+        raise web.HTTPRequestTimeout(text=why) from exc
+    except (ConnectionError, web.RequestPayloadError) as exc:
+        raise web.HTTPBadRequest(text="the body broke off") from exc
 
 
 def build_app(
@@ -119,6 +132,8 @@ class HttpServer:
             handle_signals=False,
             keepalive_timeout=_KEEPALIVE_SECONDS,
             shutdown_timeout=_CLOSE_SECONDS,
+            # Nobody who calls us compresses; a small body must not become a large one.
+            auto_decompress=False,
         )
 
     async def start(self) -> str:

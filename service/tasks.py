@@ -7,20 +7,33 @@ probes, so that whoever runs it restarts it.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable
+import time
+from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self, TypeVar
 
 from service.health import Health
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
-async def in_slices(work: Iterable[None]) -> None:
-    """Do work that yields now and then, letting others have their turn each time it does."""
-    for _ in work:
-        await asyncio.sleep(0)
+_SLICE_SECONDS: Final = 0.002
+
+
+async def in_slices(work: Generator[None, None, T]) -> T:
+    """Do work that yields now and then, letting others have their turn every few milliseconds."""
+    until = time.perf_counter() + _SLICE_SECONDS
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        if time.perf_counter() >= until:
+            await asyncio.sleep(0)
+            until = time.perf_counter() + _SLICE_SECONDS
 
 
 async def wait_up_to(seconds: float, event: asyncio.Event) -> None:

@@ -10,6 +10,7 @@ import orjson
 
 from state.database import backend_errors
 from state.history import GangFacts, merge_all
+from state.positions import END, Position
 from state.queries import sql
 from state.records import OBSERVATIONS, DecisionRecord, LoggedDocument
 from state.storable import to_json, to_optional_text, to_storable_facts, to_text
@@ -41,18 +42,21 @@ class PostgresDecisions:
                 raise
 
     async def recent(
-        self, limit: int, *, subject: str | None = None, with_observations: bool = False
+        self,
+        limit: int,
+        *,
+        subject: str | None = None,
+        with_observations: bool = False,
+        before: Position = END,
     ) -> list[DecisionRecord]:
-        """Return the newest records, newest first."""
+        """Return the newest records older than `before`, newest first."""
+        told = (limit, with_observations, _OBSERVATIONS, before.at, before.key)
         with backend_errors("reading decisions"):
             if subject is None:
-                query = sql("recent_decisions")
-                rows = await self._pool.fetch(query, limit, with_observations, _OBSERVATIONS)
+                rows = await self._pool.fetch(sql("recent_decisions"), *told)
             else:
                 query = sql("recent_decisions_of_subject")
-                rows = await self._pool.fetch(
-                    query, limit, with_observations, _OBSERVATIONS, to_text(subject)
-                )
+                rows = await self._pool.fetch(query, *told, to_text(subject))
         return [_from_row(row) for row in rows]
 
     async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:

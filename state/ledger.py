@@ -9,9 +9,10 @@ A *scope* is whose holdings are summed: a user, a group, or a user within a grou
 counts in all of its own scopes, so a limit is one comparison, and all limits of a charge are
 looked at in one atomic step.
 
-Three answers, none of them an exception: `Charged`, `Held` (the gang has another charge than the
-one asked for: one decision per gang) and `Refused`. BackendError means "not known": the charge may
-have been made; it then expires by itself, or is confirmed with its pods.
+Four answers, none of them an exception: `Charged`, `Held` (the gang has another charge than the one
+asked for: one decision per gang), `Queued` (it waits uncharged, by another decision) and `Refused`.
+BackendError means "not known": the charge may have been made; it then expires by itself, or is
+confirmed with its pods.
 
 Leaf-cell-hours are leaf cells times the time from charge to release, exact to the microsecond, by
 UTC day, ISO week and month. A charge that expired is taken back altogether: nobody can use up
@@ -29,8 +30,8 @@ from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName,
 
 __all__ = [
     "Answer", "Charge", "Charged", "DayUse", "Drift", "Exceeded", "Held", "Holding", "Ledger",
-    "Limit", "LiveCharge", "Measure", "Refused", "Scope", "Term", "Usage", "MICROS_PER_HOUR",
-    "build_exceeded", "choose_applicable", "to_units",
+    "Limit", "LiveCharge", "Measure", "Queued", "Refused", "Scope", "Term", "Usage",
+    "MICROS_PER_HOUR", "build_exceeded", "choose_applicable", "to_units",
 ]  # fmt: skip
 
 MICROS_PER_HOUR = 3_600_000_000
@@ -153,7 +154,14 @@ class Refused:
     exceeded: tuple[Exceeded, ...]
 
 
-Answer = Charged | Held | Refused
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """Nothing changed: the gang waits for room in its quotas, and will be charged like this."""
+
+    charge: Charge
+
+
+Answer = Charged | Held | Queued | Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +225,19 @@ class Ledger(Protocol):
         Raises ValueError if the decision is that of another live gang, or by `check_storable`.
         """
 
+    async def queue(self, charge: Charge) -> Held | Queued:
+        """Remember that a gang waits uncharged; return the decision that its members follow.
+
+        Like a charge it is forgotten soon unless it is confirmed, and when it is released; also
+        when the gang is charged by the same decision, as only the leader does.
+        """
+
+    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Let a charged gang have more leaf cells, as many as the limits allow.
+
+        Held if it is not charged like `live` any more: then look again.
+        """
+
     async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods were seen; return the gangs that have one.
 
@@ -253,12 +274,11 @@ class Ledger(Protocol):
 
 def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
     """Leave out limits that say nothing about this charge."""
-    return [limit for limit in limits if _applies(limit, charge)]
+    scopes = charge.scopes
+    return [limit for limit in limits if limit.scope in scopes and _applies(limit, charge)]
 
 
 def _applies(limit: Limit, charge: Charge) -> bool:
-    if limit.scope not in charge.scopes:
-        return False
     match limit.measure:
         case Measure.LEAF_CELLS_HIGH:
             return charge.is_high

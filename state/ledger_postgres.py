@@ -5,9 +5,9 @@ them: deadlines, the translation of rows and errors, and batches of charges (`st
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -29,6 +29,7 @@ from state.ledger import (
     Holding,
     Limit,
     LiveCharge,
+    Queued,
     Refused,
     Scope,
     Term,
@@ -64,8 +65,9 @@ class LedgerSettings:
     timeout_seconds: float = 10.0
     """The same for the leader's writes and for reads."""
 
-    lanes: int = 4
-    """Connections used for charging at once. More make smaller batches."""
+    lanes: int = 2
+    """Connections used for charging at once. More make smaller batches, which cost more of both
+    machines, and charges of one group wait for each other in any case."""
 
     batch_size: int = 64
     """Charges in one transaction: they hold the rows of their users and groups together."""
@@ -74,7 +76,9 @@ class LedgerSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     charge: Charge
-    limits: Sequence[Limit]
+    limits: Sequence[Limit] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What else than a charge is wanted: see the function `ledger_charge`."""
 
 
 class PostgresLedger:
@@ -107,8 +111,25 @@ class PostgresLedger:
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
         """Charge a gang if no limit is exceeded, all looked at in one step."""
-        check_storable(charge)
-        asked = _Asked(charge=charge, limits=choose_applicable(charge, limits))
+        return await self._ask(_Asked(charge=charge, limits=choose_applicable(charge, limits)))
+
+    async def queue(self, charge: Charge) -> Held | Queued:
+        """Remember that a gang waits uncharged."""
+        answer = await self._ask(_Asked(charge=charge, extra={"queues": True}))
+        if isinstance(answer, Charged):
+            return Held(live=answer.live, usage=answer.usage)
+        assert not isinstance(answer, Refused), "nothing was limited"
+        return answer
+
+    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Let a charged gang have more leaf cells."""
+        grown = replace(live, leaf_count=leaf_count)
+        applicable = choose_applicable(grown, limits)
+        extra = {"grows_from": live.leaf_count}
+        return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
+    async def _ask(self, asked: _Asked) -> Answer:
+        check_storable(asked.charge)
         with backend_errors("charging a gang"):
             answer = await self._batches.ask(
                 asked, timeout_seconds=self._settings.charge_timeout_seconds
@@ -171,7 +192,11 @@ class PostgresLedger:
         # In one order everywhere: two replicas that charge the same gangs wait, and not in a ring.
         order = sorted(range(len(asked)), key=lambda number: asked[number].charge.gang)
         charges = [
-            {**rows.to_charge_row(one.charge), "limits": rows.to_limit_rows(one.limits)}
+            {
+                **rows.to_charge_row(one.charge),
+                "limits": rows.to_limit_rows(one.limits),
+                **one.extra,
+            }
             for one in (asked[number] for number in order)
         ]
         with _refusals():
@@ -274,14 +299,17 @@ def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
                     for found in row["exceeded"]
                 )
             )
+        case "queued":
+            return Queued(charge=rows.from_charge(row["charge"]))
         case "charged" | "held" as outcome:
             answer = Charged if outcome == "charged" else Held
-            return answer(live=rows.from_live_charge(row["charge"]), usage=_to_usages(row))
+            live = rows.from_live_charge(row["charge"])
+            return answer(live=live, usage=_to_usages(row, live.charge))
         case _:
             return ValueError(f"decision {asked.charge.decision} is that of another gang")
 
 
-def _to_usages(row: rows.Row) -> tuple[Usage, ...]:
+def _to_usages(row: rows.Row, charge: Charge) -> tuple[Usage, ...]:
     """In the order of the charge's scopes."""
     known = {usage.scope: usage for usage in map(rows.from_usage, row["usage"])}
-    return tuple(known[scope] for scope in rows.from_charge(row["charge"]).scopes)
+    return tuple(known[scope] for scope in charge.scopes)

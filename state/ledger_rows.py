@@ -5,6 +5,7 @@ Pure. A missing group or leaf type is '' there, because a key of Postgres has no
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -45,17 +46,19 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
 
 def to_limit_rows(limits: Sequence[Limit]) -> list[dict[str, Any]]:
     """Return limits as ledger_exceeded wants them; an answer names them by index."""
-    return [
-        {
-            "index": index,
-            "user_name": to_text(limit.scope.user or ""),
-            "group_name": to_text(limit.scope.group or ""),
-            "measure": limit.measure.value,
-            "leaf_type": to_text(limit.leaf_type or ""),
-            "most": to_units(limit),
-        }
-        for index, limit in enumerate(limits)
-    ]
+    return [{"index": index, **_to_limit_row(limit)} for index, limit in enumerate(limits)]
+
+
+# The limits of a group and its users are the same with every charge.
+@lru_cache(maxsize=8192)
+def _to_limit_row(limit: Limit) -> Mapping[str, Any]:
+    return {
+        "user_name": to_text(limit.scope.user or ""),
+        "group_name": to_text(limit.scope.group or ""),
+        "measure": limit.measure.value,
+        "leaf_type": to_text(limit.leaf_type or ""),
+        "most": to_units(limit),
+    }
 
 
 def to_gangs_json(gangs: Sequence[GangKey]) -> str:

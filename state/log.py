@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from policy.errors import BackendError
+from state.positions import END, Position
 from state.records import DecisionRecord
 from state.spool import Spool
 from state.spooling import RecordSpool, uninterrupted
@@ -45,9 +46,14 @@ class DecisionStore(Protocol):
         """
 
     async def recent(
-        self, limit: int, *, subject: str | None = None, with_observations: bool = False
+        self,
+        limit: int,
+        *,
+        subject: str | None = None,
+        with_observations: bool = False,
+        before: Position = END,
     ) -> list[DecisionRecord]:
-        """Return the newest records, newest first."""
+        """Return the newest records older than `before`, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,10 +168,17 @@ class DecisionLog:
         self._not_empty.set()
 
     async def recent(
-        self, limit: int, *, subject: str | None = None, with_observations: bool = False
+        self,
+        limit: int,
+        *,
+        subject: str | None = None,
+        with_observations: bool = False,
+        before: Position = END,
     ) -> list[DecisionRecord]:
         """Return the newest written records, newest first; those still pending are not seen."""
-        return await self._store.recent(limit, subject=subject, with_observations=with_observations)
+        return await self._store.recent(
+            limit, subject=subject, with_observations=with_observations, before=before
+        )
 
     async def flush(self) -> None:
         """Write everything that is pending now; raises BackendError if the store is away."""

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from policy.errors import BackendError
 from state.history import GangFacts, merge_all
+from state.positions import END, Position
 from state.records import DecisionRecord, LoggedDocument
 from state.runs import Hours
 from state.storable import to_storable, to_storable_facts, to_text
@@ -49,14 +50,20 @@ class MemoryDecisions:
             self.history[fact.run] = fact
 
     async def recent(
-        self, limit: int, *, subject: str | None = None, with_observations: bool = False
+        self,
+        limit: int,
+        *,
+        subject: str | None = None,
+        with_observations: bool = False,
+        before: Position = END,
     ) -> list[DecisionRecord]:
-        """Return the newest records, newest first."""
+        """Return the newest records older than `before`, newest first."""
         self._check_there()
         found = (
             record
             for record in self.records
             if subject in (None, record.subject)
+            and Position.of(record) < before
             and (with_observations or not record.is_observation)
         )
         return _newest(found, limit)

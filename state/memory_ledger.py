@@ -22,6 +22,7 @@ from state.ledger import (
     Holding,
     Limit,
     LiveCharge,
+    Queued,
     Refused,
     Scope,
     Term,
@@ -34,6 +35,7 @@ from state.ledger import (
 
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
+_REMEMBERED = timedelta(hours=24)
 _EXPIRED_AT_ONCE = 1000
 
 
@@ -54,6 +56,7 @@ class MemoryLedger:
         self._clock = clock or (lambda: datetime.now(UTC))
         self._ttl = timedelta(seconds=ttl_seconds)
         self._live: dict[GangKey, LiveCharge] = {}
+        self._queued: dict[GangKey, tuple[Charge, datetime]] = {}
         self._past: list[_Past] = []
         self._epochs: dict[str, int] = {}
         self._version = 0
@@ -67,6 +70,9 @@ class MemoryLedger:
         existing = self._live.get(charge.gang)
         if existing is not None:
             return self._existing(existing, charge, now)
+        waiting = self._waiting(charge.gang, now)
+        if waiting is not None and waiting.decision != charge.decision:
+            return Queued(charge=waiting)
         exceeded = tuple(self._exceeded(charge, limits))
         if exceeded:
             return Refused(exceeded=exceeded)
@@ -74,7 +80,43 @@ class MemoryLedger:
             raise ValueError(f"decision {charge.decision} is that of another gang")
         live = LiveCharge(charge=charge, charged_at=now, expires_at=now + self._ttl)
         self._put(live)
+        self._queued.pop(charge.gang, None)
         return Charged(live=live, usage=self._usages(charge))
+
+    async def queue(self, charge: Charge) -> Held | Queued:
+        """Remember that a gang waits uncharged."""
+        check_storable(charge)
+        self._check_there()
+        now = self._clock()
+        existing = self._live.get(charge.gang)
+        if existing is not None:
+            return Held(live=existing, usage=self._usages(existing.charge))
+        kept = self._waiting(charge.gang, now) or charge
+        self._queued[charge.gang] = (kept, now + self._ttl)
+        return Queued(charge=kept)
+
+    def _waiting(self, gang: GangKey, now: datetime) -> Charge | None:
+        charge, expires_at = self._queued.get(gang, (None, now))
+        return charge if expires_at > now else None
+
+    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Let a charged gang have more leaf cells."""
+        grown = replace(live, leaf_count=leaf_count)
+        existing = self._live.get(live.gang)
+        if existing is None:
+            return await self.charge(grown, limits=limits)
+        self._check_there()
+        if existing.charge != live:
+            return Held(live=existing, usage=self._usages(existing.charge))
+        del self._live[live.gang]
+        exceeded = tuple(self._exceeded(grown, limits))
+        self._live[live.gang] = existing
+        if exceeded:
+            return Refused(exceeded=exceeded)
+        self._end(live.gang, is_billed=True)
+        now = max(self._clock(), existing.charged_at)
+        self._put(LiveCharge(charge=grown, charged_at=now, expires_at=existing.expires_at))
+        return Charged(live=self._live[live.gang], usage=self._usages(grown))
 
     def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> Answer:
         if existing.expires_at is not None and existing.expires_at <= now:
@@ -98,6 +140,8 @@ class MemoryLedger:
         found = frozenset(gangs) & self._live.keys()
         for gang in found:
             self._live[gang] = replace(self._live[gang], expires_at=None)
+        for gang in frozenset(gangs) & self._queued.keys():
+            self._queued[gang] = (self._queued[gang][0], self._clock() + _REMEMBERED)
         return found
 
     async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
@@ -106,6 +150,8 @@ class MemoryLedger:
         found = frozenset(gangs) & self._live.keys()
         for gang in found:
             self._end(gang, is_billed=True)
+        for gang in gangs:
+            self._queued.pop(gang, None)
         return found
 
     async def expire(self, *, term: Term) -> tuple[Charge, ...]:

@@ -86,12 +86,12 @@ ON CONFLICT (run) DO UPDATE SET
     preempted_for = greatest(known.preempted_for, excluded.preempted_for)
 
 -- name: recent_decisions
--- Read the newest decisions, newest first; without what the engine was fed, unless asked for.
+-- Read the newest decisions before one, newest first; what the engine was fed only if asked for.
 SELECT
     key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
     latency_seconds, details, inputs
 FROM decisions
-WHERE $2 OR kind <> ALL ($3::text[])
+WHERE at <= $4 AND (at, key) < ($4, $5) AND ($2 OR kind <> ALL ($3::text[]))
 ORDER BY at DESC, key DESC
 LIMIT $1
 
@@ -101,7 +101,8 @@ SELECT
     key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
     latency_seconds, details, inputs
 FROM decisions
-WHERE subject = $4 AND ($2 OR kind <> ALL ($3::text[]))
+WHERE
+    subject = $6 AND at <= $4 AND (at, key) < ($4, $5) AND ($2 OR kind <> ALL ($3::text[]))
 ORDER BY at DESC, key DESC
 LIMIT $1
 

@@ -189,6 +189,15 @@ CREATE INDEX past_charges_gang ON public.past_charges USING btree (namespace, ga
 CREATE INDEX past_charges_held ON public.past_charges USING gist (tstzrange(charged_at, ended_at));
 CREATE INDEX past_charges_user ON public.past_charges USING btree (user_name, id DESC);
 
+TABLE queued_gangs (
+    namespace text NOT NULL,
+    gang text NOT NULL,
+    charge jsonb NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT queued_gangs_pkey PRIMARY KEY (namespace, gang)
+);
+CREATE INDEX queued_gangs_expiry ON public.queued_gangs USING btree (expires_at);
+
 TABLE schema_migrations (
     name text NOT NULL,
     checksum text NOT NULL,
@@ -269,11 +278,11 @@ FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timest
 
 FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 78223f0a9537e5b3504d21e52f21b241
 
-FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 15f913f7c8b5d7f7b61d874dcc122b82
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 0580de6467fd04405d5b433fa12d0bc8
 
 FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 53e18b592888107817e9cbecdb9a515c
 
-FUNCTION ledger_confirm(text,bigint,jsonb) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 546f95b24bc708e9faac9bc694fb1ba9
+FUNCTION ledger_confirm(text,bigint,jsonb) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 8eed46e075eb8e2351166f7ca58a06ec
 
 FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, leaf_micros numeric); -- fc133217226ceaf5888b6c54d651aca0
 
@@ -283,9 +292,11 @@ FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 5bccb583bde
 
 FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 20aaa6615056b03a941583a4a796a486
 
-FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 4e0ad9f853e2f5bbd837ee86fddeb06a
+FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 5516ce2d3fc4692610355d63231c5742
 
 FUNCTION ledger_fence(text,bigint) RETURNS void; -- bd97c355dc136e2c1d5f0f97c1757ac1
+
+FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- a37c12fd3e0a8ff9744f46258368d622
 
 FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
 
@@ -295,9 +306,11 @@ FUNCTION ledger_lock_and_end(uuid[],text,timestamp with time zone) RETURNS jsonb
 
 FUNCTION ledger_micros(interval) RETURNS bigint; -- 67009d3819315bb6c2c72d27b34f23b0
 
+FUNCTION ledger_queue_one(jsonb,interval,timestamp with time zone) RETURNS json; -- 90a3eafc574d20937ca444bcae34760b
+
 FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 9aece3558b2b453fc1ae4711f3aa32a6
 
-FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 23b5a9c0ffce2ba22c9d08f49f00ecec
+FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 614de525389d4eb35673340045878af7
 
 FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 

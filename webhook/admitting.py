@@ -4,7 +4,9 @@
       → against the submitter because of usage? ask the ledger what is held, and decide again
       → one charge, within the quotas and within the range in which the rules decide the same
           charged   done
-          held      another member was first: its decision is the gang's
+          held      another member was first: its decision is the gang's; more is charged if this
+                    one asks for more than the first
+          queued    the same, and the gang waits
           refused   by the range: usage has grown meanwhile, decide again
                     by quotas: refuse, queue, or charge in the lower class
 
@@ -24,13 +26,13 @@ from policy.decision import Outcome, RuleDecision
 from policy.errors import BackendError, ConflictError
 from policy.limits import Exceeded, Limit, Measure, Scope
 from policy.submission import Usage, UserName
-from state.ledger import Charge, Charged, Held, Ledger, Refused
+from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from state.ledger import Usage as HeldUsage
 from webhook.breaker import Breaker
 from webhook.limits import find_exceeded, guards, probes
 from webhook.podgroups import check_fixed
 from webhook.recent import Recent, RecentGangs
-from webhook.verdict import Request, Verdict, charge_of, decided, follow
+from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_count_with
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
@@ -46,7 +48,10 @@ class LiveUsage(Protocol):
         """Whether usage was ever read."""
 
     def usage(self, scope: Scope) -> HeldUsage:
-        """Return what a scope holds, to the best of our knowledge."""
+        """Return what a scope holds and has used, to the best of our knowledge."""
+
+    def held(self, scope: Scope) -> HeldUsage:
+        """Return the same, leaf-cell-time aside: that may be old."""
 
     def assume(self, charge: Charge) -> None:
         """Count a charge that the ledger may not have heard of."""
@@ -102,14 +107,10 @@ class Admitter:
     async def _attempt(self, request: Request, usage: Usage | None) -> Verdict | Usage:
         """Decide, by what the ledger says if usage is not given or speaks against the gang."""
         decision = self._decide(request, usage)
-        recent = self._recent.find(request.submission.gang)
-        is_queued = recent is not None and recent.is_queued and _is_same(request, recent.charge)
-        if usage is None or is_queued or _must_be_sure(request, decision):
+        if usage is None or _must_be_sure(request, decision):
             fresh = await self._probe(request)
-            if isinstance(fresh, Held):
-                return self._of_gang(request, decision, fresh)
-            if recent is not None and is_queued:
-                return _follow_recent(request, recent, Admission(rules=decision))
+            if not isinstance(fresh, Usage):
+                return await self._of_gang(request, decision, fresh)
             decision = self._decide(request, fresh)
         if decision.outcome is Outcome.REFUSED:
             return decided(request, Admission(rules=decision))
@@ -125,8 +126,8 @@ class Admitter:
         match answer:
             case Charged():
                 return self._charged(request, Admission(rules=decision))
-            case Held():
-                return self._of_gang(request, decision, answer)
+            case Held() | Queued():
+                return await self._of_gang(request, decision, answer)
             case Refused(exceeded=exceeded):
                 return await self._over_limits(request, decision, exceeded, ranges=ranges)
 
@@ -140,14 +141,16 @@ class Admitter:
     ) -> Verdict | Usage:
         if any(one.limit in ranges for one in exceeded):
             fresh = await self._probe(request)
-            return self._of_gang(request, decision, fresh) if isinstance(fresh, Held) else fresh
+            if isinstance(fresh, Usage):
+                return fresh
+            return await self._of_gang(request, decision, fresh)
         assert request.group is not None
         classes = request.policy.classes
         over = over_quota(decision, request.group, tuple(exceeded), classes=classes)
         admission = Admission(rules=decision, quota=over)
+        if over.outcome is Outcome.QUEUED:
+            return await self._queue(request, admission)
         if over.outcome is not Outcome.ADMITTED:
-            if over.outcome is Outcome.QUEUED:
-                self._remember(request, charge_of(request, over.class_after), is_queued=True)
             return decided(request, admission)
         check_fixed(request.fixed_class, over.class_after)
         charge = charge_of(request, over.class_after)
@@ -155,16 +158,27 @@ class Admitter:
         match answer:
             case Charged():
                 return self._charged(request, admission)
-            case Held():
-                return self._of_gang(request, decision, answer)
+            case Held() | Queued():
+                return await self._of_gang(request, decision, answer)
             case Refused():
                 return await self._over_limits(request, decision, answer.exceeded, ranges=ranges)
 
-    async def _probe(self, request: Request) -> Usage | Held:
+    async def _queue(self, request: Request, admission: Admission) -> Verdict:
+        """Let a gang wait, and its members that come to other replicas with it."""
+        verdict = decided(request, admission)
+        if request.is_alone:
+            return verdict
+        answer = await self._ledger.queue(charge_of(request, verdict.final_class))
+        if isinstance(answer, Held) or answer.charge.decision != request.decision:
+            return await self._of_gang(request, admission.rules, answer)
+        self._remember(request, answer.charge, is_queued=True)
+        return verdict
+
+    async def _probe(self, request: Request) -> Usage | Held | Queued:
         """Ask the ledger what the submitter holds, and whether the gang is charged already."""
         charge = replace(charge_of(request, request.submission.requested_class), is_high=True)
         answer = await self._ledger.charge(charge, limits=probes(request.submission.user))
-        if isinstance(answer, Held):
+        if isinstance(answer, Held | Queued):
             return answer
         if not isinstance(answer, Refused):
             raise BackendError("the ledger charged what fits no limit")
@@ -176,12 +190,55 @@ class Admitter:
         self._remember(request, charge_of(request, verdict.final_class))
         return verdict
 
-    def _of_gang(self, request: Request, decision: RuleDecision, held: Held) -> Verdict:
+    async def _of_gang(
+        self, request: Request, decision: RuleDecision, answer: Held | Queued
+    ) -> Verdict:
         """Take over what was decided about the gang before."""
-        self._remember(request, held.live.charge)
-        is_running = held.live.expires_at is None
         admission = Admission(rules=decision)
-        return follow(request, held.live.charge, admission, is_running=is_running)
+        if isinstance(answer, Queued):
+            self._remember(request, answer.charge, is_queued=True)
+            return replace(follow(request, answer.charge, admission), is_queued=True)
+        is_running = answer.live.expires_at is None
+        verdict = follow(request, answer.live.charge, admission, is_running=is_running)
+        exceeded = await self._cover(request, answer.live.charge)
+        return self._too_much(request, verdict, exceeded) if exceeded else verdict
+
+    async def _cover(self, request: Request, held: Charge) -> tuple[Exceeded, ...]:
+        """Charge a gang for a member that asks for more than the first; say what is in the way."""
+        for _ in range(_ATTEMPTS):
+            self._remember(request, held)
+            leaf_count = leaf_count_with(request, held)
+            if leaf_count == held.leaf_count:
+                return ()
+            answer = await self._ledger.grow(held, leaf_count, limits=_growth_limits(request))
+            match answer:
+                case Refused(exceeded=exceeded):
+                    return exceeded
+                case Charged(live=live):
+                    self._remember(request, live.charge)
+                    return ()
+                case Held(live=live):
+                    held = live.charge
+                case Queued():
+                    break
+        raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
+
+    def _too_much(
+        self, request: Request, verdict: Verdict, exceeded: tuple[Exceeded, ...]
+    ) -> Verdict:
+        """Refuse a member with which its gang would be over quota: it cannot wait alone."""
+        assert request.group is not None
+        rules = verdict.admission.rules
+        asked = next((one.asked for one in exceeded if one.asked > 1), rules.submission.leaf_count)
+        over = OverQuota(
+            group=request.group.name,
+            outcome=Outcome.REFUSED,
+            exceeded=exceeded,
+            class_before=verdict.final_class,
+            class_after=verdict.final_class,
+        )
+        rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
+        return decided(request, Admission(rules=rules, quota=over))
 
     def _remember(self, request: Request, charge: Charge, *, is_queued: bool = False) -> None:
         """The ledger may be away, or not know of it, when the gang's next member comes."""
@@ -220,22 +277,28 @@ class Admitter:
     def _known_usage(self, request: Request) -> Usage | None:
         if not self._usage.is_known:
             return None
-        held = self._usage.usage(Scope(request.submission.user))
+        held = self._usage.held(Scope(request.submission.user))
         return Usage(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
 
     def _decide(self, request: Request, usage: Usage | None) -> RuleDecision:
-        policy = request.policy
-        return policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+        policy, fixed = request.policy, request.fixed_class
+        decision = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+        if fixed is None or not policy.classes.is_lower(fixed, decision.final_class):
+            return decision
+        # Its PodGroup was lowered when there was less room, or by its author.
+        submission = replace(request.submission, requested_class=fixed)
+        return policy.rules.decide(submission, usage=usage, classes=policy.classes)
 
 
 def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Verdict:
     return replace(follow(request, recent.charge, admission), is_queued=recent.is_queued)
 
 
-def _is_same(request: Request, charge: Charge) -> bool:
-    """Tell whether a gang asks for what one of its name asked for before."""
-    again = charge_of(request, charge.class_name)
-    return replace(again, decision=charge.decision) == charge
+def _growth_limits(request: Request) -> tuple[Limit, ...]:
+    """Return what a growing gang must stay within; nothing where the group lets it run beyond."""
+    if request.group is None or request.group.lowers:
+        return ()
+    return request.group.limits(request.submission.user)
 
 
 def _must_be_sure(request: Request, decision: RuleDecision) -> bool:

@@ -58,6 +58,7 @@ def build_answer(
         **_hived_annotation(pod, verdict, request),
         **shaped.annotations,
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
+        **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
     }
     # Kubernetes takes no gate on a pod that names its node: it goes there, and is counted there.
     is_gated = pod.node is None and (settings.gates_all or is_queued)
@@ -67,6 +68,7 @@ def build_answer(
         *mutate.labels_patch(obj, _group_label(request)),
         *mutate.unmark_patch(obj, marks.PLACEMENT_ANNOTATIONS),
         *mutate.unmark_patch(obj, () if is_queued else (marks.UNCHARGED_ANNOTATION,)),
+        *mutate.unmark_patch(obj, () if pod.is_charged_alone else (marks.ALONE_ANNOTATION,)),
         *mutate.unmark_patch(obj, () if shaped.lines else (marks.SHAPED_ANNOTATION,)),
         *shaped.patch,
         *mutate.scheduler_patch(obj, settings.scheduler_name),

@@ -11,6 +11,7 @@ from kube.client import KubeClient
 from kube.events import EventWriter
 from kube.feed import Feed
 from kube.policies import PolicySink
+from service.collecting import settle_collector
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
@@ -66,10 +67,17 @@ async def run_webhook(
         app, name="webhook", health=health, address=settings.address, tls=tls
     ) as webhook:
         for name, source in sources.items():
-            feed = _feed(client, source, on_synced=partial(health.meet, f"{name} synced"))
+            feed = _feed(client, source, on_synced=partial(_meet, health, f"{name} synced"))
             webhook.supervisor.start(f"{name} feed", feed.run())
         webhook.supervisor.start("events", events.run())
         yield webhook
+
+
+def _meet(health: Health, condition: str) -> None:
+    """Take note of what is there; with the last of it, before anybody is answered, settle."""
+    if health.unmet == (condition,):
+        settle_collector()
+    health.meet(condition)
 
 
 def _feed(client: KubeClient, source: Source, *, on_synced: Callable[[], None]) -> Feed:

@@ -21,7 +21,13 @@ _ANNOTATIONS: Final = (
     marks.REQUESTED_CLASS_ANNOTATION,
     marks.CLASS_ANNOTATION,
     marks.DECISION_ANNOTATION,
+    marks.UNCHARGED_ANNOTATION,
+    marks.ALONE_ANNOTATION,
     marks.HIVED_SPEC_ANNOTATION,
+    marks.KUEUE_GROUP,
+    marks.KUEUE_COUNT_ANNOTATION,
+    marks.VOLCANO_ANNOTATION,
+    marks.VOLCANO_OWN_ANNOTATION,
     *marks.PLACEMENT_ANNOTATIONS,
 )
 _LABELS: Final = (
@@ -31,6 +37,12 @@ _LABELS: Final = (
     marks.GANG_SIZE_LABEL,
     marks.GANG_MIN_LABEL,
     marks.LEAF_TYPE_LABEL,
+    # Other projects' words for a gang: whoever changed one would leave the gang that is charged.
+    marks.COSCHEDULING_LABEL,
+    marks.COSCHEDULING_OLD_LABEL,
+    marks.COSCHEDULING_LIGHT_LABEL,
+    marks.COSCHEDULING_LIGHT_MIN_LABEL,
+    marks.KUEUE_GROUP,
 )
 
 

@@ -1,25 +1,35 @@
 """Reviews of PodGroups: the class that their pods will get is set when the group is created.
 
-A PodGroup does not say what its pods ask for. It is decided about as if each asked for one leaf
-cell; where that makes a difference, its pods are refused later and told why. Only groups in one of
-the admins' classes are touched, for others may have nothing to do with leaf cells.
+A PodGroup of the Job controller has a Job, whose template tells what its pods ask for, and whose
+they are: it is decided about and charged like the first of them, which then follow.
+
+Other PodGroups do not say what their pods ask for. They are decided about as if each asked for one
+leaf cell; where that makes a difference, the pods are refused later and told why. Only groups in
+one of the admins' classes are touched, for others may have nothing to do with leaf cells.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from kube import marks
+from kube.client import KubeClient, KubeError
 from kube.namespaces import NamespaceSink
-from kube.objects import marks_of
-from kube.podgroups import API_VERSION, KIND, read_pod_group
+from kube.objects import items, mapping, marks_of
+from kube.podgroups import API_VERSION, KIND, PodGroup, read_pod_group
 from kube.policies import PolicySink
 from policy.decision import Outcome
+from policy.errors import ConflictError, RequestError
 from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName
 from webhook import mutate
 from webhook.admitting import Admitter
-from webhook.verdict import Request
+from webhook.pods import PodReviews
+from webhook.stamps import find_templates, to_pod
+from webhook.verdict import Request, Verdict
 from webhook.wire import ALLOWED, Answer, ReviewRequest
+
+_OWNER = {"apiVersion": "batch/v1", "kind": "Job"}
 
 
 def is_pod_group(obj: Mapping[str, Any]) -> bool:
@@ -31,24 +41,73 @@ class PodGroupReviews:
     """Answers about PodGroups."""
 
     def __init__(
-        self, *, policies: PolicySink, namespaces: NamespaceSink, admitter: Admitter
+        self,
+        *,
+        policies: PolicySink,
+        namespaces: NamespaceSink,
+        admitter: Admitter,
+        pods: PodReviews,
+        client: KubeClient,
     ) -> None:
         self._policies = policies
         self._namespaces = namespaces
         self._admitter = admitter
+        self._pods = pods
+        self._client = client
 
-    def mutate(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Answer:
+    async def mutate(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Answer:
         """Give a new PodGroup the class that its pods will have to have."""
+        if review.operation != "CREATE":
+            return ALLOWED  # its class cannot be changed any more
         group = read_pod_group(obj, namespace=review.namespace)
+        try:
+            if self._policies.policy.identity.is_trusted(review.user.username):
+                verdict = await self._decide_by_job(review, obj, group)
+            else:
+                verdict = self._preview(review, obj, group)
+        except RequestError as exc:
+            return Answer(is_allowed=False, message=str(exc))
+        except ConflictError as exc:
+            return Answer(is_allowed=False, message=f"{exc}; try again", code=429)
+        return ALLOWED if verdict is None else _answer(obj, verdict)
+
+    def _preview(
+        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
+    ) -> Verdict | None:
         classes = self._policies.policy.classes
         if group.class_name is None or not classes.is_listed(group.class_name):
-            return ALLOWED
-        request = self._request(review, obj, class_name=group.class_name)
-        verdict = self._admitter.preview(request)
-        if verdict.outcome is Outcome.REFUSED:
-            return Answer(is_allowed=False, message=verdict.admission.format_refusal())
-        patch = mutate.class_patch(obj, verdict.final_class)
-        return Answer(is_allowed=True, patch=patch, warnings=verdict.format_warnings())
+            return None
+        return self._admitter.preview(self._request(review, obj, class_name=group.class_name))
+
+    async def _decide_by_job(
+        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
+    ) -> Verdict | None:
+        """Decide about the pods that a Job will have; None where that is not known."""
+        job = await self._find_job(review, obj)
+        policy = self._policies.policy
+        kinds = policy.identity.find_templates(
+            api_version=_OWNER["apiVersion"], kind=_OWNER["kind"]
+        )
+        templates = find_templates(job, kinds)
+        if not templates:
+            return None
+        pod = to_pod(review, templates[0], {})
+        pod["spec"] = {**pod["spec"], "schedulingGroup": {"podGroupName": group.key.name}}
+        named = group.class_name
+        if named is None or self._pods.is_unnamed(named):
+            named = policy.classes.default or None
+        return await self._pods.decide_for_group(review, pod, replace(group, class_name=named))
+
+    async def _find_job(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the Job that owns a PodGroup; an empty one if there is none, or it is not told."""
+        for owner in items(mapping(obj.get("metadata")).get("ownerReferences")):
+            if _OWNER.items() <= owner.items() and owner.get("controller") is True:
+                path = f"/apis/batch/v1/namespaces/{review.namespace}/jobs/{owner.get('name')}"
+                try:
+                    return await self._client.request("GET", path)
+                except KubeError:
+                    return {}  # its pods are refused later if they do not fit
+        return {}
 
     def _request(
         self, review: ReviewRequest, obj: Mapping[str, Any], *, class_name: ClassName
@@ -77,3 +136,10 @@ class PodGroupReviews:
         own = marks_of(obj, "labels").get(marks.VC_LABEL)
         inherited = self._namespaces.labels(review.namespace).get(marks.VC_LABEL)
         return VcName(str(own or inherited or DEFAULT_VC))
+
+
+def _answer(obj: Mapping[str, Any], verdict: Verdict) -> Answer:
+    if verdict.outcome is Outcome.REFUSED:
+        return Answer(is_allowed=False, message=verdict.admission.format_refusal())
+    patch = mutate.class_patch(obj, verdict.final_class)
+    return Answer(is_allowed=True, patch=patch, warnings=verdict.format_warnings())

@@ -47,8 +47,13 @@ class PodGroups:
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:
     """Return a pod with the size and class of its gang. Raises RequestError if it cannot fit."""
     if group is None:
-        return replace(pod, gang=replace(pod.gang, size=pod.gang.size or pod.gang.min_size))
-    pod = replace(pod, gang=replace(pod.gang, size=group.min_size or 1))
+        if pod.gang.size is None or pod.is_charged_alone:  # which is not for its author to say
+            size = pod.gang.size or pod.gang.min_size
+            return replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=False)
+        return pod
+    # Without a minimum its pods start, and are charged, one by one.
+    is_alone, size = group.min_size is None, group.min_size or 1
+    pod = replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=is_alone)
     return _with_class(pod, group, policy) if pod.gang.form is GangForm.NATIVE else pod
 
 
@@ -63,7 +68,7 @@ def _with_class(pod: ManagedPod, group: PodGroup, policy: Policy) -> ManagedPod:
         message = f"class {quote(own)} is lower than class {quote(wanted)} of PodGroup {name}"
         told = f"{message}: all pods of a PodGroup must have its class"
         raise RequestError.at("spec.priorityClassName", told)
-    return replace(pod, class_name=wanted or None)
+    return replace(pod, class_name=(own if classes.entries else wanted) or None)
 
 
 def check_fixed(fixed: ClassName | None, decided: ClassName) -> None:

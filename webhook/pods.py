@@ -11,18 +11,18 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
 from kube.charging import charged_gang
-from kube.namespaces import NamespaceSink
 from kube.podgroups import PodGroup
 from kube.pods import GangForm, ManagedPod, read_pod
-from kube.policies import PolicySink
 from policy.errors import ConflictError, RequestError
 from policy.policies import Policy
-from policy.submission import Submission
+from policy.submission import ClassName, Submission
 from policy.wording import quote
 from service.clock import Clock
 from webhook.admitting import Admitter
 from webhook.answers import AnswerSettings, build_answer
+from webhook.cluster_view import ClusterView
 from webhook.identify import Submitter, identify
+from webhook.members import Members
 from webhook.notes import DecisionNotes
 from webhook.podgroups import PodGroups, with_group
 from webhook.shaping import Shaped, shape_pod
@@ -49,17 +49,19 @@ class PodReviews:
     def __init__(
         self,
         *,
-        policies: PolicySink,
-        namespaces: NamespaceSink,
+        view: ClusterView,
         groups: PodGroups,
+        members: Members,
         admitter: Admitter,
         notes: DecisionNotes,
         clock: Clock,
         settings: AnswerSettings,
     ) -> None:
-        self._policies = policies
-        self._namespaces = namespaces
+        self._policies = view.policies
+        self._namespaces = view.namespaces
+        self._priorities = view.priorities
         self._groups = groups
+        self._members = members
         self._admitter = admitter
         self._notes = notes
         self._clock = clock
@@ -69,7 +71,6 @@ class PodReviews:
         """Decide the class of a pod that is being created, and write it into the pod."""
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
-        began = self._clock.monotonic()
         try:
             pod = self.read_plain(review, review.object)
             if pod is None:
@@ -77,13 +78,13 @@ class PodReviews:
             group = await self._groups.find(pod)
             asked = self._understand(review, review.object, pod, group)
             verdict = await self._decide(asked, is_dry_run=review.dry_run)
+            if verdict.is_running:
+                await self._members.check_room(asked.pod)
         except RequestError as exc:
             self._notes.note_invalid()
             return Answer(is_allowed=False, message=str(exc))
         except ConflictError as exc:
             return Answer(is_allowed=False, message=f"{exc}; try again", code=_TOO_MANY_REQUESTS)
-        seconds = self._clock.monotonic() - began
-        self._notes.note(verdict, asked.request, is_dry_run=review.dry_run, seconds=seconds)
         return build_answer(
             review.object,
             asked.pod,
@@ -104,10 +105,35 @@ class PodReviews:
             return None
         return self._admitter.preview(self._understand(review, obj, pod, None).request)
 
+    async def decide_for_group(
+        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
+    ) -> Verdict | None:
+        """Decide about a PodGroup by a pod that it will have; None for one that is not managed.
+
+        The class of the group is what is decided here. Raises RequestError and ConflictError.
+        """
+        pod = self.read_plain(review, obj)
+        if pod is None or pod.submitter is None:
+            return None
+        asked = self._understand(review, obj, pod, group)
+        asked = replace(asked, request=replace(asked.request, fixed_class=None))
+        # A group that is no gang has nothing to be charged for; its pods have, one by one.
+        is_dry_run = review.dry_run or group.min_size is None
+        return await self._decide(asked, is_dry_run=is_dry_run)
+
     def read_plain(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Translate a pod, whoever it is from; RequestError if it makes no sense."""
         labels = self._namespaces.labels(review.namespace)
-        return read_pod(obj, namespace_labels=labels, request_uid=review.uid)
+        pod = read_pod(obj, namespace_labels=labels, request_uid=review.uid)
+        if pod is None or pod.class_name is None or not self.is_unnamed(pod.class_name):
+            return pod
+        return replace(pod, class_name=None)
+
+    def is_unnamed(self, class_name: ClassName) -> bool:
+        """Tell whether a class is only what Kubernetes gives to whatever names none of ours."""
+        classes = self._policies.policy.classes
+        is_given = bool(classes.entries) and self._priorities.is_default(class_name)
+        return is_given and not classes.is_listed(class_name)
 
     def _understand(
         self,
@@ -131,20 +157,27 @@ class PodReviews:
         request = _request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
         if group is not None:
             is_native = pod.gang.form is GangForm.NATIVE
-            fixed = request.submission.requested_class if is_native else None
-            request = replace(request, fixed_class=fixed, may_grow=True, is_alone=False)
+            fixed = ClassName(group.class_name or "") if is_native else None
+            is_gang = not pod.is_charged_alone
+            request = replace(request, fixed_class=fixed, may_grow=is_gang, is_alone=not is_gang)
         shapes = policy.shapes.matching(request.submission)
         shaped = shape_pod(obj, shapes, user=submitter.user)
         return Asked(pod=pod, submitter=submitter, request=request, shaped=shaped)
 
     async def _decide(self, asked: Asked, *, is_dry_run: bool) -> Verdict:
-        if is_dry_run:
-            return self._admitter.preview(asked.request)
+        began = self._clock.monotonic()
         try:
-            return await self._admitter.admit(asked.request)
+            verdict = (
+                self._admitter.preview(asked.request)
+                if is_dry_run
+                else await self._admitter.admit(asked.request)
+            )
         except ValueError as exc:
             # What Postgres will never take, or the id of another gang's decision.
             raise RequestError.at("", f"the pod cannot be charged: {exc}") from exc
+        seconds = self._clock.monotonic() - began
+        self._notes.note(verdict, asked.request, is_dry_run=is_dry_run, seconds=seconds)
+        return verdict
 
 
 def _request(pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision: UUID) -> Request:
@@ -169,7 +202,13 @@ def _request(pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision:
         decision=decision,
         policy=policy,
         is_alone=pod.gang.size == 1,
+        member_leaf_count=_member_leaf_count(pod),
     )
+
+
+def _member_leaf_count(pod: ManagedPod) -> int | None:
+    is_told = pod.hived is not None and pod.hived.gang is not None
+    return None if is_told or pod.gang.size == 1 else pod.leaf_count
 
 
 def _decision_id(uid: str) -> UUID:

@@ -12,6 +12,7 @@ from webhook.answers import AnswerSettings
 from webhook.breaker import Breaker
 from webhook.cluster_view import ClusterView
 from webhook.guarding import PodGuard
+from webhook.members import Members
 from webhook.metrics import WebhookMetrics
 from webhook.notes import DecisionNotes
 from webhook.podgroup_reviews import PodGroupReviews
@@ -61,15 +62,21 @@ def build_reviews(
         recent=RecentGangs(monotonic=clock.monotonic),
     )
     pods = PodReviews(
-        policies=view.policies,
-        namespaces=view.namespaces,
+        view=view,
         groups=PodGroups(view.pod_groups, client),
+        members=Members(client),
         admitter=admitter,
         notes=DecisionNotes(log=state.log, metrics=metrics, told=told, clock=clock),
         clock=clock,
         settings=AnswerSettings(gates_all=settings.gates_all),
     )
-    groups = PodGroupReviews(policies=view.policies, namespaces=view.namespaces, admitter=admitter)
+    groups = PodGroupReviews(
+        policies=view.policies,
+        namespaces=view.namespaces,
+        admitter=admitter,
+        pods=pods,
+        client=client,
+    )
     return Reviews(
         pods=pods,
         guard=PodGuard(told=told, namespace=settings.namespace, admins=settings.admins),

@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Any, Final
 
 from kube import marks
-from kube.objects import marks_of
+from kube.objects import mapping, marks_of
 from kube.submitters import format_submitter_groups
 from policy.identity import TemplateKind
 from webhook.mutate import annotations_patch, escape_pointer
-from webhook.wire import Operation, UserInfo
+from webhook.wire import Operation, ReviewRequest, UserInfo
 
 MAX_TEMPLATES: Final = 200
 _EVERY: Final = "*"
@@ -79,6 +79,25 @@ def _walk(value: object, path: tuple[str, ...], pointer: Pointer) -> Iterator[Te
         remaining = rest if key == _EVERY else path
         for place, item in enumerate(value):
             yield from _walk(item, remaining, (*pointer, place))
+
+
+def to_pod(
+    review: ReviewRequest, template: Template, annotations: Mapping[str, str]
+) -> dict[str, Any]:
+    """Make the pod that a controller would make of a template, with these annotations on it."""
+    metadata = mapping(template.content.get("metadata"))
+    merged = {**marks_of(template.content, "annotations"), **annotations}
+    prefix = f"{(review.name or 'template')[:200].lower()}-"
+    return {
+        "metadata": {
+            **metadata,
+            "annotations": merged,
+            "namespace": review.namespace,
+            "generateName": prefix,
+            "name": "",
+        },
+        "spec": template.content["spec"],
+    }
 
 
 def read_stamp(template: Template) -> Stamp:

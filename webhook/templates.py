@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube import marks
-from kube.objects import mapping, marks_of
+from kube.objects import mapping
 from kube.policies import PolicySink
 from policy.decision import WARNING_CHARS, Outcome
 from policy.errors import Problem, RequestError
@@ -31,6 +31,7 @@ from webhook.stamps import (
     read_stamp,
     stamp_of,
     stamp_patch,
+    to_pod,
 )
 from webhook.verdict import Verdict
 from webhook.wire import ALLOWED, Answer, Operation, ReviewRequest, UserInfo
@@ -60,10 +61,10 @@ class TemplateReviews:
         sender, identity = review.user, self._policies.policy.identity
         if review.object is None or review.operation not in ("CREATE", "UPDATE"):
             return ALLOWED
+        if is_pod_group(review.object):
+            return await self._groups.mutate(review, review.object)
         if identity.is_trusted(sender.username):
             return ALLOWED
-        if is_pod_group(review.object):
-            return self._groups.mutate(review, review.object)
         patch: list[Operation] = []
         warnings: list[str] = []
         try:
@@ -94,7 +95,7 @@ class TemplateReviews:
     def _is_managed(self, review: ReviewRequest, template: Template) -> bool:
         """Tell whether a template asks for leaf cells; one that makes no sense may mean to."""
         try:
-            return self._pods.read_plain(review, _to_pod(review, template, {})) is not None
+            return self._pods.read_plain(review, to_pod(review, template, {})) is not None
         except RequestError:
             return True
 
@@ -102,7 +103,7 @@ class TemplateReviews:
         """Yield what a pod of the template would be told; RequestError if it would be refused."""
         if stamp.user != review.user.username or change.template == change.before:
             return
-        pod = _to_pod(review, change.template, stamp.annotations)
+        pod = to_pod(review, change.template, stamp.annotations)
         try:
             verdict = self._pods.preview(review, pod)
         except RequestError as exc:
@@ -131,25 +132,6 @@ def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:
         message = f"was {quote(before.user)} and cannot be changed"
         raise RequestError.at(path, message)
     return before
-
-
-def _to_pod(
-    review: ReviewRequest, template: Template, annotations: Mapping[str, str]
-) -> dict[str, Any]:
-    """Make the pod that a controller would make of a template."""
-    metadata = mapping(template.content.get("metadata"))
-    merged = {**marks_of(template.content, "annotations"), **annotations}
-    prefix = f"{(review.name or 'template')[:200].lower()}-"
-    return {
-        "metadata": {
-            **metadata,
-            "annotations": merged,
-            "namespace": review.namespace,
-            "generateName": prefix,
-            "name": "",
-        },
-        "spec": template.content["spec"],
-    }
 
 
 def _is_for_now(review: ReviewRequest) -> bool:

@@ -38,9 +38,11 @@ class ToldPods:
         self._told: OrderedDict[str, Told] = OrderedDict()
 
     def note(self, verdict: Verdict) -> None:
-        """Remember a decision."""
+        """Remember a decision that there is something to tell about."""
         reason = _WAITS if verdict.outcome is Outcome.QUEUED else _REASON
         lines = tuple(line.removeprefix("cellgate: ") for line in verdict.format_warnings())
+        if not lines:
+            return
         told = Told(lines=lines, reason=reason)
         self._told[str(verdict.decision)] = told
         self._told.move_to_end(str(verdict.decision))

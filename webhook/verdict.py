@@ -26,6 +26,9 @@ class Request:
     """Whether the gang is this one pod: then there is no other member's decision."""
     fixed_class: ClassName | None = None
     """The class of a native gang's PodGroup, which all its pods must have."""
+    member_leaf_count: int | None = None
+    """What this pod asks for, where nobody tells what the other members do: they may ask for more
+    or less. None where the whole is told, or is this pod."""
     may_grow: bool = False
     """Whether somebody else than its pods says how large the gang is, and may change it."""
 
@@ -40,6 +43,8 @@ class Verdict:
     is_new: bool = True
     is_queued: bool = False
     """Of a gang that was decided about before: whether it waits for room in its quotas."""
+    is_running: bool = False
+    """Of a gang that was decided about before: whether pods of it were seen."""
 
     @property
     def outcome(self) -> Outcome:
@@ -92,7 +97,11 @@ def follow(
     """Give a pod what the member before it got; RequestError if the two do not agree."""
     _check_same_gang(request, held, is_running=is_running)
     return Verdict(
-        admission=admission, decision=held.decision, final_class=held.class_name, is_new=False
+        admission=admission,
+        decision=held.decision,
+        final_class=held.class_name,
+        is_new=False,
+        is_running=is_running,
     )
 
 
@@ -132,7 +141,23 @@ def _differences(request: Request, held: Charge, *, is_running: bool) -> Iterato
         yield f"class {submission.requested_class} instead of {held.class_name}"
     if submission.leaf_type and held.leaf_type and submission.leaf_type != held.leaf_type:
         yield f"leaf type {submission.leaf_type} instead of {held.leaf_type}"
-    # What a larger gang of running pods really holds is for the leader to say.
+    # What a larger gang of running pods really holds is for the leader to say, and one whose
+    # members may differ is charged for more.
     is_counted = is_running and not request.is_alone
-    if submission.leaf_count > held.leaf_count and not (request.may_grow or is_counted):
+    may_be_more = is_counted or request.member_leaf_count is not None
+    if submission.leaf_count > held.leaf_count and not may_be_more:
         yield f"{submission.leaf_count} leaf cells for the whole gang instead of {held.leaf_count}"
+
+
+def leaf_count_with(request: Request, held: Charge) -> int:
+    """Say what a charged gang must be charged for, at least, with one more member.
+
+    Each member that is still to come was taken to be like the first, so it has one leaf cell in
+    the charge or more: to add the others is never too little, and exact where the first asked for
+    one. No gang has more than all members like its largest. The leader knows better once all are
+    there (`extender.bookkeeping`).
+    """
+    own, most = request.member_leaf_count, request.submission.leaf_count
+    if own is None or most <= held.leaf_count:
+        return held.leaf_count
+    return most if request.may_grow else min(held.leaf_count + own - 1, most)

@@ -116,7 +116,7 @@ class Applier:
         for slot in slots:
             assert gang is not None
             self._table.seat(gang, slot)
-        if gang is not None and gang.reserved_slots(request.leaf_count):
+        if gang is not None and (slots or gang.is_preempting or request.member in gang.asking):
             gang.lease_expires = now + self._lease_seconds
             self._lives.ask(gang, request.member, request.leaf_count)
 

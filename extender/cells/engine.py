@@ -7,11 +7,12 @@ that nobody uses in time expires, and what was not bound under it is free again.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells import invariants, views, wording
+from extender.cells import invariants, looking, views, wording
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Applier
 from extender.cells.joining import Joiner
 from extender.cells.lives import Lives
+from extender.cells.looking import Holders, Look, at_once
 from extender.cells.model import (
     Decision,
     GangView,
@@ -22,7 +23,7 @@ from extender.cells.model import (
 from extender.cells.observing import Bound, Observer, recovery_order
 from extender.cells.placing import slot_placement
 from extender.cells.planning import Planner
-from extender.cells.reconfiguration import GangEffect, effects, replay_order
+from extender.cells.reconfiguration import NO_CHANGE, GangEffect, effects, ranked, replay_order
 from extender.cells.registry import Registry
 from extender.cells.table import Table
 from policy.errors import InvariantError
@@ -34,6 +35,7 @@ class _Parts:
     """All that works on one topology; a new topology gets new ones."""
 
     def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
+        self.topology = topology
         self.table = Table(topology)
         self.registry = Registry()
         self.lives = Lives(self.table, self.registry)
@@ -165,12 +167,19 @@ class Engine:
         self._parts, done = self._moved_to(topology)
         return done
 
-    def _moved_to(self, topology: Topology) -> tuple[_Parts, list[GangEffect]]:
+    def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
+        """Let gangs count at other priorities from now on, where they are; says what that did."""
+        self._parts, done = self._moved_to(self._parts.topology, priorities)
+        return done
+
+    def _moved_to(
+        self, topology: Topology | None, priorities: Mapping[GangKey, int] = NO_CHANGE
+    ) -> tuple[_Parts, list[GangEffect]]:
         """What this engine would be on another topology, and what becomes of each gang."""
         fresh = _Parts(topology, lease_seconds=self._lease_seconds)
         for _, node in sorted(self._parts.joiner.known.items()):
             fresh.joiner.observe(node)
-        before = list(self._table.gangs.values())
+        before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
         Adopter(fresh.table, fresh.lives, fresh.observer).adopt_all(replay_order(before))
         fresh.joiner.mark_short()
         return fresh, list(effects(before, fresh.table.gangs))
@@ -183,22 +192,34 @@ class Engine:
         slot = self._table.gangs[key].slot_of(member) if key else None
         return slot_placement(slot) if slot else None
 
-    def nodes(self) -> list[tuple[NodeCell, Mapping[int, PodUid | None]]]:
+    def look_at_nodes(self) -> Look[list[tuple[NodeCell, Holders]]]:
+        """All nodes with the holders of their leaf cells, by name, bit by bit."""
+        return looking.look_at_nodes(self._table, self._parts.joiner.known)
+
+    def look_at_gangs(self) -> Look[list[GangView]]:
+        """All gangs that have leaf cells or have reserved them, by key, bit by bit."""
+        return looking.look_at_gangs(self._table)
+
+    def look_at_cells(self) -> Look[list[views.CellView]]:
+        """All physical cells, as trees, bit by bit."""
+        return looking.look_at_cells(self._table)
+
+    def look_at_vcs(self) -> Look[dict[VcName, views.VcView]]:
+        """All VCs with their preassigned cells, bit by bit."""
+        return looking.look_at_vcs(self._table)
+
+    def nodes(self) -> list[tuple[NodeCell, Holders]]:
         """All nodes with the holders of their leaf cells, by name."""
-        holders: dict[NodeName, dict[int, PodUid | None]] = {}
-        for gang in self._table.gangs.values():
-            for slot in [slot for slot in gang.slots if not slot.is_reserved]:
-                placement = slot_placement(slot)
-                there = holders.setdefault(placement.node, {})
-                there.update(dict.fromkeys(placement.leaf_cells, slot.member))
-        return [
-            (node, dict(sorted(holders.get(name, {}).items())))
-            for name, node in sorted(self._parts.joiner.known.items())
-        ]
+        return at_once(self.look_at_nodes())
+
+    def gang(self, key: GangKey) -> GangView | None:
+        """One gang, if it has leaf cells or has reserved them."""
+        gang = self._table.gangs.get(key)
+        return views.view_gang(gang) if gang else None
 
     def gangs(self) -> list[GangView]:
         """All gangs that have leaf cells or have reserved them, by key."""
-        return [views.view_gang(gang) for _, gang in sorted(self._table.gangs.items())]
+        return at_once(self.look_at_gangs())
 
     def is_preempting(self, key: GangKey) -> bool:
         """Whether cells are reserved for a gang until its victims have ended."""
@@ -207,17 +228,11 @@ class Engine:
 
     def cells(self) -> list[views.CellView]:
         """All physical cells, as trees."""
-        return [
-            views.view_cell(top)
-            for _, tree in sorted(self._table.trees.items())
-            for top in tree.root.children
-        ]
+        return at_once(self.look_at_cells())
 
     def vcs(self) -> dict[VcName, views.VcView]:
         """All VCs with their preassigned cells."""
-        return {
-            name: views.view_vc(self._table, vc) for name, vc in sorted(self._table.vcs.items())
-        }
+        return at_once(self.look_at_vcs())
 
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""

@@ -9,11 +9,14 @@ have exactly that; else it is *trimmed*, or *forgotten* if nothing is left. Last
 was downgraded before is *promoted* if there are unused cells of its VC around it.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from extender.cells.gangs import Gang, Slot
+from extender.cells.model import OPPORTUNISTIC
 from policy.submission import GangKey, PodUid, VcName
 
 
@@ -40,6 +43,25 @@ class GangEffect:
     """Members whose leaf cells the new topology does not have."""
     unplaced: tuple[PodUid, ...] = ()
     """Members that were not bound, or only asked, and have no place or reservation any more."""
+
+
+NO_CHANGE: Final[Mapping[GangKey, int]] = MappingProxyType({})
+"""Every gang keeps its priority."""
+
+
+def ranked(gang: Gang, priorities: Mapping[GangKey, int]) -> Gang:
+    """A gang at the priority that it has from now on.
+
+    One that borrowed its cells and need not any more is like one that was downgraded: it is
+    promoted if there are unused cells of its VC around it.
+    """
+    before, now = gang.request.priority, priorities.get(gang.key, gang.request.priority)
+    downgraded_by = gang.key if before == OPPORTUNISTIC < now else gang.downgraded_by
+    return replace(
+        gang,
+        request=replace(gang.request, priority=now),
+        downgraded_by=None if now == OPPORTUNISTIC else downgraded_by,
+    )
 
 
 def replay_order(gangs: Sequence[Gang]) -> list[Gang]:

@@ -1,6 +1,6 @@
 """Cells, VCs and gangs as inspection shows them. Nothing is decided here."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -95,7 +95,11 @@ def view_gang(gang: Gang) -> GangView:
 
 def view_cell(cell: Cell) -> CellView:
     """Show a physical cell with all that is below it."""
-    children = tuple(view_cell(child) for child in cell.children)
+    return view_parent(cell, tuple(view_cell(child) for child in cell.children))
+
+
+def view_parent(cell: Cell, children: tuple[CellView, ...]) -> CellView:
+    """Show a physical cell whose children are shown already."""
     rung = cell.chain.levels[cell.level - 1]
     claim = cell.enclosing_claim()
     gang = cell.holder or cell.reserver
@@ -136,23 +140,11 @@ def _priority(cell: Cell, children: Sequence[CellView]) -> int:
     return gang.priority if gang else FREE_PRIORITY
 
 
-def view_vc(table: Table, vc: Vc) -> VcView:
-    """Show a VC: its preassigned cells, and where its opportunistic gangs are."""
-    doomed = _doomed(table, vc)
-    borrowed = [
-        leaf.address
-        for _, gang in sorted(table.gangs.items())
-        if gang.request.vc == vc.name and not gang.is_guaranteed
-        for slot in gang.slots
-        for leaf in slot.leaves
-    ]
-    cells = tuple(_view_virtual(table, vc, cell, doomed) for cell in vc.virtual)
-    return VcView(name=vc.name, cells=cells, opportunistic=tuple(borrowed))
-
-
-def _view_virtual(table: Table, vc: Vc, cell: VirtualCell, doomed: set[int]) -> VcCellView:
+def view_virtual(
+    table: Table, vc: Vc, cell: VirtualCell, shown: CellView | None, doomed: Collection[int]
+) -> VcCellView:
+    """Show a preassigned cell, and with it the physical cell that it is mapped to, if any."""
     claim = vc.claims.get(cell.index)
-    shown = view_cell(claim.cell) if claim else None
     # What opportunistic gangs of others do in its cells is not the VC's use of them.
     is_used = claim is not None and bool(claim.users)
     return VcCellView(
@@ -161,7 +153,7 @@ def _view_virtual(table: Table, vc: Vc, cell: VirtualCell, doomed: set[int]) -> 
         cell_type=table.trees[cell.chain].levels[cell.level - 1].cell_type,
         level=cell.level,
         pinned=cell.pinned,
-        mapped_to=claim.cell.address if claim else None,
+        mapped_to=shown.address if shown else None,
         is_healthy=shown.is_healthy if shown else cell.index not in doomed,
         is_doomed=cell.index in doomed,
         state=shown.state if shown and is_used else CellState.FREE,
@@ -169,7 +161,7 @@ def _view_virtual(table: Table, vc: Vc, cell: VirtualCell, doomed: set[int]) -> 
     )
 
 
-def _doomed(table: Table, vc: Vc) -> set[int]:
+def doomed_cells(table: Table, vc: Vc) -> set[int]:
     """Unmapped cells, the last ones first, that healthy unclaimed cells are too few for."""
     found: set[int] = set()
     for (chain, level), unmapped in sorted(vc.unmapped.items()):

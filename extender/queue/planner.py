@@ -11,7 +11,7 @@ starts from what is seen now, and nothing is remembered that a look could tell.
         └──── members vanished ────┘  └── lease not used in time, node refused ──┘
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from extender.cells.model import (
@@ -94,6 +94,13 @@ class GangPlanner:
         self._changed[key] = None
         if pod.node is not None:
             self._settle_member(pod.uid)
+
+    def rerank(self, priority_of: Callable[[PodUid], int | None]) -> None:
+        """Pods have other priorities now; None for one that nobody can tell."""
+        for pod in [pod for gang in self._gangs.values() for pod in gang.pods.values()]:
+            priority = priority_of(pod.uid)
+            if priority is not None and priority != pod.request.priority:
+                self.see(replace(pod, request=replace(pod.request, priority=priority)))
 
     def lose(self, uid: PodUid, *, leaf_type: LeafType | None = None) -> None:
         """A pod, ours or not, ended or is gone; its leaf cells were of that type."""

@@ -8,6 +8,7 @@ import pytest
 from state.decisions import PostgresDecisions
 from state.log import DecisionLog, DecisionStore, LogSettings
 from state.memory import MemoryDecisions
+from state.positions import Position
 from tests.records import a_decision
 
 
@@ -40,6 +41,20 @@ async def test_newest_records_come_first_and_no_more_than_asked_for(log: Decisio
         log.append(record)
     await log.flush()
     assert await log.recent(2) == [records[4], records[3]]
+
+
+async def test_records_are_read_page_by_page(log: DecisionLog) -> None:
+    at = a_decision().at
+    records = [a_decision("a/x" if number % 2 else "a/y", at=at) for number in range(6)]
+    for record in records:
+        log.append(record)
+    await log.flush()
+    first = await log.recent(4)
+    before = Position.parse(str(Position.of(first[-1])))
+    log.append(a_decision("a/x"))  # what is written meanwhile moves nothing
+    await log.flush()
+    assert [*first, *await log.recent(4, before=before)] == records[::-1]
+    assert await log.recent(4, subject="a/x", before=before) == [records[1]]
 
 
 async def test_records_can_be_asked_for_by_subject(log: DecisionLog) -> None:

@@ -27,8 +27,6 @@ from state.ledger import (
     Term,
     Usage,
 )
-from state.ledger_postgres import PostgresLedger
-from state.memory_ledger import MemoryLedger
 from tests.charges import (
     ALICE,
     ALICE_IN_VISION,
@@ -40,19 +38,6 @@ from tests.charges import (
     a_gang,
     at_most,
 )
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(params=["memory", "embedded", "stock"])
-def ledger(request: pytest.FixtureRequest, clock: Clock) -> Ledger:
-    if request.param == "memory":
-        return MemoryLedger(clock)
-    name = "database" if request.param == "embedded" else "stock_database"
-    return PostgresLedger(request.getfixturevalue(name).pool, clock=clock)
 
 
 async def test_a_charge_counts_for_user_member_and_group(ledger: Ledger) -> None:

@@ -11,6 +11,22 @@ from tests.controlplane.waiting import poll_until
 from tests.e2e.installation import NAMESPACE
 
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+SHAPES = """
+shapes:
+- name: train
+  labels: {purpose: train}
+  nodeSelector: {kubernetes.io/os: linux}
+  tolerations: [{key: train, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
+  requests: {cpu: 100m}
+  fixedRequests: {memory: 64Mi}
+  mounts:
+  - {path: /mnt, persistentVolumeClaim: work, subPath: "home/{user}"}
+  - {path: /dev/shm, memory: 1Gi}
+  - {path: /etc/site, configMap: site, readOnly: true}
+  - {path: /scratch, hostPath: /scratch}
+  imagePullSecrets: [hub]
+  maxRunSeconds: 3600
+"""
 
 
 async def delete_policy(plane: ControlPlane, kind: str) -> None:
@@ -97,14 +113,18 @@ def a_job(name: str, *, annotations: dict[str, str] | None = None, **spec: Any) 
     }
 
 
-async def pods_of(plane: ControlPlane, namespace: str, selector: str) -> list[JsonObject]:
-    """The pods of a workload, once there is one."""
+async def pods_of(
+    plane: ControlPlane, namespace: str, selector: str, *, count: int = 1
+) -> list[JsonObject]:
+    """The pods of a workload, once there are so many."""
     found: list[JsonObject] = []
 
     async def look() -> bool:
         nonlocal found
         found = await plane.api.list(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)
-        return bool(found)
+        return len(found) >= count
 
-    await poll_until(look, deadline_seconds=30, explain=lambda: f"no pod has {selector}")
+    await poll_until(
+        look, deadline_seconds=30, explain=lambda: f"{len(found)} pods have {selector}: {found}"
+    )
     return found

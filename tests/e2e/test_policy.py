@@ -25,6 +25,7 @@ from tests.e2e.conftest import run_control_plane
 from tests.e2e.installation import NAMESPACE, Installation
 from tests.e2e.policies import (
     CONFIG_MAPS,
+    SHAPES,
     a_job,
     a_policy,
     create_pod,
@@ -39,7 +40,7 @@ from tests.property.rule_reading import HIGH, read_plainly
 CAROL, MARKER, BUSY = User("carol"), User("marker"), User("busy")
 SUBMITTERS = tuple(User(f"user-{letter}") for letter in "abcdefgh")
 RBAC = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
-NATIVE = "--feature-gates=GenericWorkload=true"
+NATIVE = "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
 TABLES, SUBMISSIONS = 8, 6
 
 
@@ -51,6 +52,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
     options = ControlPlaneOptions(
         users=(ALICE, BOB, CAROL, MARKER, BUSY, *SUBMITTERS),
         apiserver_flags=flags,
+        controller_manager_flags=flags[:1],
         scheduler_flags=flags[:1],
     )
     async with run_control_plane(request, binaries, options) as plane:
@@ -220,24 +222,6 @@ async def _status_of(plane: ControlPlane, namespace: str, pod: JsonObject) -> in
     return 201
 
 
-SHAPES = """
-shapes:
-- name: train
-  labels: {purpose: train}
-  nodeSelector: {kubernetes.io/os: linux}
-  tolerations: [{key: train, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
-  requests: {cpu: 100m}
-  fixedRequests: {memory: 64Mi}
-  mounts:
-  - {path: /mnt, persistentVolumeClaim: work, subPath: "home/{user}"}
-  - {path: /dev/shm, memory: 1Gi}
-  - {path: /etc/site, configMap: site, readOnly: true}
-  - {path: /scratch, hostPath: /scratch}
-  imagePullSecrets: [hub]
-  maxRunSeconds: 3600
-"""
-
-
 async def test_the_api_server_takes_a_shaped_pod_and_a_job_is_told_before(
     plane: ControlPlane, namespace: str
 ) -> None:
@@ -388,3 +372,29 @@ async def test_a_native_pod_group_and_its_pods_have_one_class(
     other = {"schedulingGroup": {"podGroupName": "other"}}
     with pytest.raises(ApiError, match='there is no PodGroup "other"'):
         await create_pod(plane, namespace, "lost", class_name="prod", spec=other)
+
+
+@pytest.mark.parametrize("policy", ["basic", "gang"])
+async def test_a_job_its_pod_group_and_its_pods_have_one_class(
+    plane: ControlPlane, namespace: str, binaries: Binaries, policy: str
+) -> None:
+    if not _has_pod_groups(binaries):
+        pytest.skip("this version has no PodGroups")
+    await put_rules(plane, namespace, [{"priority": "prod", "then": "oppo", "note": "idle cells"}])
+    scheduling: dict[str, Any] = {"schedulingPolicy": {policy: {}}}
+    job = a_job("train", parallelism=2, completions=2, scheduling=scheduling)
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    await plane.api_as("alice").create(path, job)
+    pods = await pods_of(plane, namespace, "job-name=train", count=2)
+    assert [pod["spec"]["priorityClassName"] for pod in pods] == ["oppo", "oppo"]
+    path = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{namespace}/podgroups"
+    (group,) = await plane.api.list(path)
+    assert group["spec"]["priorityClassName"] == "oppo"
+    assert {pod["spec"]["schedulingGroup"]["podGroupName"] for pod in pods} == {
+        group["metadata"]["name"]
+    }
+    alone = [marks.ALONE_ANNOTATION in pod["metadata"]["annotations"] for pod in pods]
+    decisions = {pod["metadata"]["annotations"][marks.DECISION_ANNOTATION] for pod in pods}
+    assert (alone, len(decisions)) == (
+        ([True, True], 2) if policy == "basic" else ([False, False], 1)
+    )

@@ -1,7 +1,7 @@
 """An extender beside a simulated cluster; kube-scheduler's part is played by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,11 @@ class Caller:
         self._http = http
         self._url = url
 
+    @property
+    def url(self) -> str:
+        """Where the extender listens."""
+        return self._url
+
     async def post(self, path: str, body: object) -> Any:
         async with self._http.post(self._url + path, json=body) as answer:
             return await answer.json() if answer.status == 200 else answer.status
@@ -86,6 +91,13 @@ class Caller:
     async def get(self, path: str) -> Any:
         async with self._http.get(self._url + path) as answer:
             return await answer.json() if answer.status == 200 else answer.status
+
+    async def until(self, path: str, is_so: Callable[[Any], bool]) -> Any:
+        """Ask until the answer is as expected; the answer."""
+        async with asyncio.timeout(30):
+            while not is_so(answer := await self.get(path)):
+                await asyncio.sleep(0.01)
+        return answer
 
     async def text(self, path: str) -> str:
         async with self._http.get(self._url + path) as answer:

@@ -1,10 +1,14 @@
 """A live copy of objects, over everything an API server does to its watchers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
+import orjson
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from kubernetes_asyncio.client import ApiClient, Configuration
 
 from kube.client import MERGE_PATCH, KubeClient, KubeError, Object, connect
 from kube.feed import Feed
@@ -169,3 +173,64 @@ async def test_a_kind_that_the_cluster_lacks_is_as_good_as_empty(client: KubeCli
     assert copy.lists == 1
     task.cancel()
     await asyncio.wait([task])
+
+
+class OddServer:
+    """An API server whose watches end in every way but the usual; each way once, in order."""
+
+    def __init__(self) -> None:
+        self.lists = 0
+        self.ways: list[Callable[[web.StreamResponse], Awaitable[None]]] = []
+        self.asked: list[str] = []
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            self.lists += 1
+            obj = {"metadata": {"name": f"list-{self.lists}"}, "data": {"value": "1"}}
+            return web.json_response({"metadata": {"resourceVersion": "5"}, "items": [obj]})
+        self.asked.append(request.query["resourceVersion"])
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        if self.ways:
+            await self.ways.pop(0)(stream)
+        else:
+            await asyncio.sleep(30)
+        return stream
+
+
+def event(kind: str, name: str, version: str) -> bytes:
+    metadata = {"name": name, "resourceVersion": version}
+    obj = {"type": kind, "object": {"metadata": metadata, "data": {"value": version}}}
+    return orjson.dumps(obj) + b"\n"
+
+
+async def test_a_watch_may_end_in_any_way() -> None:
+    odd, copy = OddServer(), Copy()
+
+    async def breaks_off_in_a_line(stream: web.StreamResponse) -> None:
+        await stream.write(event("ADDED", "whole", "6") + event("ADDED", "torn", "7")[:20])
+
+    async def says_nothing(_: web.StreamResponse) -> None:
+        await asyncio.sleep(30)
+
+    async def bookmarks_and_ends(stream: web.StreamResponse) -> None:
+        await stream.write(event("BOOKMARK", "", "9"))
+
+    async def talks_nonsense(stream: web.StreamResponse) -> None:
+        await stream.write(b'{"type": "ADDED", "object": []}\n')
+
+    async def is_gone(stream: web.StreamResponse) -> None:
+        gone = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
+        await stream.write(orjson.dumps(gone) + b"\n")
+
+    odd.ways = [breaks_off_in_a_line, says_nothing, bookmarks_and_ends, talks_nonsense, is_gone]
+    app = web.Application()
+    app.router.add_get("/{path:.*}", odd.answer)
+    async with TestServer(app) as server, ApiClient(Configuration(str(server.make_url("")))) as api:
+        feed = Feed(KubeClient(api), "/things", sink=copy, on_synced=lambda: None, watch_seconds=1)
+        task = asyncio.create_task(feed.run())
+        await until(lambda: len(odd.asked) == 6)
+        task.cancel()
+        await asyncio.wait([task])
+    assert odd.asked == ["5", "6", "6", "9", "9", "5"]
+    assert copy.values == {"list-2": "1"}, "what the first list had is gone"

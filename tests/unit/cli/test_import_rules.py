@@ -137,3 +137,15 @@ def test_what_means_something_else_here_is_told() -> None:
 def test_what_is_no_rule_table_is_refused(text: str) -> None:
     with pytest.raises(SettingsError):
         read_table(text)
+
+
+def test_a_dump_may_name_the_database_of_its_table() -> None:
+    named = SQL.replace("`rules`", "`openpai`.`rules`")
+    assert read_table(named).rows == read_table(SQL).rows
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_spreadsheets_separate_columns_as_their_country_does(delimiter: str) -> None:
+    lines = [["user", "occupied", "then"], ["^a$", "4", "oppo"]]
+    text = "\n".join(delimiter.join(line) for line in lines)
+    assert read_table(text).rows == [{"user": "^a$", "occupied": "4", "then": "oppo"}]

@@ -1,17 +1,21 @@
 """The extender's shell without a network: a cluster, its pods, and what they are told."""
 
+from collections.abc import Callable
+
 from prometheus_client import CollectorRegistry
 
 from extender.cells.model import MemberRequest
+from extender.cells.observing import Bound
 from extender.cluster import Cluster, read_cluster_text
 from extender.journal import NoJournal
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
 from extender.requests import to_bound, to_foreign_use, to_member_request
+from extender.waiting import WaitingPods
 from kube.namespaces import NamespaceSink
 from kube.nodes import KubeNode
 from kube.pods import ManagedPod
-from policy.classes import NO_CLASSES
+from policy.classes import NO_CLASSES, Classes
 from policy.submission import NodeName
 from tests.cluster_texts import hived_text
 
@@ -26,16 +30,20 @@ class NoSizes:
 class Shell:
     """Two racks of two nodes with eight leaf cells; VC lab is promised all of them."""
 
-    def __init__(self, *, lease_seconds: float = 60) -> None:
+    def __init__(
+        self, *, lease_seconds: float = 60, classes: Callable[[], Classes] = lambda: NO_CLASSES
+    ) -> None:
+        self._classes = classes
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         for index in range(4):
             self.node(f"node-{index:02}")
         self.cluster.use_document(read_cluster_text(hived_text(lab=4)))
         self.metrics = ExtenderMetrics(CollectorRegistry())
+        self.waiting = WaitingPods()
         self.pods = PodSink(
             self.cluster,
             namespaces=NamespaceSink(),
-            to_bound=lambda pod: to_bound(pod, classes=NO_CLASSES, sizes=NoSizes()),
+            to_bound=self.to_bound,
             to_foreign_use=to_foreign_use,
         )
 
@@ -50,7 +58,10 @@ class Shell:
         )
 
     def to_request(self, pod: ManagedPod) -> MemberRequest:
-        return to_member_request(pod, classes=NO_CLASSES, sizes=NoSizes())
+        return to_member_request(pod, classes=self._classes(), sizes=NoSizes())
+
+    def to_bound(self, pod: ManagedPod) -> Bound:
+        return to_bound(pod, classes=self._classes(), sizes=NoSizes())
 
     def drift(self, kind: str) -> float:
         return float(self.metrics.drift.labels(kind)._value.get())

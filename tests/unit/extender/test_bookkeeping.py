@@ -1,9 +1,13 @@
 """The ledger follows the pods."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from extender.bookkeeping import Bookkeeper
 from kube import marks
+from kube.gangs import GangForm
+from kube.pods import ManagedPod
 from policy.classes import Classes, PriorityClass
 from policy.submission import ClassName, GangKey, UserName, VcName
 from state.ledger import Charge, Scope
@@ -33,13 +37,21 @@ def member(name: str, decision: UUID) -> PodBuilder:
     return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
 
 
+class Groups:
+    """PodGroups that need two members each."""
+
+    def size(self, pod: ManagedPod) -> int | None:
+        return None if pod.gang.form is GangForm.SINGLE else 2
+
+
 class Books:
-    def __init__(self) -> None:
-        self.ledger = MemoryLedger()
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.ledger = MemoryLedger(now)
         self.shell = Shell()
         self.keeper = Bookkeeper(
             ledger=self.ledger,
             pods=self.shell.pods,
+            sizes=Groups(),
             classes=lambda: CLASSES,
             epoch=lambda: 1,
             metrics=self.shell.metrics,
@@ -82,3 +94,61 @@ async def test_gangs_that_run_uncharged_are_charged_and_those_that_wait_in_the_q
     assert books.shell.drift("ledger-created") == 1
     await books.keeper.compare()
     assert books.shell.drift("ledger-created") == 1
+
+
+def a_while_ago() -> datetime:
+    return datetime.now(UTC) - timedelta(minutes=1)
+
+
+async def test_a_whole_gang_is_charged_for_what_its_pods_ask_for() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.compare()
+    assert await books.held() == 16
+    books.shell.pods.upsert(member("b", decision).with_gpus(2))
+    await books.keeper.compare()
+    assert await books.held() == 10
+
+
+async def test_what_was_charged_just_now_is_only_corrected_upwards() -> None:
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    books.shell.pods.upsert(member("a", decision).with_gpus(2))
+    books.shell.pods.upsert(member("b", decision).with_gpus(2))
+    await books.keeper.compare()
+    assert await books.held() == 16
+    books.shell.pods.upsert(member("a", decision).with_gpus(12))
+    books.shell.pods.upsert(member("b", decision).with_gpus(12))
+    await books.keeper.compare()
+    assert await books.held() == 24
+
+
+def of_group(name: str, decision: UUID) -> PodBuilder:
+    pod = a_pod(name).with_gpus(8).in_native_gang("g").of_class("prod").in_vc("lab")
+    return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
+
+
+async def test_members_beyond_the_minimum_of_their_group_are_charged_too() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    for name in "abc":
+        books.shell.pods.upsert(of_group(name, decision))
+    await books.keeper.compare()
+    assert await books.held() == 24
+    books.shell.pods.remove(of_group("a", decision))
+    await books.keeper.compare()
+    assert await books.held() == 16
+
+
+async def test_pods_that_are_charged_alone_are_released_one_by_one() -> None:
+    books = Books()
+    pods = [of_group(name, uuid4()).annotated(marks.ALONE_ANNOTATION, "true") for name in "ab"]
+    for pod in pods:
+        books.shell.pods.upsert(pod)
+    await books.keeper.compare()
+    assert await books.held() == 16
+    books.shell.pods.remove(pods[0])
+    await books.keeper.settle()
+    (live,) = await books.ledger.charges()
+    assert (live.charge.gang.name, live.charge.leaf_count) == ("b", 8)

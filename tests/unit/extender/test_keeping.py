@@ -1,5 +1,6 @@
 """Drift, half-bound gangs, counts: what is looked after while nobody asks."""
 
+from extender.cells.model import MemberRequest
 from extender.census import Census
 from extender.halves import HalfBoundGangs
 from extender.reconcile import Reconciler
@@ -8,6 +9,7 @@ from extender.waiting import Refusals, Waiting, WaitingPods
 from kube.placements import Placement
 from kube.pods import ManagedPod
 from policy.classes import NO_CLASSES
+from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.clock import Clock
 from tests.builders import PodBuilder, a_pod
@@ -26,10 +28,26 @@ def bound(name: str, node: str, **fields: object) -> PodBuilder:
     return member(name, **fields).placed(placement).bound_to(node)  # type: ignore[arg-type]
 
 
+def a_waiting_pod(uid: str, *, code: str = "no-room") -> Waiting:
+    return Waiting(
+        uid=PodUid(uid),
+        namespace="lab",
+        name=uid,
+        gang=GangKey("lab", uid),
+        vc=VcName("lab"),
+        code=code,
+        reason=f"because {code}",
+        change="",
+        since=a_decision().at,
+        offered=(),
+    )
+
+
 def reconciler(shell: Shell) -> Reconciler:
     return Reconciler(
         cluster=shell.cluster,
         pods=shell.pods,
+        waiting=shell.waiting,
         to_bound=lambda pod: to_bound(pod, classes=NO_CLASSES, sizes=NoSizes()),
         metrics=shell.metrics,
     )
@@ -55,9 +73,53 @@ def test_what_the_engine_missed_is_found_and_mended() -> None:
     shell.cluster.engine.check()
 
 
+def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> None:
+    shell = Shell()
+    shell.pods.recover(now=0.0)
+    shell.pods.upsert(member("a", size=1))
+    bound_by_us = shell.pods.read(bound("a", "node-00", size=1))
+    assert bound_by_us is not None
+    shell.cluster.observe_bound(to_bound(bound_by_us, classes=NO_CLASSES, sizes=NoSizes()))
+    mending = reconciler(shell)
+    for _ in range(3):
+        list(mending.reconcile())
+    assert shell.cluster.has_member(PodUid("uid-of-a"))
+    list(mending.reconcile())
+    assert not shell.cluster.has_member(PodUid("uid-of-a"))
+    assert shell.drift("unbound") == 1
+
+
+def test_nobody_waits_who_does_not_exist() -> None:
+    shell = Shell()
+    shell.pods.recover(now=0.0)
+    shell.pods.upsert(member("there"))
+    for name in ("there", "gone"):
+        shell.waiting.put(a_waiting_pod(f"uid-of-{name}"))
+    mending = reconciler(shell)
+    list(mending.reconcile())
+    assert len(shell.waiting) == 2
+    list(mending.reconcile())
+    assert [pod.uid for pod in shell.waiting] == ["uid-of-there"]
+
+
 class Released(list[tuple[list[str], str]]):
     def __call__(self, pods: list[ManagedPod], why: str) -> None:
         self.append(([pod.name for pod in pods], why))
+
+
+def test_a_half_bound_gang_whose_class_is_gone_is_looked_after_all_the_same() -> None:
+    shell, released = Shell(), Released()
+    shell.pods.replace([bound("a", "node-00"), member("b")])
+    shell.pods.recover(now=0.0)
+    looked_after = halves(shell, released)
+    looked_after.complete()
+
+    def refuse(_: ManagedPod) -> MemberRequest:
+        raise RequestError.at("spec.priorityClassName", "is not listed")
+
+    looked_after._to_request = refuse
+    looked_after.look(now=301)
+    assert [names for names, _ in released] == [["a"]]
 
 
 def halves(shell: Shell, released: Released) -> HalfBoundGangs:
@@ -135,20 +197,7 @@ def test_a_pod_that_waits_for_another_reason_is_news() -> None:
     waiting = WaitingPods()
 
     def put(code: str) -> bool:
-        return waiting.put(
-            Waiting(
-                uid=PodUid("u"),
-                namespace="lab",
-                name="p",
-                gang=GangKey("lab", "p"),
-                vc=VcName("lab"),
-                code=code,
-                reason=f"because {code}",
-                change="",
-                since=a_decision().at,
-                offered=(),
-            )
-        )
+        return waiting.put(a_waiting_pod("u", code=code))
 
     assert [put("no-room"), put("no-room"), put("vc-full")] == [True, False, True]
     waiting.remove(PodUid("u"))

@@ -6,6 +6,8 @@ from extender.bookkeeping import LEADERSHIP
 from extender.policies import Policies
 from extender.quota_queue import QuotaQueue
 from kube import marks
+from kube.gangs import GangForm
+from kube.pods import ManagedPod
 from policy.submission import GangKey, GroupName
 from state.ledger import Scope, Term
 from state.memory_ledger import MemoryLedger
@@ -48,6 +50,13 @@ def queued(name: str, decision: UUID) -> PodBuilder:
     )
 
 
+class Groups:
+    """PodGroups that need one member."""
+
+    def size(self, pod: ManagedPod) -> int | None:
+        return None if pod.gang.form is GangForm.SINGLE else 1
+
+
 class World:
     def __init__(self, ledger: MemoryLedger | None = None) -> None:
         self.ledger = ledger or MemoryLedger()
@@ -55,7 +64,11 @@ class World:
         policies = Policies(reads_cluster_file=False, on_problems=lambda *_: None)
         policies.replace([a_document("classes", CLASSES), a_document("quotas", QUOTAS)])
         self.queue = QuotaQueue(
-            ledger=self.ledger, pods=self.shell.pods, policies=policies, epoch=lambda: 1
+            ledger=self.ledger,
+            pods=self.shell.pods,
+            sizes=Groups(),
+            policies=policies,
+            epoch=lambda: 1,
         )
         self.told: list[GangKey] = []
         self.queue.on_charged.append(self.told.append)
@@ -111,3 +124,18 @@ async def test_a_gang_that_a_leader_before_us_charged_is_charged_once() -> None:
 async def test_who_is_not_marked_is_not_held() -> None:
     world = World()
     assert not world.holds(a_pod("a").with_gpus(8).gated())
+
+
+async def test_pods_of_a_group_that_is_no_gang_wait_and_are_charged_one_by_one() -> None:
+    world = World()
+    pods = [
+        queued(name, uuid4()).in_native_gang("g").annotated(marks.ALONE_ANNOTATION, "true")
+        for name in "ab"
+    ]
+    for pod in pods:
+        world.shell.pods.upsert(pod)
+    await world.queue.charge()
+    assert await world.held() == 8
+    assert [world.holds(pod) for pod in pods] == [False, True]
+    world.shell.pods.remove(pods[0])
+    assert world.holds(pods[1])

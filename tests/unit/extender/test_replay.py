@@ -65,7 +65,8 @@ class Load:
     def step(self) -> None:
         self._now += self._random.random()
         word = self._random.choices(
-            ["gang", "ask", "bind", "end", "node", "expire", "refresh"], [3, 8, 4, 3, 1, 1, 1]
+            ["gang", "ask", "bind", "end", "node", "expire", "refresh", "rerank"],
+            [3, 8, 4, 3, 1, 1, 1, 1],
         )[0]
         getattr(self, f"_{word}")()
 
@@ -135,6 +136,20 @@ class Load:
         self._now += self._random.choice([0, 12])
         self.cluster.expire(now=self._now)
 
+    def _rerank(self) -> None:
+        """Some gangs are of a class that counts otherwise from now on."""
+        gangs = sorted(gang.gang for gang in self.cluster.engine.gangs())
+        some = self._random.sample(gangs, len(gangs) // 2)
+        ranks = {gang: self._random.choice([-1, 0, 5, 9]) for gang in some}
+        for uid, request in self.asking.items():
+            rank = ranks.get(request.gang, request.priority)
+            self.asking[uid] = replace(request, priority=rank)
+        for uid, bound in self.running.items():
+            rank = ranks.get(bound.request.gang, bound.request.priority)
+            self.running[uid] = replace(bound, request=replace(bound.request, priority=rank))
+        self.cluster.rerank(ranks)
+        self.cluster.engine.check()
+
     def _refresh(self) -> None:
         name = self._random.choice(NODES)
         self.cluster.forget_node(name)
@@ -149,6 +164,8 @@ def _loads() -> Iterator[tuple[int, str]]:
     for seed in range(3):
         yield seed, hived_text(racks=2, nodes=4, a=4, b=3)
         yield seed, derived_text(a=4, b=3)
+    # A late member for whom nothing can be reserved until its victims have ended.
+    yield 211, derived_text(a=4, b=3)
 
 
 @pytest.mark.parametrize(("seed", "text"), list(_loads()))

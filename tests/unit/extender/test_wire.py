@@ -97,3 +97,14 @@ def test_a_bound_pod_carries_its_placement_for_us_and_for_hived() -> None:
     assert annotations["cellgate.io/placement"] == '{"node":"n1","leafCells":[4,5]}'
     assert annotations["hivedscheduler.microsoft.com/pod-leaf-cell-isolation"] == "4,5"
     assert "hivedscheduler.microsoft.com/pod-bind-info" in annotations
+
+
+def test_the_case_of_a_key_does_not_matter_and_gos_own_name_wins() -> None:
+    body = b'{"podname": "bert", "PODNAMESPACE": "lab", "podUid": "u", "node": "n0", "Node": "n1"}'
+    asked = parse_body(wire.BindArguments, body)
+    assert (asked.name, asked.namespace, asked.uid, asked.node) == ("bert", "lab", "u", "n1")
+
+    victims = b'{"pod": {}, "nodenametometavictims": {"n0": {"pods": [{"uid": "v"}]}}}'
+    assert parse_body(wire.PreemptArguments, victims).candidate_nodes == ["n0"]
+    asked_again = parse_body(wire.FilterArguments, b'{"pod": {}, "nodenames": ["n0", "n1"]}')
+    assert list(asked_again.candidate_nodes) == ["n0", "n1"]

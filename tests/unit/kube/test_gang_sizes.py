@@ -36,6 +36,17 @@ def test_the_size_is_read_in_every_dialect(spec: Any, size: int | None) -> None:
     assert read_pod_group({"metadata": {"name": "g"}, "spec": spec}).min_size == size
 
 
+def test_a_group_whose_status_alone_changed_is_no_news() -> None:
+    news: list[str] = []
+    sink = PodGroupSink(on_change=lambda: news.append("changed"))
+    sink.upsert(a_group("g", minMember=2))
+    sink.upsert({**a_group("g", minMember=2), "status": {"phase": "Running"}})
+    assert news == ["changed"]
+    sink.upsert(a_group("g", minMember=3))
+    sink.remove(a_group("g"))
+    assert news == ["changed"] * 3
+
+
 def test_a_group_that_is_gone_has_no_size() -> None:
     sink = PodGroupSink()
 

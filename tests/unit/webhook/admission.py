@@ -1,7 +1,7 @@
 """An admitter over a ledger in memory, and requests to it, said in one line."""
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from policy.documents import Kind
@@ -51,6 +51,10 @@ class World:
             breaker=Breaker(monotonic=lambda: self.seconds),
             recent=RecentGangs(monotonic=lambda: self.seconds),
         )
+
+    def member(self, gang: str, *, own: int, size: int) -> Request:
+        """Ask for a gang by one of its members, that knows nothing of the others."""
+        return replace(self.ask(gang, cells=own * size, size=size), member_leaf_count=own)
 
     def ask(
         self,

@@ -1,7 +1,7 @@
 """The reviews of a webhook without HTTP, over a ledger in memory."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,20 @@ default: test
 
 
 class NoCluster(KubeClient):
-    """A cluster that has nothing."""
+    """A cluster that has nothing, or nothing but some Jobs and pods."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(
+        self, jobs: Mapping[str, dict[str, Any]], stored: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._jobs = jobs
+        self._stored = stored
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        if path.endswith("/pods") and self._stored:
+            return {"items": list(self._stored)}
+        job = path.rpartition("/jobs/")[2]
+        if job in self._jobs:
+            return self._jobs[job]
         raise KubeError(f"{method} {path}: not found", status=404)
 
 
@@ -64,6 +72,8 @@ class Webhook:
     policies: dict[str, str] = field(default_factory=dict)
     world: World = field(default_factory=World)
     gates_all: bool = False
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stored: list[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -73,6 +83,7 @@ class Webhook:
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
         self.sink, self.groups = view.policies, view.pod_groups[GangForm.NATIVE]
+        self.priorities = view.priorities
         self.other_groups = view.pod_groups[GangForm.COSCHEDULING]
         self.decisions = MemoryDecisions()
         self.log = DecisionLog(self.decisions)
@@ -80,7 +91,7 @@ class Webhook:
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
             state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
-            client=NoCluster(),
+            client=NoCluster(self.jobs, self.stored),
             events=self.events,
             metrics=metrics,
         )

@@ -7,12 +7,12 @@ import pytest
 from policy.decision import Outcome
 from policy.errors import RequestError
 from policy.limits import Scope
-from policy.submission import GroupName, UserName
+from policy.submission import ClassName, GroupName, UserName
 from state.ledger import Usage
 from state.memory_usage import MemoryUsage
 from tests.charges import TERM
 from tests.unit.webhook.admission import World, a_policy
-from webhook.verdict import Verdict
+from webhook.verdict import Verdict, charge_of
 
 ALICE = Scope(UserName("alice"))
 VISION = """groups:
@@ -184,6 +184,7 @@ async def test_members_of_a_queued_gang_wait_together() -> None:
         "its quotas",
     )
     assert await _held(world) == (0, 0, 0)
+    await world.ledger.release([world.ask("b").submission.gang], term=TERM)
     smaller = await replica.admit(world.ask("b", cells=2, size=2))
     assert _got(smaller) == ("admitted", "prod")
 
@@ -282,3 +283,63 @@ class TestWithoutLedger:
         world.seconds += 1
         assert (await replica.admit(world.ask("c"))).format_warnings() == ()
         assert (await replica.admit(world.ask("d"))).format_warnings() == ()
+
+
+async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    here, there = world.replica(), world.replica()
+    await here.admit(world.ask("a", cells=10))
+    first = await here.admit(world.ask("b", cells=4, size=2))
+    await world.ledger.release([world.ask("a").submission.gang], term=TERM)
+    second = await there.admit(world.ask("b", cells=4, size=2))
+    assert (_got(second), second.decision) == (_got(first), first.decision)
+    assert await world.ledger.charges() == ()
+
+
+async def test_a_queued_gang_that_was_charged_meanwhile_waits_no_longer() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    replica = world.replica()
+    await replica.admit(world.ask("a", cells=10))
+    request = world.ask("b", cells=4, size=2)
+    await replica.admit(request)
+    await world.ledger.release([world.ask("a").submission.gang], term=TERM)
+    await world.ledger.charge(charge_of(request, ClassName("prod")))
+    late = await replica.admit(world.ask("b", cells=4, size=2))
+    assert (_got(late), late.decision) == (("admitted", "prod"), request.decision)
+
+
+async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() -> None:
+    world = World(a_policy(quotas=VISION % "fail"))
+    here, there = world.replica(), world.replica()
+    first = await here.admit(world.member("b", own=1, size=3))
+    larger = await there.admit(world.member("b", own=4, size=3))
+    assert (larger.decision, larger.outcome) == (first.decision, first.outcome)
+    assert (await _held(world))[0] == 6
+    await here.admit(world.member("b", own=4, size=3))
+    assert (await _held(world))[0] == 9
+
+
+async def test_a_gang_does_not_outgrow_its_quota() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    replica = world.replica()
+    await replica.admit(world.member("b", own=1, size=2))
+    refused = await replica.admit(world.member("b", own=10, size=2))
+    assert refused.outcome is Outcome.REFUSED
+    assert refused.admission.format_refusal() == (
+        "alice asked for 11 leaf cells in class prod: refused by the quotas of group vision. "
+        "Group vision holds 0 leaf cells in high classes and 11 more are asked for; the limit is "
+        "10. A gang of 10 leaf cells would fit."
+    )
+    assert (await _held(world))[0] == 2
+
+
+async def test_members_of_many_replicas_outgrow_nothing_together() -> None:
+    world = World(a_policy(quotas=VISION % "fail"))
+    replicas = [world.replica() for _ in range(3)]
+    await replicas[0].admit(world.member("b", own=1, size=4))
+    members = [world.member("b", own=3, size=4) for _ in range(3)]
+    answers = await asyncio.gather(
+        *(replica.admit(one) for replica, one in zip(replicas, members, strict=True))
+    )
+    assert [one.outcome for one in answers] == [Outcome.ADMITTED] * 3
+    assert (await _held(world))[0] == 10

@@ -124,3 +124,28 @@ async def test_strange_objects_are_let_pass(obj: dict[str, Any]) -> None:
     webhook = Webhook()
     assert (await webhook.guard.validate(a_review(obj, old=obj))).is_allowed
     assert (await webhook.guard.validate(a_review({"kind": "Pod", **obj}))).is_allowed
+
+
+async def test_nobody_ends_the_wait_for_quota_by_hand() -> None:
+    webhook = Webhook()
+    stored = await _create(webhook, a_pod().with_gpus(1))
+    stored["metadata"]["annotations"][marks.UNCHARGED_ANNOTATION] = "true"
+    changed = {**stored, "metadata": {**stored["metadata"]}}
+    changed["metadata"]["annotations"] = {
+        key: value
+        for key, value in stored["metadata"]["annotations"].items()
+        if key != marks.UNCHARGED_ANNOTATION
+    }
+    refused = await webhook.guard.validate(a_review(changed, old=stored))
+    path = f"metadata.annotations[{marks.UNCHARGED_ANNOTATION}]"
+    assert refused.message == f"{path}: only Cellgate may change it"
+    assert (await webhook.guard.validate(a_review(changed, old=stored, user=EXTENDER))).is_allowed
+
+
+async def test_nobody_leaves_a_gang_that_is_charged() -> None:
+    webhook = Webhook()
+    key = "scheduling.x-k8s.io/pod-group"
+    stored = await _create(webhook, a_pod().with_gpus(1).labelled(key, "bert"))
+    changed = {**stored, "metadata": {**stored["metadata"], "labels": {key: "other"}}}
+    refused = await webhook.guard.validate(a_review(changed, old=stored))
+    assert refused.message == f"metadata.labels[{key}]: only Cellgate may change it"

@@ -120,3 +120,115 @@ async def test_a_label_may_say_it_too() -> None:
     assert (await webhook.pods.mutate(a_review(pod))).is_allowed
     (live,) = await webhook.world.ledger.charges()
     assert live.charge.leaf_count == 8
+
+
+def a_job_group(class_name: str | None = "prod", *, size: int = 4) -> dict[str, Any]:
+    group = a_group(class_name, size=size)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+    group["metadata"]["ownerReferences"] = [owner]
+    return group
+
+
+def a_job(class_name: str | None, *, gpus: int) -> dict[str, Any]:
+    pod = a_pod("unused").with_gpus(gpus)
+    pod = pod.of_class(class_name) if class_name else pod
+    stamp = {
+        "cellgate.io/submitter": "alice",
+        "cellgate.io/submitter-groups": '["system:authenticated"]',
+    }
+    template = {"metadata": {"annotations": stamp}, "spec": pod["spec"]}
+    return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
+
+
+CONTROLLER = "system:serviceaccount:kube-system:job-controller"
+
+
+async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() -> None:
+    webhook = Webhook({"rules": RULES}, jobs={"train": a_job("test", gpus=4)})
+    group = a_job_group("test")
+    answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
+    stored = json_patch(group, list(answer.patch))
+    assert stored["spec"]["priorityClassName"] == "oppo"
+    (live,) = await webhook.world.ledger.charges()
+    assert (live.charge.user, live.charge.leaf_count) == ("alice", 16)
+    webhook.groups.upsert(stored)
+    pod = a_member(gpus=4).of_class("test").annotated("cellgate.io/submitter", "alice")
+    admitted = await webhook.pods.mutate(a_review(pod, user=CONTROLLER))
+    assert json_patch(dict(pod), list(admitted.patch))["spec"]["priorityClassName"] == "oppo"
+    assert await webhook.world.ledger.charges() == (live,)
+
+
+async def test_a_group_of_a_job_without_a_class_gets_the_default() -> None:
+    webhook = Webhook(jobs={"train": a_job(None, gpus=1)})
+    answer = await webhook.templates.mutate(a_review(a_job_group(None), user=CONTROLLER))
+    assert answer.patch[0]["value"] == "test"
+
+
+async def test_a_dry_run_of_a_group_charges_nothing() -> None:
+    webhook = Webhook(jobs={"train": a_job("test", gpus=1)})
+    review = a_review(a_job_group("test"), user=CONTROLLER, dry_run=True)
+    assert (await webhook.templates.mutate(review)).is_allowed
+    assert await webhook.world.ledger.charges() == ()
+
+
+async def test_a_group_whose_job_is_not_known_or_not_managed_is_left_alone() -> None:
+    jobs = {"train": {"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}}
+    for webhook in (Webhook(), Webhook(jobs=jobs)):
+        answer = await webhook.templates.mutate(a_review(a_job_group(), user=CONTROLLER))
+        assert (answer.is_allowed, list(answer.patch)) == (True, [])
+
+
+def a_loose_group() -> dict[str, Any]:
+    group = a_group("test")
+    group["spec"]["schedulingPolicy"] = {"basic": {}}
+    return group
+
+
+async def test_pods_of_a_group_that_is_no_gang_are_charged_one_by_one() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_loose_group())
+    for name in ("a", "b"):
+        pod = a_member(name, gpus=2)
+        answer = await webhook.pods.mutate(a_review(pod))
+        stored = json_patch(dict(pod), list(answer.patch))
+        assert stored["metadata"]["annotations"]["cellgate.io/charged-alone"] == "true"
+    charged = [live.charge for live in await webhook.world.ledger.charges()]
+    assert [(one.gang.name, one.leaf_count) for one in charged] == [("a", 2), ("b", 2)]
+
+
+async def test_nobody_calls_himself_charged_alone() -> None:
+    webhook = Webhook()
+    pod = a_pod("a").with_gpus(1).in_gang("bert", size=2)
+    pod = pod.annotated("cellgate.io/charged-alone", "true")
+    answer = await webhook.pods.mutate(a_review(pod))
+    stored = json_patch(dict(pod), list(answer.patch))
+    assert "cellgate.io/charged-alone" not in stored["metadata"]["annotations"]
+    (live,) = await webhook.world.ledger.charges()
+    assert (live.charge.gang.name, live.charge.leaf_count) == ("bert", 2)
+
+
+async def test_the_group_of_a_job_that_is_no_gang_is_not_charged() -> None:
+    webhook = Webhook({"rules": RULES}, jobs={"train": a_job("prod", gpus=1)})
+    group = a_job_group()
+    group["spec"]["schedulingPolicy"] = {"basic": {}}
+    answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
+    assert answer.patch[0]["value"] == "oppo"
+    assert await webhook.world.ledger.charges() == ()
+
+
+async def test_a_pod_tells_what_it_asked_for_and_why_it_got_the_class_of_its_group() -> None:
+    webhook = Webhook({"rules": RULES})
+    webhook.groups.upsert(a_group("oppo"))
+    pod = a_member().of_class("prod")
+    answer = await webhook.pods.mutate(a_review(pod))
+    stored = json_patch(dict(pod), list(answer.patch))
+    assert stored["metadata"]["annotations"]["cellgate.io/requested-class"] == "prod"
+    assert list(answer.warnings) == ["cellgate: rule 2 lowers class prod to oppo: experiments"]
+
+
+async def test_a_pod_has_the_class_of_its_group_also_where_a_higher_one_would_do() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_group("oppo"))
+    pod = a_member().of_class("prod")
+    answer = await webhook.pods.mutate(a_review(pod))
+    assert json_patch(dict(pod), list(answer.patch))["spec"]["priorityClassName"] == "oppo"

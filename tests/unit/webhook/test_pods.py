@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from kube.hived import HivedGang, HivedMembers, HivedSpec, parse_spec
-from policy.submission import VcName
+from policy.submission import GangKey, VcName
 from simulation.patch import json_patch
 from tests.builders import PodBuilder, a_pod
+from tests.charges import TERM
 from tests.unit.webhook.admission import World
 from tests.unit.webhook.reviews import Webhook, a_review
 from webhook.wire import Answer
@@ -149,3 +150,43 @@ async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:
     assert '"kind":"Quotas"' in known.content
     assert first.inputs["policy"] == second.inputs["policy"] == known.hash
     assert second.inputs["usage"] == [1, 1]
+
+
+async def test_no_member_joins_a_running_gang_that_is_full() -> None:
+    webhook = Webhook()
+    members = [a_pod(name).with_gpus(1).in_gang("bert", size=2) for name in ("a", "b")]
+    for pod in members:
+        await webhook.pods.mutate(a_review(pod))
+    late = a_review(a_pod("c").with_gpus(1).in_gang("bert", size=2))
+    assert (await webhook.pods.mutate(late)).is_allowed  # nobody has seen the others yet
+    await webhook.world.ledger.confirm([GangKey("lab", "bert")], term=TERM)
+    assert (await webhook.pods.mutate(late)).is_allowed  # the API server does not tell
+    webhook.stored.extend(members)
+    refused = await webhook.pods.mutate(late)
+    assert refused.message == (
+        "metadata.labels[cellgate.io/gang]: gang lab/bert has all its 2 members; another one can "
+        "come when one of them has ended"
+    )
+    webhook.stored[0] = members[0].being_deleted()
+    assert (await webhook.pods.mutate(late)).is_allowed
+
+
+async def test_members_of_a_gang_may_ask_for_different_numbers() -> None:
+    webhook = Webhook()
+    for name, gpus in (("launcher", 1), ("worker-0", 4), ("worker-1", 4)):
+        pod = a_pod(name).with_gpus(gpus).in_gang("bert", size=3)
+        assert (await webhook.pods.mutate(a_review(pod))).is_allowed
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.leaf_count == 9
+
+
+async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named() -> None:
+    webhook = Webhook()
+    standard = {"metadata": {"name": "standard"}, "value": 0, "globalDefault": True}
+    webhook.priorities.upsert(standard)
+    _, pod = await _create(webhook, a_pod("a").with_gpus(1).of_class("standard"))
+    assert pod["spec"]["priorityClassName"] == "test"
+    assert pod["metadata"]["annotations"]["cellgate.io/requested-class"] == "test"
+    webhook.priorities.upsert({**standard, "globalDefault": False})
+    answer, _ = await _create(webhook, a_pod("b").with_gpus(1).of_class("standard"))
+    assert 'class "standard" is not listed' in answer.message

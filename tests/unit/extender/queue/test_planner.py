@@ -134,6 +134,16 @@ def test_higher_priorities_come_first_then_the_older() -> None:
     assert placed == {"high-0", "high-1"}
 
 
+def test_who_waits_is_ordered_by_the_priority_that_its_class_has_now() -> None:
+    world = _world()
+    for name, priority in (("old", 0), ("high", 5)):
+        _submit(world, a_gang(name).of(4, 4).at(priority))
+    now = {PodUid(f"old-{index}"): 9 for index in range(2)}
+    world.planner.rerank(now.get)
+    placed = {action.uid for action in _step(world)}
+    assert placed == {"old-0", "old-1"}
+
+
 def test_a_failed_release_is_tried_again_after_a_pause() -> None:
     world = _world()
     _submit(world, a_gang("bert").of(1))

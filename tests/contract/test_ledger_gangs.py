@@ -1,0 +1,72 @@
+"""Gangs that wait, and gangs that grow: in memory and on both kinds of Postgres."""
+
+import uuid
+from dataclasses import replace
+
+from state.ledger import MICROS_PER_HOUR, Charged, Exceeded, Held, Ledger, Measure, Queued, Refused
+from tests.charges import ALICE, EVENING, TERM, Clock, a_charge, at_most
+
+
+async def test_a_gang_that_waits_has_one_decision_wherever_its_members_ask(ledger: Ledger) -> None:
+    first, second = a_charge(), replace(a_charge(), decision=uuid.uuid4())
+    assert await ledger.queue(first) == Queued(charge=first)
+    assert await ledger.queue(second) == Queued(charge=first)
+    assert await ledger.charge(second) == Queued(charge=first)
+    assert await ledger.charges() == ()
+    assert (await ledger.usage(ALICE)).leaf_cells == 0
+
+
+async def test_a_gang_that_waits_is_charged_by_its_own_decision_only(ledger: Ledger) -> None:
+    charge = a_charge()
+    await ledger.queue(charge)
+    assert isinstance(await ledger.charge(charge, limits=[at_most(0, Measure.LEAF_CELLS)]), Refused)
+    other = replace(charge, decision=uuid.uuid4())
+    assert await ledger.charge(other) == Queued(charge=charge)
+    assert isinstance(await ledger.charge(charge), Charged)
+    assert isinstance(await ledger.charge(other), Held)
+    assert isinstance(await ledger.queue(other), Held)
+    await ledger.release([charge.gang], term=TERM)
+    assert isinstance(await ledger.charge(other), Charged)
+
+
+async def test_a_gang_that_waits_is_forgotten_unless_its_pods_come(
+    ledger: Ledger, clock: Clock
+) -> None:
+    charge, other = a_charge(), replace(a_charge(), decision=uuid.uuid4())
+    await ledger.queue(charge)
+    clock.advance(seconds=11)
+    assert await ledger.queue(other) == Queued(charge=other)
+    await ledger.expire(term=TERM)
+    assert await ledger.charge(charge) == Queued(charge=other)
+    await ledger.release([charge.gang], term=TERM)
+    assert isinstance(await ledger.charge(charge), Charged)
+
+
+async def test_a_charged_gang_grows_within_its_limits(ledger: Ledger, clock: Clock) -> None:
+    charge = replace(a_charge(), leaf_count=3)
+    await ledger.charge(charge)
+    await ledger.confirm([charge.gang], term=TERM)
+    clock.advance(minutes=30)
+    limit = at_most(6, Measure.LEAF_CELLS)
+    refused = await ledger.grow(charge, 7, limits=[limit])
+    assert refused == Refused(exceeded=(Exceeded(limit=limit, used=0, asked=7),))
+    grown = await ledger.grow(charge, 6, limits=[limit])
+    assert isinstance(grown, Charged)
+    assert grown.live.expires_at is None
+    clock.advance(minutes=30)
+    usage = await ledger.usage(ALICE)
+    assert (usage.leaf_cells, usage.gangs) == (6, 1)
+    today = EVENING.date()
+    assert sum(day.leaf_micros for day in await ledger.days(today, today)) == usage.month_micros
+    assert usage.month_micros == 4.5 * MICROS_PER_HOUR
+
+
+async def test_who_grows_what_another_has_grown_looks_again(ledger: Ledger) -> None:
+    charge = replace(a_charge(), leaf_count=3)
+    await ledger.charge(charge)
+    assert isinstance(await ledger.grow(charge, 6), Charged)
+    again = await ledger.grow(charge, 6)
+    assert isinstance(again, Held)
+    assert again.live.charge.leaf_count == 6
+    assert isinstance(await ledger.grow(again.live.charge, 9), Charged)
+    assert (await ledger.usage(ALICE)).leaf_cells == 9

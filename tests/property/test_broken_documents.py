@@ -1,0 +1,128 @@
+"""Whatever stands anywhere in a policy: problems with paths, and the same at apply as offline."""
+
+import random
+from typing import Any
+
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.policy_files import build_from_files
+from kube.policies import PolicySink
+from policy.errors import SpecError
+
+HEAD = {"apiVersion": "cellgate.io/v1"}
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "classes": {
+        **HEAD,
+        "kind": "Classes",
+        "classes": [
+            {"name": "prod", "cellPriority": 100, "high": True},
+            {"name": "oppo", "cellPriority": -1},
+        ],
+        "default": "prod",
+    },
+    "rules": {
+        **HEAD,
+        "kind": "Rules",
+        "rules": [
+            {"user": "^a", "priority": "prod", "occupied": "> 4", "then": "oppo", "note": "x"},
+            {"when": "user == 'bob'", "then": "fail"},
+        ],
+    },
+    "quotas": {
+        **HEAD,
+        "kind": "Quotas",
+        "groups": [
+            {
+                "name": "vision",
+                "admins": ["carol"],
+                "limits": {"leafCells": 10, "leafCellHours": {"day": 5}, "byLeafType": {"A100": 1}},
+                "over": "oppo",
+                "users": [{"name": "alice", "limits": {"leafCells": 6}}],
+            }
+        ],
+    },
+    "identity": {
+        **HEAD,
+        "kind": "Identity",
+        "groups": {"vision": ["alice"]},
+        "vcs": {"lab": {"users": ["alice"]}},
+        "trustedControllers": ["x"],
+        "templates": [{"apiVersion": "a.io/v1", "kind": "K", "path": "spec.a.*.template"}],
+    },
+    "shaping": {
+        **HEAD,
+        "kind": "Shaping",
+        "shapes": [
+            {
+                "name": "train",
+                "labels": {"purpose": "train"},
+                "tolerations": [{"key": "train", "operator": "Exists"}],
+                "mounts": [{"path": "/dev/shm", "memory": "1Gi"}],
+            }
+        ],
+    },
+}
+STRANGE: tuple[Any, ...] = (
+    None, "", -1, 3.5, True, [], {}, "(", "> x", {"a": 1}, ["x"], [{}], 10**30, "a" * 400, "\0",
+    "user ==", "retain", "oppo", "*", "nobody knows",
+)  # fmt: skip
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    below = [place for key, one in inner for place in _places(one, (*path, key))]
+    return [path, *below] if path else below
+
+
+def _break(document: dict[str, Any], dice: random.Random) -> None:
+    """Put something strange somewhere, as a value or under a key that nobody knows."""
+    *way, last = dice.choice(_places(document))
+    part: Any = document
+    for key in way:
+        part = part[key]
+    if isinstance(part, dict) and dice.random() < 0.3:
+        last = dice.choice(["extra", "name", "then", "limits"])
+    part[last] = dice.choice(STRANGE)
+
+
+def _config_map(kind: str, document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": kind,
+            "namespace": "cellgate-system",
+            "labels": {"cellgate.io/policy": kind},
+        },
+        "data": {"policy.yaml": yaml.safe_dump(document)},
+    }
+
+
+@given(st.integers(0, 2**32), st.sampled_from(sorted(DOCUMENTS)))
+def test_a_broken_document_is_told_the_same_at_apply_and_offline(seed: int, kind: str) -> None:
+    dice = random.Random(seed)
+    documents = {
+        name: yaml.safe_load(yaml.safe_dump(document)) for name, document in DOCUMENTS.items()
+    }
+    for _ in range(dice.randint(1, 3)):
+        _break(documents[kind], dice)
+    maps = {name: _config_map(name, document) for name, document in documents.items()}
+    sink = PolicySink(lambda *_: None)
+    sink.replace([one for name, one in maps.items() if name != kind])
+    assert _told(lambda: sink.check(maps[kind])) == _told(
+        lambda: build_from_files([(name, yaml.safe_dump(one)) for name, one in maps.items()])
+    )
+
+
+def _told(build: Any) -> list[str]:
+    try:
+        build()
+    except SpecError as exc:
+        return sorted(map(str, exc.problems))
+    return []

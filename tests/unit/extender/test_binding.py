@@ -1,0 +1,101 @@
+"""Bindings that fail, are in doubt, or are asked for twice."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from extender.binding import Binding
+from extender.cluster import Asked
+from extender.wire import BindArguments
+from kube.binding import PodRef
+from kube.client import KubeError
+from policy.submission import NodeName, PodUid
+from service.clock import Clock
+from state.records import Kind
+from tests.builders import a_pod
+from tests.unit.extender.shell import Shell
+
+UID = PodUid("uid-of-a")
+NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
+
+
+class SlowBinder:
+    """An API server that answers when it is told to, and then with these errors, if any."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.errors: list[KubeError] = []
+
+    async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
+        await self.may_answer.wait()
+        if self.errors:
+            raise self.errors.pop()
+
+
+class Leads:
+    def check(self) -> None:
+        """We do."""
+
+
+class Bindings:
+    """A leased pod `a`, and its binding."""
+
+    def __init__(self) -> None:
+        self.shell = Shell(lease_seconds=60)
+        self.shell.pods.recover(now=0.0)
+        self.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab"))
+        pod = self.shell.pods.get(UID)
+        assert pod is not None
+        self.shell.cluster.decide(
+            self.shell.to_request(pod),
+            candidate_nodes=NODES,
+            asked=Asked(kind=Kind.PLACEMENT, now=0.0),
+        )
+        self.binder = SlowBinder()
+        self.binding = Binding(
+            leading=Leads(),  # type: ignore[arg-type] # all of it that is used
+            cluster=self.shell.cluster,
+            pods=self.shell.pods,
+            binder=self.binder,
+            metrics=self.shell.metrics,
+            clock=Clock(monotonic=lambda: 0.0),
+        )
+
+    def bind(self) -> asyncio.Task[dict[str, str]]:
+        body = {"PodName": "a", "PodNamespace": "lab", "PodUID": UID, "Node": "node-00"}
+        return asyncio.create_task(self.binding.bind(BindArguments.model_validate(body)))
+
+    @property
+    def is_kept(self) -> bool:
+        self.shell.cluster.expire(now=1_000.0)
+        return self.shell.cluster.has_member(UID)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_kept"),
+    [(0, True), (500, True), (404, False), (409, False)],
+    ids=["no answer", "a fault", "no such pod", "another pod"],
+)
+async def test_what_may_be_bound_is_kept_and_what_is_not_expires(
+    status: int, *, is_kept: bool
+) -> None:
+    world = Bindings()
+    world.binder.errors = [KubeError("no", status=status)]
+    world.binder.may_answer.set()
+    assert await world.bind() == {"Error": "no"}
+    assert world.is_kept is is_kept
+
+
+async def test_who_asks_twice_is_bound_once_and_protected_until_both_are_answered() -> None:
+    world = Bindings()
+    first, second = world.bind(), world.bind()
+    await asyncio.sleep(0)
+    assert world.binding.under_way[UID] == 2
+    first.cancel()
+    await asyncio.wait([first])
+    assert UID in world.binding.under_way
+    world.binder.may_answer.set()
+    assert await second == {"Error": ""}
+    assert UID not in world.binding.under_way
+    assert world.is_kept
