@@ -34,6 +34,11 @@ class KeyPair:
         return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc
 
     @property
+    def issued(self) -> datetime:
+        """The moment at which it was made."""
+        return x509.load_pem_x509_certificate(self.certificate).not_valid_before_utc + _BACKDATE
+
+    @property
     def hosts(self) -> tuple[str, ...]:
         """The names and addresses that the certificate is good for."""
         certificate = x509.load_pem_x509_certificate(self.certificate)

@@ -10,6 +10,7 @@ import logging
 import ssl
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from certs.store import CertificateStore
 from certs.tls import build_server_context
@@ -30,8 +31,11 @@ class ServingCertificates:
         hosts: Sequence[str],
         clients: Sequence[str],
         utc_now: Callable[[], datetime],
+        client_ca: Path | None = None,
     ) -> None:
+        """Know callers by the CA in `client_ca`; without one, not at all."""
         self._store = store
+        self._client_ca = client_ca
         self._hosts = hosts
         self._clients = clients
         self._utc_now = utc_now
@@ -62,14 +66,15 @@ class ServingCertificates:
 
     def _read(self) -> list[bytes]:
         """What the files hold; those that are missing are told of by whoever needs them."""
-        paths = (self._store.ca_path, *self._store.serving_paths)
-        return [path.read_bytes() for path in paths if path.exists()]
+        paths = (self._store.ca_path, *self._store.serving_paths, self._client_ca)
+        return [path.read_bytes() for path in paths if path is not None and path.exists()]
 
     def _build(self) -> ssl.SSLContext:
-        return build_server_context(*self._store.serving_paths, client_ca=self._store.ca_path)
+        return build_server_context(*self._store.serving_paths, client_ca=self._client_ca)
 
     def _reload(self) -> None:
         """Change the context that is being served with, after a trial: half a change breaks it."""
         self._build()
         self.context.load_cert_chain(*self._store.serving_paths)
-        self.context.load_verify_locations(self._store.ca_path)
+        if self._client_ca is not None:
+            self.context.load_verify_locations(self._client_ca)

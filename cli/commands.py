@@ -77,7 +77,22 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
 
 def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     _service(options, environment, listen="127.0.0.1:9443")
-    _directory_of_certificates(options, environment)
+    _directory_of_certificates(options, environment, is_required=False)
+    options.add("--certs-secret", about="share certificates by this Secret, not by a directory")
+    options.add(
+        "--ca-overlap-seconds",
+        default="604800",
+        about="how long a new CA is known before it signs, with --certs-secret",
+        read=_read_seconds,
+    )
+    options.add("--client-ca", about="file of the CA whose certificate the API server must show")
+    options.add(
+        "--linger-seconds",
+        default="3",
+        about="how long to go on answering when asked to end, until callers have noticed",
+        read=_read_seconds,
+    )
+    options.add("--pod-name", about="our own pod, by which we lead")
     options.add(
         "--policy-admins",
         default="system:masters",
@@ -88,6 +103,12 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
         "--gate-queued-only",
         about="hold only gangs over quota; all others go to kube-scheduler at once, HiveD's way",
     )
+
+
+def _read_seconds(text: str) -> float:
+    if not text.isdecimal():
+        raise ValueError(f"must be a whole number of seconds, not {text!r}")
+    return float(text)
 
 
 def _certs(options: Options, environment: Mapping[str, str]) -> None:

@@ -22,7 +22,6 @@ from policy.errors import SettingsError
 from service.health import Health
 from service.process import Exit, Stop
 from service.running import RunningService
-from state.migrate import Stage
 from state.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 
@@ -92,7 +91,7 @@ async def _services(
     )
     spools = data / "spool"
     async with (
-        open_state(database_url, service="run", until=Stage.POST) as database,
+        open_state(database_url, service="run") as database,
         open_log(database, spool=spools / "webhook") as webhook_log,
         open_log(database, spool=spools / "extender") as extender_log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),

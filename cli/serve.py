@@ -5,7 +5,8 @@ import secrets
 import socket
 from argparse import Namespace
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from extender.app import ExtenderSettings, run_extender
@@ -18,6 +19,7 @@ from service.process import Exit, Stop
 from service.running import RunningService
 from state.database import Database, open_database
 from state.decisions import PostgresDecisions
+from state.late import open_late
 from state.ledger_postgres import PostgresLedger
 from state.log import DecisionLog
 from state.maintenance import LogMaintenance, RetentionSettings
@@ -52,7 +54,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         # What is wrong with it is told at once, not when the database is up.
         await asyncio.to_thread(load_cluster_file, settings.cluster_file)
     async with (
-        open_state(options.database_url, service="extender", until=Stage.PRE) as database,
+        _open_state_late(options.database_url, service="extender") as database,
         open_log(database, spool=options.spool_dir) as log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
@@ -68,12 +70,18 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
     settings = WebhookSettings(
         address=options.listen,
         namespace=options.namespace,
-        certificates=Path(options.certs),
+        certificates=Path(options.certs) if options.certs else None,
+        secret=options.certs_secret,
+        ca_overlap_seconds=options.ca_overlap_seconds,
+        identity=_identity(options.pod_name),
+        client_ca=Path(options.client_ca) if options.client_ca else None,
+        linger_seconds=options.linger_seconds,
         admins=options.policy_admins,
         gates_all=not options.gate_queued_only,
     )
+    settings.check()
     async with (
-        open_state(options.database_url, service="webhook", until=Stage.PRE) as database,
+        _open_state_late(options.database_url, service="webhook") as database,
         open_log(database, spool=options.spool_dir) as log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
@@ -99,14 +107,23 @@ def _identity(pod_name: str | None) -> str:
 
 
 @asynccontextmanager
-async def open_state(database_url: str, *, service: str, until: Stage) -> AsyncIterator[Database]:
-    """Open the database and bring its schema up to date.
-
-    A replica stops before what only works when no older one runs (`until=Stage.PRE`).
-    """
+async def open_state(database_url: str, *, service: str) -> AsyncIterator[Database]:
+    """Open the database and bring its schema up to date, where nobody else uses it."""
     async with open_database(database_url, application_name=f"cellgate {service}") as database:
-        await migrate(database.pool, until=until)
+        await migrate(database.pool)
         yield database
+
+
+def _open_state_late(database_url: str, *, service: str) -> AbstractAsyncContextManager[Database]:
+    """Do the same as one of several replicas, for which the database need not be there yet.
+
+    It stops before what only works when no older replica runs.
+    """
+    return open_late(
+        database_url,
+        application_name=f"cellgate {service}",
+        prepare=partial(migrate, until=Stage.PRE),
+    )
 
 
 @asynccontextmanager
@@ -129,7 +146,8 @@ async def open_ledger(
 ) -> AsyncIterator[tuple[PostgresLedger, UsageCache]]:
     """Have the ledger of a database, and usage in memory, which `supervise_usage` keeps fresh."""
     usage = UsageCache(listen_url or database.url, _USAGE)
-    await usage.check()
+    if database.is_open:
+        await usage.check()
     ledger = PostgresLedger(database.pool, on_usage=usage.observe)
     try:
         yield ledger, usage

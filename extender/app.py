@@ -154,7 +154,11 @@ def _load_certificates(settings: ExtenderSettings) -> ServingCertificates | None
         return None
     store = CertificateStore(settings.certificates, serving="extender")
     return ServingCertificates(
-        store, hosts=settings.hosts, clients=[SCHEDULER], utc_now=Clock().now
+        store,
+        hosts=settings.hosts,
+        clients=[SCHEDULER],
+        client_ca=store.ca_path,
+        utc_now=Clock().now,
     )
 
 

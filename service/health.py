@@ -45,6 +45,10 @@ class Health:
         draining = ["ending: asked to stop"] if self.is_draining else []
         return [*self._faults, *waiting, *draining]
 
+    def expect(self, *conditions: str) -> None:
+        """Wait for more."""
+        self._unmet |= dict.fromkeys(conditions)
+
     def meet(self, condition: str) -> None:
         """Note that a condition is true now."""
         if condition in self._unmet:

@@ -30,7 +30,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # we must never be the one who closes first.
 _KEEPALIVE_SECONDS = 180.0
 # At the end: how long new callers are still answered, and how long at most answers may take.
-_LINGER_SECONDS = 0.2
+LINGER_SECONDS = 0.2
 _BODY_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
@@ -122,8 +122,10 @@ class HttpServer:
         *,
         address: Address,
         tls: ssl.SSLContext | None = None,
+        linger_seconds: float = LINGER_SECONDS,
     ) -> None:
         self._app = app
+        self._linger_seconds = linger_seconds
         self._address = address
         self._tls = tls
         self._runner = web.AppRunner(
@@ -161,7 +163,7 @@ class HttpServer:
         Meanwhile new callers are still answered, each for the last time on its connection: whoever
         sends us requests needs a moment to notice that we are not ready any more.
         """
-        await asyncio.sleep(_LINGER_SECONDS)
+        await asyncio.sleep(self._linger_seconds)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._app[_IN_FLIGHT].none.wait(), _DRAIN_SECONDS)
         await self._runner.cleanup()

@@ -16,7 +16,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from service.health import Health
-from service.http import METRICS, HttpServer
+from service.http import LINGER_SECONDS, METRICS, HttpServer
 from service.settings import Address
 from service.tasks import Supervisor
 
@@ -43,9 +43,10 @@ async def running(
     health: Health,
     address: Address,
     tls: ssl.SSLContext | None = None,
+    linger_seconds: float = LINGER_SECONDS,
 ) -> AsyncIterator[RunningService]:
-    """Serve `app` while the body runs."""
-    server = HttpServer(app, address=address, tls=tls)
+    """Serve `app` while the body runs, and so much longer that callers notice the end."""
+    server = HttpServer(app, address=address, tls=tls, linger_seconds=linger_seconds)
     url = await server.start()
     logger.info("service listens", extra={"service": name, "url": url})
     async with Supervisor(health) as supervisor:

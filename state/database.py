@@ -32,9 +32,15 @@ _FAILURES = (
     asyncpg.InternalClientError,
     OSError,  # also TimeoutError
 )
+# What says that it will be there later, or may be: nobody has to mend a setting.
+_AWAY = (OSError, asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError)
 _STARTING_UP_PAUSE_SECONDS = 0.1
 _CLOSE_SECONDS = 5.0
 _START_AGAIN_SECONDS = 1.0
+
+
+class UnreachableError(SettingsError):
+    """Nobody answers where the database should be: a mistake, or it is away for now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +71,11 @@ class Database:
 
     server: EmbeddedPostgres | None = None
     """The embedded server, if there is one."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was reached; see `state.late` for one that need not have been."""
+        return True
 
     async def keep_alive(self) -> NoReturn:
         """Start an embedded server again whenever it dies; for any other there is nothing to do."""
@@ -148,16 +159,22 @@ def _split(url: str, flag: str = "--database-url") -> SplitResult:
 async def _open_pool(
     url: str, application_name: str, settings: PoolSettings
 ) -> AsyncIterator[asyncpg.Pool]:
-    where = describe_server(url)
-    try:
-        async with asyncio.timeout(settings.open_timeout_seconds):
-            pool = await _connect_when_up(url, application_name, settings)
-    except (*_FAILURES, ValueError) as error:
-        raise SettingsError(_explain(error, where, settings)) from error
+    pool = await connect_pool(url, application_name=application_name, settings=settings)
     try:
         yield pool
     finally:
-        await _close(pool)
+        await close_pool(pool)
+
+
+async def connect_pool(url: str, *, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
+    """Connect to a server; SettingsError says what to do, UnreachableError if nobody answers."""
+    where = describe_server(url)
+    try:
+        async with asyncio.timeout(settings.open_timeout_seconds):
+            return await _connect_when_up(url, application_name, settings)
+    except (*_FAILURES, ValueError) as error:
+        kind = UnreachableError if isinstance(error, _AWAY) else SettingsError
+        raise kind(_explain(error, where, settings)) from error
 
 
 async def _connect_when_up(url: str, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
@@ -184,7 +201,7 @@ async def _create_pool(url: str, application_name: str, settings: PoolSettings) 
         is_pooled = await is_behind_pooler(connection)
     if not is_pooled:
         return pool
-    await _close(pool)
+    await close_pool(pool)
     return await _open_pooled(url, application_name, settings)
 
 
@@ -257,7 +274,7 @@ def _milliseconds(seconds: float) -> str:
     return str(round(seconds * 1000))
 
 
-async def _close(pool: asyncpg.Pool) -> None:
+async def close_pool(pool: asyncpg.Pool) -> None:
     """Close politely within a bounded time; asyncpg cuts the connections if that fails."""
     with contextlib.suppress(*_FAILURES):
         await asyncio.wait_for(pool.close(), _CLOSE_SECONDS)

@@ -59,8 +59,9 @@ class LedgerSettings:
     """How long a charge counts until its pods must be there. Too short, and a gang whose pods come
     slowly is charged when they are seen; too long, and pods that never come block others."""
 
-    charge_timeout_seconds: float = 1.0
-    """How long an answer to the API server may wait for Postgres."""
+    charge_timeout_seconds: float = 0.25
+    """How long an answer to the API server may wait for Postgres: what a user feels, at most, when
+    it hangs. Too short, and a busy Postgres is taken for one that is away."""
 
     timeout_seconds: float = 10.0
     """The same for the leader's writes and for reads."""

@@ -47,6 +47,10 @@ class LiveUsage(Protocol):
     def is_known(self) -> bool:
         """Whether usage was ever read."""
 
+    @property
+    def assumed(self) -> tuple[Charge, ...]:
+        """What was let in and the ledger may not have heard of."""
+
     def usage(self, scope: Scope) -> HeldUsage:
         """Return what a scope holds and has used, to the best of our knowledge."""
 
@@ -84,12 +88,10 @@ class Admitter:
         if not self._breaker.is_closed:
             return self._without_ledger(request)
         try:
-            verdict = await self._with_ledger(request)
+            return await self._with_ledger(request)
         except BackendError:
             self._breaker.note_failure()
             return self._without_ledger(request)
-        self._breaker.note_success()
-        return verdict
 
     async def _with_ledger(self, request: Request) -> Verdict:
         user = request.submission.user
@@ -99,6 +101,8 @@ class Admitter:
         # Somebody was faster. From now on, those of the same user take turns.
         async with self._turns.setdefault(user, asyncio.Lock()):
             for _ in range(_ATTEMPTS):
+                if not self._breaker.is_closed:
+                    raise BackendError("the ledger went away while others were being decided")
                 answer = await self._attempt(request, None)
                 if isinstance(answer, Verdict):
                     return answer

@@ -2,11 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 
-from certs.store import CertificateStore
-from certs.tls import build_server_context
 from kube.client import KubeClient
 from kube.events import EventWriter
 from kube.feed import Feed
@@ -20,11 +17,13 @@ from state.ledger import Ledger
 from state.log import DecisionLog
 from state.log_metrics import LogMetrics
 from webhook.admitting import LiveUsage
+from webhook.callers import demand_certificates
 from webhook.cluster_view import ClusterView, Source
 from webhook.metrics import WebhookMetrics
 from webhook.policy_watcher import PolicyWatcher
 from webhook.reviews import State, build_reviews
 from webhook.routes import ReviewRoutes
+from webhook.serving import build_serving
 from webhook.settings import WebhookSettings
 
 __all__ = ["WebhookSettings", "run_webhook"]
@@ -43,15 +42,16 @@ async def run_webhook(
     usage: LiveUsage,
 ) -> AsyncIterator[RunningService]:
     """Run a webhook while the body runs; its health says when it is ready."""
-    certificates = CertificateStore(settings.certificates)
-    certificates.ensure(hosts=settings.hosts, now=datetime.now(UTC))
+    settings.check()
     metrics = ServiceMetrics()
     LogMetrics(metrics.registry, log)
     webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client)
     watcher = PolicyWatcher(webhook_metrics, events, namespace=settings.namespace)
     view = ClusterView(policies=PolicySink(watcher.on_change))
-    sources = view.sources(settings.namespace)
-    health = Health(f"{name} synced" for name in sources)
+    health = Health()
+    serving = build_serving(settings, client=client, health=health)
+    sources = {**view.sources(settings.namespace), **serving.sources()}
+    health.expect(*(f"{name} synced" for name in sources), *serving.conditions)
     reviews = build_reviews(
         settings,
         view=view,
@@ -60,16 +60,27 @@ async def run_webhook(
         events=events,
         metrics=webhook_metrics,
     )
-    app = build_app(health=health, metrics=metrics, max_body_bytes=_MAX_BODY_BYTES)
+    app = build_app(
+        health=health,
+        metrics=metrics,
+        max_body_bytes=_MAX_BODY_BYTES,
+        guard=demand_certificates() if settings.client_ca else None,
+    )
     ReviewRoutes(reviews, health).add_to(app)
-    tls = build_server_context(*certificates.serving_paths)
     async with running(
-        app, name="webhook", health=health, address=settings.address, tls=tls
+        app,
+        name="webhook",
+        health=health,
+        address=settings.address,
+        tls=serving.context,
+        linger_seconds=settings.linger_seconds,
     ) as webhook:
+        serving.start(webhook.supervisor)
         for name, source in sources.items():
             feed = _feed(client, source, on_synced=partial(_meet, health, f"{name} synced"))
             webhook.supervisor.start(f"{name} feed", feed.run())
         webhook.supervisor.start("events", events.run())
+        webhook.supervisor.start("ledger probe", reviews.breaker.run())
         yield webhook
 
 

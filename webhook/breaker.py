@@ -1,31 +1,70 @@
-"""Stops asking a ledger that does not answer, so that one review at a time pays for the wait."""
+"""Stops asking a ledger that does not answer, so that no review waits for it twice.
 
-from collections.abc import Callable
+The first review that the ledger fails opens the breaker; from then on reviews are answered without
+it. Whether it is back is found out beside them, by a question of ours, so nobody pays for the
+attempts of a long outage: the answers of a hung Postgres are as fast as those of a healthy one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+from policy.errors import BackendError
+
+logger = logging.getLogger(__name__)
+
+Probe = Callable[[], Awaitable[object]]
 
 
 class Breaker:
-    """Closed while the ledger answers; after a failure one attempt is let through now and then."""
+    """Closed while the ledger answers."""
 
-    def __init__(self, *, monotonic: Callable[[], float], pause_seconds: float = 1.0) -> None:
-        self._monotonic = monotonic
+    def __init__(
+        self,
+        probe: Probe,
+        *,
+        catch_up: Probe | None = None,
+        pause_seconds: float = 1.0,
+        patience_seconds: float = 0.25,
+    ) -> None:
+        """`probe` asks the ledger something; patience is what a review has, too.
+
+        `catch_up` tells a ledger that is back what it has missed, before it is used again.
+        """
+        self._probe = probe
+        self._catch_up = catch_up
         self._pause_seconds = pause_seconds
-        self._next_attempt: float | None = None
+        self._patience_seconds = patience_seconds
+        self._opened = asyncio.Event()
 
     @property
     def is_closed(self) -> bool:
-        """Whether the ledger should be asked; True takes the attempt."""
-        if self._next_attempt is None:
-            return True
-        now = self._monotonic()
-        if now < self._next_attempt:
-            return False
-        self._next_attempt = now + self._pause_seconds
-        return True
-
-    def note_success(self) -> None:
-        """The ledger answered."""
-        self._next_attempt = None
+        """Whether the ledger should be asked."""
+        return not self._opened.is_set()
 
     def note_failure(self) -> None:
         """The ledger did not answer."""
-        self._next_attempt = self._monotonic() + self._pause_seconds
+        if self.is_closed:
+            logger.warning("ledger does not answer: decided without it")
+        self._opened.set()
+
+    async def run(self) -> NoReturn:
+        """Look for the ledger while it is away, until cancelled."""
+        while True:
+            await self._opened.wait()
+            await asyncio.sleep(self._pause_seconds)
+            await self.attempt()
+
+    async def attempt(self) -> None:
+        """Ask once, and close if the ledger answers in time."""
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                await self._probe()
+            if self._catch_up is not None:
+                await self._catch_up()
+        except (BackendError, TimeoutError) as exc:
+            logger.info("ledger is still away", extra={"error": str(exc) or "no answer in time"})
+        else:
+            self._opened.clear()
+            logger.warning("ledger answers again")

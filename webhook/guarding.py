@@ -15,35 +15,24 @@ from policy.wording import quote
 from webhook.told import ToldPods
 from webhook.wire import ALLOWED, Answer, ReviewRequest, UserInfo
 
-_ANNOTATIONS: Final = (
-    marks.SUBMITTER_ANNOTATION,
-    marks.SUBMITTER_GROUPS_ANNOTATION,
-    marks.REQUESTED_CLASS_ANNOTATION,
-    marks.CLASS_ANNOTATION,
-    marks.DECISION_ANNOTATION,
-    marks.UNCHARGED_ANNOTATION,
-    marks.ALONE_ANNOTATION,
-    marks.HIVED_SPEC_ANNOTATION,
-    marks.KUEUE_GROUP,
-    marks.KUEUE_COUNT_ANNOTATION,
-    marks.VOLCANO_ANNOTATION,
-    marks.VOLCANO_OWN_ANNOTATION,
-    *marks.PLACEMENT_ANNOTATIONS,
-)
-_LABELS: Final = (
-    marks.VC_LABEL,
-    marks.GROUP_LABEL,
-    marks.GANG_LABEL,
-    marks.GANG_SIZE_LABEL,
-    marks.GANG_MIN_LABEL,
-    marks.LEAF_TYPE_LABEL,
-    # Other projects' words for a gang: whoever changed one would leave the gang that is charged.
+_OURS: Final = "cellgate.io/"
+_ANNOTATIONS: Final = (marks.HIVED_SPEC_ANNOTATION, *marks.PLACEMENT_ANNOTATIONS)
+"""Ours on every managed pod, beside those of our own domain."""
+_GANG_MARKS: Final = (
     marks.COSCHEDULING_LABEL,
     marks.COSCHEDULING_OLD_LABEL,
     marks.COSCHEDULING_LIGHT_LABEL,
     marks.COSCHEDULING_LIGHT_MIN_LABEL,
     marks.KUEUE_GROUP,
+    marks.KUEUE_COUNT_ANNOTATION,
+    marks.VOLCANO_ANNOTATION,
+    marks.VOLCANO_OWN_ANNOTATION,
 )
+"""By which a pod may say which gang it is of: fixed once that was decided."""
+
+
+_Part = Literal["labels", "annotations"]
+_PARTS: Final[tuple[_Part, ...]] = ("annotations", "labels")
 
 
 class PodGuard:
@@ -93,21 +82,27 @@ class PodGuard:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield our marks that differ, on a pod that we have decided about."""
-    if marks.DECISION_ANNOTATION not in marks_of(before, "annotations"):
-        return
-    parts: tuple[tuple[Literal["labels", "annotations"], Sequence[str]], ...] = (
-        ("annotations", _ANNOTATIONS),
-        ("labels", _LABELS),
-    )
-    for part, keys in parts:
+    """Yield our marks that differ.
+
+    Annotations are ours on every managed pod, or one that got past us could say where it is and
+    who pays. What a submitter writes (labels, whose gang it is) is fixed once it was decided upon.
+    """
+    is_decided = marks.DECISION_ANNOTATION in marks_of(before, "annotations")
+    for part in _PARTS:
         old, new = marks_of(before, part), marks_of(after, part)
-        for key in keys:
-            if old.get(key) != new.get(key):
+        for key in sorted(key for key in {*old, *new} if isinstance(key, str)):
+            is_ours = _is_ours(key, part, is_decided=is_decided)
+            if is_ours and old.get(key) != new.get(key):
                 yield Problem(f"metadata.{part}[{key}]", "only Cellgate may change it")
     if marks.QUEUED_GATE in _gates(before) and marks.QUEUED_GATE not in _gates(after):
         message = f"only Cellgate may lift {marks.QUEUED_GATE}"
         yield Problem("spec.schedulingGates", message)
+
+
+def _is_ours(key: str, part: _Part, *, is_decided: bool) -> bool:
+    if part == "annotations" and (key.startswith(_OURS) or key in _ANNOTATIONS):
+        return True
+    return is_decided and (key.startswith(_OURS) or key in _GANG_MARKS)
 
 
 def _gates(pod: Mapping[str, Any]) -> list[Any]:

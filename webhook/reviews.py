@@ -1,15 +1,20 @@
 """All kinds of reviews, put together over one view of the cluster and one ledger."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 from kube.client import KubeClient
 from kube.events import EventWriter
+from policy.limits import Scope
+from policy.submission import UserName
 from service.clock import Clock
 from state.ledger import Ledger
 from state.log import DecisionLog
 from webhook.admitting import Admitter, LiveUsage
 from webhook.answers import AnswerSettings
 from webhook.breaker import Breaker
+from webhook.catching_up import catch_up
 from webhook.cluster_view import ClusterView
 from webhook.guarding import PodGuard
 from webhook.members import Members
@@ -23,6 +28,9 @@ from webhook.recent import RecentGangs
 from webhook.settings import WebhookSettings
 from webhook.templates import TemplateReviews
 from webhook.told import ToldPods
+
+_ANYBODY: Final = Scope(UserName("nobody"))
+"""Whose usage is asked for to see whether the ledger answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +50,8 @@ class Reviews:
     guard: PodGuard
     templates: TemplateReviews
     policies: PolicyReviews
+    breaker: Breaker
+    """To be run beside them."""
 
 
 def build_reviews(
@@ -55,10 +65,14 @@ def build_reviews(
 ) -> Reviews:
     """Put everything together that answers."""
     clock, told = Clock(), ToldPods(events)
+    breaker = Breaker(
+        partial(state.ledger.usage, _ANYBODY),
+        catch_up=partial(catch_up, state.ledger, state.usage),
+    )
     admitter = Admitter(
         ledger=state.ledger,
         usage=state.usage,
-        breaker=Breaker(monotonic=clock.monotonic),
+        breaker=breaker,
         recent=RecentGangs(monotonic=clock.monotonic),
     )
     pods = PodReviews(
@@ -87,4 +101,5 @@ def build_reviews(
             ledger=state.ledger,
             admins=settings.admins,
         ),
+        breaker=breaker,
     )

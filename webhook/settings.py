@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from policy.errors import SettingsError
+from service.http import LINGER_SECONDS
 from service.settings import Address
 from webhook.policies import DEFAULT_ADMINS
 
@@ -12,14 +14,34 @@ class WebhookSettings:
     """How one webhook runs."""
 
     address: Address
-    certificates: Path
-    """Directory of CA and serving certificate; made when missing."""
+    certificates: Path | None = None
+    """Directory of CA and serving certificate; made when missing, followed when given."""
+    secret: str | None = None
+    """The Secret that replicas share certificates by, instead of a directory."""
+    ca_overlap_seconds: float = 7 * 24 * 3600.0
+    """How long callers know of a new CA before it signs; kube-scheduler reads its CA only when it
+    starts, so it must be started again within that time."""
+    identity: str = ""
+    """Unique to this process: by which it leads. Needed with a Secret."""
+    client_ca: Path | None = None
+    """The CA of the certificate that the API server must show; None asks for none."""
+    linger_seconds: float = LINGER_SECONDS
+    """How long we go on answering when asked to end, each caller for the last time: an API server
+    must find its connections closed before it uses them again, since it does not ask twice."""
     namespace: str = "cellgate-system"
     """Where the policy documents are, and our own Service."""
     admins: tuple[str, ...] = DEFAULT_ADMINS
     """Users and groups who may change every policy document."""
     gates_all: bool = True
     """Whether every gang waits for the planner."""
+
+    def check(self) -> None:
+        """Raise SettingsError for what cannot be served with."""
+        if self.certificates is None and self.secret is None:
+            raise SettingsError(
+                "name a directory for certificates with --certs DIR, "
+                "or the Secret that replicas share with --certs-secret NAME"
+            )
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from extender.cells.tree import Cell
 if TYPE_CHECKING:
     from extender.cells.gangs import Gang
 
-_MOST = 50_000
-"""Changes that are remembered: beyond, building an index anew costs less than following them."""
+_MOST = 10_000
+"""Changes that are remembered one by one, and different ones beyond: building anew costs less."""
 
 
 class Changes:
@@ -17,22 +17,32 @@ class Changes:
 
     def __init__(self) -> None:
         self._log: list[Cell | Gang] = []
-        self._forgotten = 0
+        self._log_start = 0
+        self._older: dict[Cell | Gang, None] = {}
+        """What changed before, each once: mostly the same few cells, by what was only tried."""
+        self._older_start = 0
 
     @property
     def now(self) -> int:
         """Where the next change will be."""
-        return self._forgotten + len(self._log)
+        return self._log_start + len(self._log)
 
     def note(self, changed: "Cell | Gang") -> None:
         """Who holds or has reserved leaves of a cell, or may; or a gang's standing or size."""
         if len(self._log) >= _MOST:
-            self._forgotten += len(self._log)
-            self._log.clear()
+            self._fold()
         self._log.append(changed)
 
     def since(self, then: int) -> "Sequence[Cell | Gang] | None":
-        """What changed since then; None if that is forgotten."""
-        if then < self._forgotten:
-            return None
-        return self._log[then - self._forgotten :]
+        """What changed since then, and perhaps more; None if that is forgotten."""
+        if then >= self._log_start:
+            return self._log[then - self._log_start :]
+        return [*self._older, *self._log] if then >= self._older_start else None
+
+    def _fold(self) -> None:
+        self._older.update(dict.fromkeys(self._log))
+        self._log_start = self.now
+        self._log.clear()
+        if len(self._older) > _MOST:
+            self._older.clear()
+            self._older_start = self._log_start

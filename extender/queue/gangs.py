@@ -1,11 +1,14 @@
 """One gang as the planner sees it: the pods of it that exist, and what became of them."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 
 from extender.queue.model import QueuedPod
 from extender.queue.order import Standing
 from policy.submission import GangKey, NodeName, PodUid
+
+PriorityOf = Callable[[PodUid], int | None]
+"""What a pod's priority is now; None if nobody can tell."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +41,15 @@ class QueuedGang:
         if self._in_order is None:
             self._in_order = sorted(self.pods.values(), key=lambda pod: (pod.created, pod.uid))
         return self._in_order
+
+    def reranked(self, priority_of: PriorityOf) -> list[QueuedPod]:
+        """Those of its pods that have another priority now, with it."""
+        ranks = {uid: priority_of(uid) for uid in self.pods}
+        return [
+            replace(pod, request=replace(pod.request, priority=rank))
+            for uid, pod in self.pods.items()
+            if (rank := ranks[uid]) is not None and rank != pod.request.priority
+        ]
 
     def members(self) -> list[QueuedPod]:
         """The pods that count: surplus ones, the youngest, do not."""

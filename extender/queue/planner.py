@@ -11,7 +11,7 @@ starts from what is seen now, and nothing is remembered that a look could tell.
         └──── members vanished ────┘  └── lease not used in time, node refused ──┘
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from extender.cells.model import (
@@ -23,7 +23,7 @@ from extender.cells.model import (
     Wait,
 )
 from extender.queue.attempts import Attempts
-from extender.queue.gangs import QueuedGang
+from extender.queue.gangs import PriorityOf, QueuedGang
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
@@ -93,12 +93,10 @@ class GangPlanner:
         if pod.node is not None:
             self._settle_member(pod.uid)
 
-    def rerank(self, priority_of: Callable[[PodUid], int | None]) -> None:
-        """Pods have other priorities now; None for one that nobody can tell."""
-        for pod in [pod for gang in self._gangs.values() for pod in gang.pods.values()]:
-            priority = priority_of(pod.uid)
-            if priority is not None and priority != pod.request.priority:
-                self.see(replace(pod, request=replace(pod.request, priority=priority)))
+    def rerank(self, priority_of: PriorityOf) -> None:
+        """Pods have other priorities now."""
+        for pod in [pod for gang in self._gangs.values() for pod in gang.reranked(priority_of)]:
+            self.see(pod)
 
     def lose(self, uid: PodUid, *, leaf_type: LeafType | None = None) -> None:
         """A pod, ours or not, ended or is gone; its leaf cells were of that type."""
@@ -340,15 +338,9 @@ class GangPlanner:
         self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
         self._waiting.refuse(gang.key)
         if gang.told != decision.code:
-            gang.told = decision.code
-            step.tells.append(
-                Tell(
-                    gang=gang.key,
-                    uid=gang.first.uid,
-                    code=decision.code,
-                    reason=decision.reason,
-                )
-            )
+            gang.told, reason = decision.code, decision.reason
+            uid = gang.first.uid
+            step.tells.append(Tell(gang=gang.key, uid=uid, code=gang.told, reason=reason))
 
     # -- acting
 

@@ -7,11 +7,12 @@ the pods of our Deployments. With `serves_tls` the extender serves as it does in
 as beside a kube-scheduler in the same pod.
 """
 
-import base64
+import asyncio
 import os
 import shutil
 import ssl
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import yaml
 from certs.clients import SCHEDULER
 from certs.store import CertificateStore
 from extender.app import service_hosts
+from kube.webhook_configurations import GROUP, KINDS, NAME
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
@@ -30,13 +32,14 @@ from tests.controlplane.waiting import poll_until
 PROGRAM = Path(sys.executable).with_name("cellgate")
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 NAMESPACE = "cellgate-system"
-_DEPLOYMENTS = ("cellgate-extender", "cellgate-scheduler")
+DEPLOYMENTS = ("cellgate-webhook", "cellgate-extender", "cellgate-scheduler")
+CERTS_SECRET = "cellgate-certs"
+_CONFIGURATIONS = tuple(f"{GROUP}/{kind}/{NAME}" for kind in KINDS)
 
 
 class Installation:
     """One Cellgate on one control plane."""
 
-    webhook: ChildProcess
     scheduler: ChildProcess
 
     def __init__(
@@ -46,19 +49,41 @@ class Installation:
         *,
         database_url: str,
         extenders: int = 1,
+        webhooks: int = 1,
         serves_tls: bool = False,
+        manifests: str = "base",
+        webhook_flags: Sequence[str] = (),
     ) -> None:
+        """`manifests` is the base or an overlay."""
         self._plane = control_plane
         self._http = http
         self._database_url = database_url
         self._serves_tls = serves_tls
+        self.manifests = manifests
+        # One that nobody stands in for need not wait until callers have gone elsewhere.
+        self._webhook_flags = (
+            *webhook_flags,
+            *(("--linger-seconds", "0") if webhooks == 1 else ()),
+        )
         self._certificates = control_plane.directory / "certs"
         self._mounted = control_plane.directory / "mounted-certs"
-        webhook_port, self.scheduler_port, *self.extender_ports = free_ports(2 + extenders)
-        self._webhook_address = f"127.0.0.1:{webhook_port}"
+        self.scheduler_port, *ports = free_ports(1 + extenders + webhooks)
+        self.extender_ports, self.webhook_ports = ports[:extenders], ports[extenders:]
         self.extenders: dict[int, ChildProcess] = {}
+        self.webhooks: dict[int, ChildProcess] = {}
+        self.api_server_asks = self.webhook_port_url(0)
+        """Where the API server asks: the webhook, or what stands for its Service."""
         self.scheduler_asks = self.extender_url
         """Where kube-scheduler asks: the extender, or what stands for the leader's Service."""
+
+    @property
+    def webhook(self) -> ChildProcess:
+        """The first webhook."""
+        return self.webhooks[0]
+
+    def webhook_port_url(self, replica: int) -> str:
+        """Where a webhook answers."""
+        return f"https://127.0.0.1:{self.webhook_ports[replica]}"
 
     @property
     def extender(self) -> ChildProcess:
@@ -92,9 +117,10 @@ class Installation:
         CertificateStore(self._certificates).ensure(hosts=hosts, now=datetime.now(UTC))
         if self._serves_tls:
             self.mount_certificates()
-        await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
+        await self.apply()
         await self._plane.kubectl("apply", "-k", str(MANIFESTS / "examples"))
-        await self.start_webhook()
+        await asyncio.gather(*map(self.start_webhook, range(len(self.webhook_ports))))
+        await self.until_trusted()
         for replica in range(len(self.extender_ports)):
             await self.start_extender(replica)
         self.scheduler = self._plane.start_scheduler(
@@ -107,6 +133,10 @@ class Installation:
             ),
         )
 
+    async def apply(self) -> None:
+        """Apply the manifests, for the first time or again."""
+        await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
+
     def mount_certificates(self) -> None:
         """Make certificates, and give the extender what a mounted Secret would hold."""
         store = CertificateStore(self._certificates, serving="extender")
@@ -116,12 +146,25 @@ class Installation:
         for path in (store.ca_path, *store.serving_paths):
             shutil.copy(path, self._mounted)
 
-    async def start_webhook(self) -> None:
-        """Start the webhook as its service account, and wait until it is ready."""
-        self.webhook = await self._start(
-            "webhook", "--listen", self._webhook_address, "--certs", str(self._certificates)
-        )
-        await self.wait_ready(f"https://{self._webhook_address}")
+    async def start_webhook(self, replica: int = 0) -> None:
+        """Start a webhook as its service account, and wait until it is ready."""
+        address = f"127.0.0.1:{self.webhook_ports[replica]}"
+        spool = self._plane.directory / f"webhook-spool-{replica}"
+        flags = ("--certs-secret", CERTS_SECRET, "--spool-dir", str(spool), *self._webhook_flags)
+        self.webhooks[replica] = await self._start("webhook", "--listen", address, *flags)
+        await self.wait_ready(self.webhook_port_url(replica))
+
+    async def until_trusted(self) -> None:
+        """Wait until the API server believes whoever the webhooks' leader says."""
+
+        async def is_trusted() -> bool:
+            return all([await self._has_bundle(path) for path in _CONFIGURATIONS])
+
+        await poll_until(is_trusted, deadline_seconds=30, explain=lambda: "no caBundle")
+
+    async def _has_bundle(self, path: str) -> bool:
+        hooks = (await self._plane.api.get(path))["webhooks"]
+        return all(hook["clientConfig"].get("caBundle") for hook in hooks)
 
     async def start_extender(self, replica: int = 0) -> None:
         """Start an extender as its service account, and wait until it is ready."""
@@ -145,10 +188,16 @@ class Installation:
 
     async def webhook_requests(self) -> float:
         """How often the API server asked about a pod."""
-        async with self._http.get(f"https://{self._webhook_address}/metrics", ssl=False) as answer:
-            lines = (await answer.text()).splitlines()
         wanted = 'cellgate_http_requests_total{route="/mutate/pods"'
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(wanted))
+        found = [await self.webhook_metric(replica, wanted) for replica in self.webhooks]
+        return sum(found)
+
+    async def webhook_metric(self, replica: int, start: str) -> float:
+        """The sum of a webhook's metrics whose lines start so."""
+        url = f"{self.webhook_port_url(replica)}/metrics"
+        async with self._http.get(url, ssl=False) as answer:
+            lines = (await answer.text()).splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(start))
 
     async def decisions(self, subject: str) -> list[dict[str, Any]]:
         """What was decided about a gang or a pod, the newest first."""
@@ -187,13 +236,13 @@ class Installation:
     def _write_overlay(self) -> Path:
         """An overlay of our base, as an admin would write one for webhooks outside the cluster."""
         overlay = self._plane.directory / "overlay"
-        overlay.mkdir()
-        base = os.path.relpath(MANIFESTS / "base", overlay.resolve())
+        overlay.mkdir(exist_ok=True)
+        base = os.path.relpath(MANIFESTS / self.manifests, overlay.resolve())
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [base],
-            "replicas": [{"name": name, "count": 0} for name in _DEPLOYMENTS],
+            "replicas": [{"name": name, "count": 0} for name in DEPLOYMENTS],
             "patches": [
                 self._client_config(configuration) for configuration in self._configurations()
             ],
@@ -207,11 +256,10 @@ class Installation:
 
     def _client_config(self, configuration: dict[str, Any]) -> dict[str, Any]:
         """Send what would go to our Service to the process that plays it."""
-        ca = base64.b64encode((self._certificates / "ca.crt").read_bytes()).decode()
         steps = []
         for place, webhook in enumerate(configuration["webhooks"]):
             path = webhook["clientConfig"]["service"]["path"]
-            value = {"url": f"https://{self._webhook_address}{path}", "caBundle": ca}
+            value = {"url": f"{self.api_server_asks}{path}"}
             steps.append(
                 {"op": "replace", "path": f"/webhooks/{place}/clientConfig", "value": value}
             )

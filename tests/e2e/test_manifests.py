@@ -15,9 +15,10 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import MANIFESTS, NAMESPACE, PROGRAM
+from tests.e2e.installation import DEPLOYMENTS, MANIFESTS, NAMESPACE, PROGRAM
 
-DEPLOYMENTS = ("cellgate-extender", "cellgate-scheduler")
+REPLICAS = {"cellgate-webhook": 3, "cellgate-extender": 2, "cellgate-scheduler": 2}
+OVERLAYS = ("overlays/fail-open", "overlays/fail-closed")
 BASE = str(MANIFESTS / "base")
 
 
@@ -63,7 +64,7 @@ async def test_every_manifest_is_accepted_and_applied_again_changes_nothing(
     await plane.kubectl("apply", "-k", BASE)
     assert await _generations(plane) == before
     strict = ("--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts")
-    for folder in ("base", "examples"):
+    for folder in ("base", "examples", *OVERLAYS):
         await plane.kubectl("apply", "-k", str(MANIFESTS / folder), *strict)
 
 
@@ -71,7 +72,7 @@ async def test_pods_run_as_nobody_with_nothing(plane: ControlPlane) -> None:
     """The namespace enforces the restricted standard; what it does not ask for is checked here."""
     for name in DEPLOYMENTS:
         pods = await _pods(plane, name)
-        assert len(pods) == 2
+        assert len(pods) == REPLICAS[name]
         for pod in pods:
             (container,) = pod["spec"]["containers"]
             assert container["securityContext"]["readOnlyRootFilesystem"] is True
@@ -131,6 +132,7 @@ async def test_the_service_finds_the_leader_only(plane: ControlPlane) -> None:
 async def test_the_programs_have_every_flag_of_the_manifests(plane: ControlPlane) -> None:
     helps = {
         "extender": [str(PROGRAM), "extender", "--help"],
+        "webhook": [str(PROGRAM), "webhook", "--help"],
         "kube-scheduler": [str(plane.binaries.path("kube-scheduler")), "--help"],
     }
     rendered = (await plane.kubectl("kustomize", BASE)).stdout
@@ -140,8 +142,9 @@ async def test_the_programs_have_every_flag_of_the_manifests(plane: ControlPlane
     for name, container in containers.items():
         for argument in container["args"]:
             assert f"{argument.partition('=')[0]} " in known[name]
-    for variable in containers["extender"]["env"]:
-        assert f"[{variable['name']}]" in known["extender"]
+    for name in ("extender", "webhook"):
+        for variable in containers[name]["env"]:
+            assert f"[{variable['name']}]" in known[name]
 
 
 async def _output_of(*command: str) -> str:

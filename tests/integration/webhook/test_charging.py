@@ -39,7 +39,7 @@ async def a_replica(database: Database) -> AsyncIterator[Admitter]:
         yield Admitter(
             ledger=ledger,
             usage=usage,
-            breaker=Breaker(monotonic=loop.time),
+            breaker=Breaker(lambda: ledger.usage(ALICE)),
             recent=RecentGangs(monotonic=loop.time),
         )
     finally:
@@ -110,7 +110,7 @@ async def test_admissions_that_never_become_pods_expire(database: Database) -> N
     admitter = Admitter(
         ledger=ledger,
         usage=usage,
-        breaker=Breaker(monotonic=lambda: 0.0),
+        breaker=Breaker(lambda: ledger.usage(ALICE)),
         recent=RecentGangs(monotonic=lambda: 0.0),
     )
     world = World()

@@ -28,10 +28,12 @@ class _World:
         self.serving = self.serve()
 
     def serve(self) -> ServingCertificates:
+        store = CertificateStore(self.directory, serving="extender")
         return ServingCertificates(
-            CertificateStore(self.directory, serving="extender"),
+            store,
             hosts=HOSTS,
             clients=["caller"],
+            client_ca=store.ca_path,
             utc_now=lambda: datetime.now(UTC) + timedelta(days=self.days),
         )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from policy.documents import Kind
+from policy.limits import Scope
 from policy.policies import Policy
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, GroupName, LeafType, Submission, UserName
@@ -43,12 +44,18 @@ class World:
         self.ledger = MemoryLedger(self.clock)
         self.usage = MemoryUsage(self.ledger)
 
-    def replica(self, usage: MemoryUsage | None = None) -> Admitter:
+    def breaker(self) -> Breaker:
+        """A breaker of this ledger."""
+        return Breaker(lambda: self.ledger.usage(Scope(UserName("alice"))))
+
+    def replica(
+        self, usage: MemoryUsage | None = None, *, breaker: Breaker | None = None
+    ) -> Admitter:
         """Start one more process."""
         return Admitter(
             ledger=self.ledger,
             usage=usage or self.usage,
-            breaker=Breaker(monotonic=lambda: self.seconds),
+            breaker=breaker or self.breaker(),
             recent=RecentGangs(monotonic=lambda: self.seconds),
         )
 

@@ -87,8 +87,12 @@ async def _change(user: str, key: str, value: str | None, part: str = "annotatio
         ("annotations", marks.DECISION_ANNOTATION),
         ("annotations", marks.PLACEMENT_ANNOTATION),
         ("annotations", marks.HIVED_ISOLATION_ANNOTATION),
+        ("annotations", marks.UNCHARGED_ANNOTATION),
+        ("annotations", "cellgate.io/of-a-later-release"),
+        ("annotations", marks.VOLCANO_ANNOTATION),
         ("labels", marks.VC_LABEL),
         ("labels", marks.GANG_LABEL),
+        ("labels", marks.COSCHEDULING_LABEL),
     ],
 )
 async def test_our_marks_are_ours_to_change(part: str, key: str) -> None:
@@ -101,6 +105,22 @@ async def test_our_marks_are_ours_to_change(part: str, key: str) -> None:
 async def test_our_marks_cannot_be_taken_away_and_others_are_free() -> None:
     assert not (await _change("alice", marks.SUBMITTER_ANNOTATION, None)).is_allowed
     assert (await _change("alice", "example.org/note", "x")).is_allowed
+
+
+async def test_a_pod_that_got_past_us_cannot_say_where_it_is_or_who_pays() -> None:
+    """Its labels are still its owner's: nothing was decided by them."""
+    webhook = Webhook()
+    old = {"metadata": {"name": "x", "labels": {}, "annotations": {}}, "spec": {}}
+
+    async def may(part: str, key: str) -> bool:
+        new = {**old, "metadata": {"name": "x", part: {key: "x"}}}
+        return (await webhook.guard.validate(a_review(new, old=old))).is_allowed
+
+    assert not await may("annotations", marks.PLACEMENT_ANNOTATION)
+    assert not await may("annotations", marks.SUBMITTER_ANNOTATION)
+    assert not await may("annotations", marks.HIVED_BIND_INFO_ANNOTATION)
+    assert await may("labels", marks.VC_LABEL)
+    assert await may("annotations", "example.org/note")
 
 
 async def test_the_gate_is_ours_to_lift() -> None:

@@ -1,0 +1,181 @@
+"""Certificates in a Secret: made, shared, renewed and published by whoever leads."""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from kube.client import MERGE_PATCH, KubeClient, Object, connect
+from kube.webhook_configurations import GROUP, KINDS
+from service.running import RunningService
+from service.settings import Address
+from simulation.cluster import SimulatedCluster
+from state.log import DecisionLog
+from state.memory import MemoryDecisions
+from state.memory_ledger import MemoryLedger
+from state.memory_usage import MemoryUsage
+from webhook.app import WebhookSettings, run_webhook
+
+SECRETS = "/api/v1/namespaces/cellgate-system/secrets"
+SECRET = f"{SECRETS}/cellgate-certs"
+HOOKS = [
+    {
+        "name": name,
+        "clientConfig": {"url": "https://127.0.0.1:9/x"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "matchConditions": [{"name": "never", "expression": "false"}],
+    }
+    for name in ("one.cellgate.io", "two.cellgate.io")
+]
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
+    cluster = SimulatedCluster(nodes=1)
+    await cluster.serve()
+    cluster.save_kubeconfig(tmp_path / "kubeconfig")
+    async with connect(str(tmp_path / "kubeconfig")) as client:
+        for kind in KINDS:
+            body = {"metadata": {"name": "cellgate"}, "webhooks": HOOKS}
+            await client.request("POST", f"{GROUP}/{kind}", body=body)
+        yield client
+    await cluster.close()
+
+
+@asynccontextmanager
+async def a_replica(client: KubeClient, name: str = "a") -> AsyncIterator[RunningService]:
+    settings = WebhookSettings(
+        address=Address(host="127.0.0.1", port=0),
+        secret="cellgate-certs",
+        identity=name,
+        ca_overlap_seconds=2,
+    )
+    ledger = MemoryLedger()
+    async with run_webhook(
+        settings,
+        client=client,
+        log=DecisionLog(MemoryDecisions()),
+        ledger=ledger,
+        usage=MemoryUsage(ledger),
+    ) as webhook:
+        async with asyncio.timeout(30):
+            while not webhook.health.is_ready:
+                await asyncio.sleep(0.01)
+        yield webhook
+
+
+async def _bundles(client: KubeClient) -> set[bytes]:
+    """Whom the API server believes, over all of our webhooks."""
+    configurations = [await client.request("GET", f"{GROUP}/{kind}/cellgate") for kind in KINDS]
+    return {
+        base64.b64decode(hook["clientConfig"].get("caBundle", ""))
+        for configuration in configurations
+        for hook in configuration["webhooks"]
+    }
+
+
+async def _files(client: KubeClient, path: str = SECRET) -> dict[str, bytes]:
+    data: Object = (await client.request("GET", path))["data"]
+    return {name: base64.b64decode(content) for name, content in data.items()}
+
+
+async def _is_trusted(client: KubeClient, replica: RunningService) -> bool:
+    """Call a replica as each of our webhooks says, in new connections."""
+    return all([await _believes(bundle, replica) for bundle in await _bundles(client)])
+
+
+async def _believes(bundle: bytes, replica: RunningService) -> bool:
+    trust = ssl.create_default_context(cadata=bundle.decode())
+    try:
+        async with (
+            aiohttp.ClientSession() as http,
+            http.get(f"{replica.url}/healthz", ssl=trust) as answer,
+        ):
+            return answer.status == 200
+    except aiohttp.ClientSSLError:
+        return False
+
+
+async def _until_published(client: KubeClient) -> None:
+    async with asyncio.timeout(30):
+        while await _bundles(client) != {(await _files(client))["ca.crt"]}:
+            await asyncio.sleep(0.02)
+
+
+async def test_replicas_share_certificates_and_the_api_server_is_told(client: KubeClient) -> None:
+    async with a_replica(client) as one, a_replica(client, "b") as two:
+        await _until_published(client)
+        assert await _is_trusted(client, one)
+        assert await _is_trusted(client, two)
+        for name in ("cellgate-extender-certs", "cellgate-scheduler-certs"):
+            async with asyncio.timeout(30):
+                while not await _exists(client, f"{SECRETS}/{name}"):
+                    await asyncio.sleep(0.02)
+        copy = await _files(client, f"{SECRETS}/cellgate-extender-certs")
+        assert set(copy) == {"ca.crt", "extender.crt", "extender.key"}
+
+
+async def _exists(client: KubeClient, path: str) -> bool:
+    collection, _, name = path.rpartition("/")
+    listed = await client.request("GET", collection)
+    return name in [one["metadata"]["name"] for one in listed["items"]]
+
+
+async def test_a_new_ca_comes_without_one_untrusted_call(client: KubeClient) -> None:
+    async with a_replica(client) as one, a_replica(client, "b") as two:
+        await _until_published(client)
+        before = await _files(client)
+        notes = {"cellgate.io/renew": "ca", "example.org/note": "mine"}
+        body = {"metadata": {"annotations": notes, "labels": {"of": "site"}}}
+        await client.request("PATCH", SECRET, body=body, content_type=MERGE_PATCH)
+        calls = 0
+        async with asyncio.timeout(60):
+            while (after := await _files(client))["ca.crt"].count(b"BEGIN") > 1 or (
+                after["signing.crt"] == before["signing.crt"]
+            ):
+                for replica in (one, two):
+                    assert await _is_trusted(client, replica)
+                    calls += 1
+        assert calls > 10
+        assert before["ca.crt"] not in after["ca.crt"]
+        kept = (await client.request("GET", SECRET))["metadata"]
+        assert (kept["annotations"], kept["labels"]) == (
+            {"example.org/note": "mine"},
+            {"of": "site"},
+        )
+        assert await _is_trusted(client, one)
+
+
+async def test_whoever_removes_the_trust_or_the_secret_gets_it_back(client: KubeClient) -> None:
+    async with a_replica(client) as one:
+        await _until_published(client)
+        before = await _files(client)
+        for kind in KINDS:
+            stored = await client.request("GET", f"{GROUP}/{kind}/cellgate")
+            await client.request(
+                "PUT", f"{GROUP}/{kind}/cellgate", body={**stored, "webhooks": HOOKS}
+            )
+        await _until_published(client)
+        await client.request("DELETE", SECRET)
+        async with asyncio.timeout(30):
+            while not await _exists(client, SECRET):
+                await asyncio.sleep(0.02)
+        assert await _files(client) == before
+        assert await _is_trusted(client, one)
+
+
+async def test_a_damaged_secret_changes_nothing(client: KubeClient) -> None:
+    async with a_replica(client) as one:
+        await _until_published(client)
+        garbage = base64.b64encode(b"garbage").decode()
+        body = {"data": {"webhook.crt": garbage, "signing.crt": garbage}}
+        await client.request("PATCH", SECRET, body=body, content_type=MERGE_PATCH)
+        await asyncio.sleep(0.2)
+        assert await _is_trusted(client, one)
+        assert (await _files(client))["webhook.crt"] == b"garbage"

@@ -1,0 +1,108 @@
+"""At every moment of a rotation, whatever is served is trusted by whoever heard of it before."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs.rotation import Certificates, Wanted, read_files, renew
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+OVERLAP = timedelta(days=7)
+WANTED = (Wanted("webhook", ("cellgate-webhook.cellgate-system.svc",)), Wanted("caller"))
+
+
+def _renew(known: Certificates | None, *, days: float, wants_new_ca: bool = False) -> Certificates:
+    return renew(
+        known,
+        wanted=WANTED,
+        now=START + timedelta(days=days),
+        overlap=OVERLAP,
+        wants_new_ca=wants_new_ca,
+    )
+
+
+@pytest.fixture
+def first() -> Certificates:
+    return _renew(None, days=0)
+
+
+def test_nothing_changes_while_nothing_ends(first: Certificates) -> None:
+    assert _renew(first, days=0) == _renew(first, days=200) == first
+    assert first.others["webhook"].hosts == WANTED[0].hosts
+    assert first.others["caller"].is_issued_by(first.signing)
+
+
+def test_a_certificate_is_renewed_long_before_its_end(first: Certificates) -> None:
+    later = _renew(first, days=280)
+    assert later.others["webhook"].expires > START + timedelta(days=600)
+    assert (later.signing, later.trusted) == (first.signing, first.trusted)
+
+
+def test_a_certificate_that_lacks_a_name_is_made_anew(first: Certificates) -> None:
+    hosts = (*WANTED[0].hosts, "localhost")
+    more = renew(first, wanted=[Wanted("webhook", hosts)], now=START, overlap=OVERLAP)
+    assert more.others["webhook"].hosts == hosts
+    assert "caller" not in more.others
+
+
+def test_a_new_ca_is_trusted_before_it_signs_and_the_old_one_after(first: Certificates) -> None:
+    both = _renew(first, days=1, wants_new_ca=True)
+    assert len(both.trusted) == 2
+    assert both.others == first.others
+    assert _renew(both, days=7.9) == both
+
+    promoted = _renew(both, days=8)
+    assert promoted.signing == both.next
+    assert all(pair.is_issued_by(promoted.signing) for pair in promoted.others.values())
+    assert promoted.trusted == both.trusted
+    assert _renew(promoted, days=14.9) == promoted
+
+    settled = _renew(promoted, days=15)
+    assert settled.trusted == (settled.signing.certificate,)
+    assert _renew(settled, days=16) == settled
+
+
+def test_in_twenty_years_nobody_is_left_alone(first: Certificates) -> None:
+    """Somebody looks every fifth day, and callers hear of it with the next look."""
+    known = heard = first
+    authorities = {first.signing.certificate}
+    for day in range(1, 20 * 365, 5):
+        known = _renew(known, days=day)
+        now = START + timedelta(days=day)
+        for pair in known.others.values():
+            signers = [ca for ca in heard.trusted if ca == known.signing.certificate]
+            assert pair.is_issued_by(known.signing)
+            assert signers, f"day {day}: a caller does not know the CA yet"
+            assert pair.expires > now
+        authorities.add(known.signing.certificate)
+        heard = known
+    assert len(authorities) == 3
+
+
+def test_a_ca_that_has_ended_is_replaced_at_once(first: Certificates) -> None:
+    late = _renew(first, days=4000)
+    assert late.signing.expires > START + timedelta(days=4000)
+
+
+def test_what_was_written_down_is_understood(first: Certificates) -> None:
+    both = _renew(first, days=1, wants_new_ca=True)
+    assert read_files(both.to_files()) == both
+    assert set(both.files_of("caller")) == {"ca.crt", "caller.crt", "caller.key"}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"signing.key": None}, "there is no signing.key"),
+        ({"webhook.crt": b"nonsense"}, "webhook.crt is no certificate"),
+        ({"webhook.crt": None}, "webhook.crt is no certificate"),
+        ({"ca.crt": b"nonsense"}, "ca.crt holds no certificates"),
+    ],
+    ids=["no CA", "a damaged certificate", "a key without one", "damaged trust"],
+)
+def test_what_is_damaged_is_told(
+    first: Certificates, change: dict[str, bytes | None], told: str
+) -> None:
+    merged = {**first.to_files(), **change}
+    with pytest.raises(ValueError, match=told):
+        read_files({name: content for name, content in merged.items() if content is not None})
