@@ -199,11 +199,13 @@ async def test_a_certificate_that_is_no_good_ends_the_handshake(door: Door) -> N
 async def test_a_certificate_that_expires_on_a_kept_connection_is_not_taken_any_more(
     tmp_path: Path,
 ) -> None:
+    store = CertificateStore(tmp_path, serving="extender")
     certificates = ServingCertificates(
-        CertificateStore(tmp_path, serving="extender"),
+        store,
         hosts=["127.0.0.1"],
         clients=[SCHEDULER],
         utc_now=_now,
+        client_ca=store.ca_path,
     )
     later = Guard(_nobody(), utc_now=lambda: _now() + timedelta(days=366))
     app = web.Application(middlewares=[later.middleware])

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.records import a_decision
 _DAY = datetime(2026, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
 _OBSERVATIONS = ["node", "pod"]
+_LAST = (_DAY + timedelta(days=1), UUID(int=7))
 
 
 @pytest.fixture
@@ -46,8 +48,8 @@ async def full(database: Database) -> Database:
 @pytest.mark.parametrize(
     ("query", "arguments", "index"),
     [
-        ("recent_decisions", (10, False, _OBSERVATIONS), "pkey"),
-        ("recent_decisions_of_subject", (10, False, _OBSERVATIONS, "a/7"), "subject"),
+        ("recent_decisions", (10, False, _OBSERVATIONS, *_LAST), "pkey"),
+        ("recent_decisions_of_subject", (10, False, _OBSERVATIONS, *_LAST, "a/7"), "subject"),
         ("why_this_pod", ("7", 10), "pod_uid"),
         ("rows_of_epoch", ("extender", 2, 500, 10), "service_epoch_sequence"),
         ("my_last_jobs", ("user-7", 10), "gang_history_user"),
