@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 KUBERNETES ?= 1.37.1
+CONFORMANCE ?= ../shared/conformance
 ARGS ?=
 
 bin := .venv/bin
@@ -14,7 +15,7 @@ pure := policy extender/cells extender/queue
 parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 packages := bench certs cli extender kube policy service simulation state webhook
 
-.PHONY: run test e2e bench verify help lint types tests hashseeds reference lock clean
+.PHONY: run test e2e conformance bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -27,6 +28,12 @@ test: $(installed) lint types tests hashseeds ## Install what is needed and run 
 e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)
 	@KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries
 	KUBERNETES=$(KUBERNETES) $(bin)/python -m pytest tests/e2e $(ARGS)
+
+conformance: $(installed) ## Play HiveD's scenarios over HTTP against the extender (CONFORMANCE=DIR: where they are)
+	@test -f $(CONFORMANCE)/run.py || { echo "make: $(CONFORMANCE) has no run.py; set CONFORMANCE=DIR" >&2; exit 2; }
+	cd $(CONFORMANCE) && CELLGATE=$(CURDIR)/$(bin)/cellgate \
+	  KUBE_BIN="$$(cd $(CURDIR) && KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries)" \
+	  $(CURDIR)/$(bin)/python run.py --target targets/cellgate.json ../reference/hived-vectors/$(or $(ARGS),*.json)
 
 bench: $(installed) ## Measure, and compare with the budgets in bench/budgets.yaml
 	$(bin)/python -m bench all $(ARGS)
