@@ -12,13 +12,17 @@ Devices of resource claims (DRA) are not asked for in this way.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kube import marks
 from kube.fields import Fields
 from kube.limits import MAX_LEAF_COUNT
+from kube.objects import items, mapping
 from kube.quantities import parse_count
 from kube.texts import range_problem
+
+MATCHED_RESOURCES: Final = frozenset({*marks.DEFAULT_LEAF_RESOURCES, marks.HIVED_ENABLE_RESOURCE})
+"""What makes a pod a managed one."""
 
 
 class LeafDemand(NamedTuple):
@@ -57,6 +61,13 @@ class _Part(NamedTuple):
             self.fields.map(key).note(resource, problem)
             return 0
         return count
+
+
+def is_matched(spec: Mapping[str, Any]) -> bool:
+    """Whether the webhook is asked about a pod spec, by the conditions of our manifests."""
+    containers = [*items(spec.get("containers")), *items(spec.get("initContainers"))]
+    limits = (mapping(mapping(one.get("resources")).get("limits")) for one in containers)
+    return any(not MATCHED_RESOURCES.isdisjoint(limit) for limit in limits)
 
 
 def read_demand(spec: Fields, *, leaf_resources: Sequence[str]) -> LeafDemand:

@@ -69,6 +69,7 @@ BUILT_IN_TEMPLATES: Final = (
     TemplateKind("apps/v1", "StatefulSet", ("spec", "template")),
     TemplateKind("apps/v1", "ReplicaSet", ("spec", "template")),
     TemplateKind("apps/v1", "DaemonSet", ("spec", "template")),
+    TemplateKind("v1", "ReplicationController", ("spec", "template")),
 )
 
 

@@ -20,7 +20,7 @@ _SOURCES: Final = ("persistentVolumeClaim", "configMap", "hostPath", "memory")
 _LABEL_PART: Final = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _DNS_NAME: Final = rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*"
-_KEY: Final = rf"(?:{_DNS_NAME}/)?{_LABEL_PART}"
+_KEY: Final = rf"(?:(?=[^/]{{1,253}}/){_DNS_NAME}/)?{_LABEL_PART}"
 _QUANTITY: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:[KMGTPE]i|[mkMGTPE])?"
 
 
@@ -219,7 +219,10 @@ def _toleration_problems(
             yield Problem(path, "has a value, which operator Exists does not look at")
         if not is_exists and not toleration.get("key"):
             yield Problem(path, "needs a key, or operator Exists to tolerate all taints")
-        if toleration.get("tolerationSeconds") and toleration.get("effect") != "NoExecute":
+        if (
+            toleration.get("tolerationSeconds") is not None
+            and toleration.get("effect") != "NoExecute"
+        ):
             yield Problem(path, "tolerationSeconds needs effect NoExecute")
 
 

@@ -17,13 +17,14 @@ ledger does not answer in time, the last known usage and what this process has l
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from policy.admission import Admission, OverQuota, over_quota
 from policy.decision import Outcome, RuleDecision
-from policy.errors import BackendError, ConflictError
+from policy.errors import BackendError, ConflictError, RequestError
 from policy.limits import Exceeded, Limit, Measure, Scope
 from policy.submission import Usage, UserName
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
@@ -79,7 +80,9 @@ class Admitter:
         decision = self._decide(request, known)
         recent = self._recent.find(request.submission.gang)
         if recent is not None:
-            return _follow_recent(request, recent, Admission(rules=decision))
+            # One of its name that asks for something else may have ended: the ledger will tell.
+            with suppress(RequestError):
+                return _follow_recent(request, recent, Admission(rules=decision))
         over = None if known is None else self._find_over(request, decision)
         return decided(request, Admission(rules=decision, quota=over))
 

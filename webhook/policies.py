@@ -3,7 +3,9 @@
 Two questions: would the policy make sense with this change, and may this user make it?
 """
 
+import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 from kube.policies import Object, PolicySink, is_policy, read_policy_text, source_of
 from kube.priorities import PrioritySink
@@ -14,10 +16,11 @@ from policy.ownership import Editor, check_other_change, check_quotas_change
 from policy.policies import Policy
 from policy.quota_document import QuotasDocument
 from policy.quotas import QuotaGroup
-from state.ledger import Ledger
+from state.ledger import Holding, Ledger
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
 DEFAULT_ADMINS = ("system:masters",)
+_LEDGER_SECONDS: Final = 1.0
 
 
 class PolicyReviews:
@@ -62,11 +65,18 @@ class PolicyReviews:
     async def _check_idle(self, policy: Policy) -> None:
         """Refuse to take the cells away under running gangs; BackendError if that is not known."""
         if policy.cluster is None and self._policies.policy.cluster is not None:
-            holdings = await self._ledger.holdings()
-            gangs = sum(holding.gangs for holding in holdings)
+            gangs = sum(holding.gangs for holding in await self._holdings())
             if gangs:
                 message = f"the Cluster document cannot be deleted while gangs run: {gangs} do"
                 raise RequestError.at("", message)
+
+    async def _holdings(self) -> Sequence[Holding]:
+        """Ask the ledger, within the patience of the API server: it would let the deletion pass."""
+        try:
+            async with asyncio.timeout(_LEDGER_SECONDS):
+                return await self._ledger.holdings()
+        except TimeoutError as exc:
+            raise BackendError("cannot tell whether gangs run: the ledger does not answer") from exc
 
     def _check_owner(
         self, request: ReviewRequest, before: Object | None, after: Object | None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube import marks
+from kube.leaves import MATCHED_RESOURCES
 from kube.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.shaping import Mount, Shape
@@ -17,7 +18,6 @@ from policy.submission import UserName
 from policy.wording import quote
 from webhook.wire import Operation
 
-_ASKS_FOR_CELLS: Final = frozenset({*marks.DEFAULT_LEAF_RESOURCES, marks.HIVED_ENABLE_RESOURCE})
 _CONTAINERS: Final = ("containers", "initContainers")
 _PLAIN_FIELDS: Final = (
     "nodeSelector",
@@ -136,14 +136,14 @@ class _Shaping:
     def _fix_request(self, container: dict[str, Any], resource: str, quantity: str) -> None:
         resources = mapping(container.get("resources"))
         requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
-        own, fixed = requests.get(resource), {resource: quantity}
+        own, fixed = limits.get(resource, requests.get(resource)), {resource: quantity}
         container["resources"] = {**resources, "requests": {**requests, **fixed}}
         if resource in limits:  # which must not be lower than what is requested
             container["resources"]["limits"] = {**limits, **fixed}
         is_new = container["resources"] != resources
         what = f"{resource} {quantity} for container {container.get('name')}"
         self._note(what, is_new=is_new)
-        if is_new and own is not None:
+        if is_new and own not in (None, quantity):
             self._warn(f"{what}, not the {own} it asked for")
 
     def _default_requests(self, wanted: Mapping[str, str]) -> None:
@@ -169,6 +169,7 @@ class _Shaping:
             wanted["subPath"] = mount.sub_path_of(self._user)
         if mount.is_read_only:
             wanted["readOnly"] = True
+        self._check_only_there(wanted)
         takers = [taker for taker in self._containers() if _may_mount(taker, wanted)]
         if not takers:
             return
@@ -182,6 +183,15 @@ class _Shaping:
                 is_new = True
         self._note(f"mount {mount.path} from {mount.origin}", is_new=is_new)
         self._spec["volumes"] = [*others, volume]
+
+    def _check_only_there(self, wanted: Mapping[str, Any]) -> None:
+        """Elsewhere a container would see all of a volume, others' parts of it too."""
+        for container in self._containers():
+            for one in items(container.get("volumeMounts")):
+                if one.get("name") == wanted["name"] and one != wanted:
+                    message = f"volume {wanted['name']} is mounted by shape {self._shape} only"
+                    path = f"spec.containers[{container.get('name')}].volumeMounts"
+                    self._problems.append(Problem(path, message))
 
     def _limit_run_time(self, seconds: int) -> None:
         own = self._spec.get("activeDeadlineSeconds")
@@ -214,10 +224,10 @@ class _Shaping:
             yield from _dicts(self._spec.get(name))
 
     def _containers_with_cells(self) -> Iterator[dict[str, Any]]:
-        for container in _dicts(self._spec.get("containers")):
+        for container in self._containers():
             resources = mapping(container.get("resources"))
             asked = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
-            if _ASKS_FOR_CELLS & asked.keys():
+            if MATCHED_RESOURCES & asked.keys():
                 yield container
 
 

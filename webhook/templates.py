@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube import marks
+from kube.leaves import is_matched
 from kube.objects import mapping
 from kube.policies import PolicySink
 from policy.decision import WARNING_CHARS, Outcome
@@ -89,7 +90,7 @@ class TemplateReviews:
         for template in templates:
             if self._is_managed(review, template):
                 old = olds.get(template.pointer)
-                is_known = old is not None and self._is_managed(review, old)
+                is_known = old is not None and self._was_looked_at(review, old)
                 yield _Change(template=template, before=old if is_known else None)
 
     def _is_managed(self, review: ReviewRequest, template: Template) -> bool:
@@ -98,6 +99,10 @@ class TemplateReviews:
             return self._pods.read_plain(review, to_pod(review, template, {})) is not None
         except RequestError:
             return True
+
+    def _was_looked_at(self, review: ReviewRequest, old: Template) -> bool:
+        """Tell whether the stamp on a template is ours: the API server asked us about it."""
+        return is_matched(old.content["spec"]) and self._is_managed(review, old)
 
     def _preview(self, review: ReviewRequest, change: _Change, stamp: Stamp) -> Iterator[str]:
         """Yield what a pod of the template would be told; RequestError if it would be refused."""

@@ -90,13 +90,15 @@ class Chaos:
         self._rng = rng
         self.faults: Counter[str] = Counter()
         self.asked = 0.0
-        """Requests that webhooks counted before they ended."""
+        """Requests that webhooks counted since the beginning."""
         self.lost = 0.0
         """Decisions that killed webhooks had not yet got to a disk, as their heirs counted them."""
 
     async def run(self, load: Load, *, creations: int, rate: float) -> dict[str, float]:
         """Make a mess while pods are created; AssertionError if something is wrong afterwards."""
         enough = asyncio.Event()
+        for replica in range(REPLICAS):
+            self.asked -= await self._cellgate.webhook_metric(replica, _REQUESTS)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._rage(until=enough))
             await load.run(creations, rate=rate)

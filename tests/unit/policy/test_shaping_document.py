@@ -91,13 +91,18 @@ def test_all_that_is_wrong_is_told_with_its_path() -> None:
     ]
 
 
+def test_a_label_has_a_prefix_that_kubernetes_takes() -> None:
+    (problem,) = _problems(f"- {{name: a, nodeSelector: {{{'a' * 254}/b: x}}}}")
+    assert "must be the key of a label" in problem
+
+
 def test_what_no_field_says_alone_is_told_too() -> None:
     assert _problems(
         """
 - {name: a, vc: x}
 - {name: a, imagePullSecrets: [hub]}
 - name: b
-  tolerations: [{operator: Exists, value: x}, {}, {key: a, tolerationSeconds: 5}]
+  tolerations: [{operator: Exists, value: x}, {}, {key: a, tolerationSeconds: 0}]
   mounts: [{path: /a}, {path: /a, memory: 1Gi, configMap: x}]
 """
     ) == [

@@ -228,6 +228,15 @@ async def test_a_preview_charges_nothing_and_tells_the_same() -> None:
     assert preview.format_warnings() == decided.format_warnings()
 
 
+async def test_a_preview_does_not_take_a_gang_that_has_ended_for_one_of_today() -> None:
+    world = World()
+    replica = world.replica()
+    await replica.admit(world.ask(cells=8, size=2))
+    await world.ledger.release([world.ask().submission.gang], term=TERM)
+    again = world.ask(cells=8, size=2, user="bob", class_name="oppo")
+    assert _got(replica.preview(again)) == ("admitted", "oppo")
+
+
 class TestWithoutLedger:
     """The ledger does not answer: the last known usage, and what was let in since, decide."""
 

@@ -1,10 +1,13 @@
 """Policy documents: what is refused, and what is told of bad ones that got in anyway."""
 
+import asyncio
+
 import pytest
 
 from kube.events import Event
 from kube.priorities import PrioritySink
 from tests.unit.webhook.reviews import CLASSES, Webhook, a_review, config_map
+from webhook import policies
 from webhook.policies import PolicyReviews
 
 CLUSTER = """
@@ -47,6 +50,20 @@ async def test_the_cluster_document_stays_while_gangs_run() -> None:
     assert refused.message == "the Cluster document cannot be deleted while gangs run: 1 do"
     webhook.world.ledger.is_away = True
     assert not (await reviews.validate(deletion)).is_allowed
+
+
+async def test_the_cluster_document_stays_while_the_ledger_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    webhook = Webhook({"cluster": CLUSTER})
+    monkeypatch.setattr(webhook.world.ledger, "holdings", hang)
+    monkeypatch.setattr(policies, "_LEDGER_SECONDS", 0.01)
+    deletion = a_review(None, old=config_map("cluster", CLUSTER), user="root")
+    refused = await _reviews(webhook).validate(deletion)
+    assert refused.message == "cannot tell whether gangs run: the ledger does not answer"
 
 
 def test_a_bad_document_that_got_in_is_told_where_admins_look() -> None:

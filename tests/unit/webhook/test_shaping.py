@@ -184,6 +184,25 @@ def test_our_name_of_a_volume_is_ours() -> None:
     assert shaped["containers"][1] == {"name": "side", "volumeMounts": [mount]}
 
 
+def test_a_sidecar_with_leaf_cells_is_shaped_too() -> None:
+    limits = {"nvidia.com/gpu": "1", "memory": "1Ti"}
+    sidecar = {"name": "side", "restartPolicy": "Always", "resources": {"limits": limits}}
+    spec = {"containers": [{"name": "main"}], "initContainers": [sidecar]}
+    shaped = shaped_spec(spec, "- {name: small, fixedRequests: {memory: 4Gi}}")
+    assert shaped["initContainers"][0]["resources"]["limits"]["memory"] == "4Gi"
+
+
+def test_a_volume_of_a_shape_is_mounted_nowhere_else() -> None:
+    main = {"name": "main", "volumeMounts": [{"name": "cellgate-home-0", "mountPath": "/all"}]}
+    shapes = '- {name: home, mounts: [{path: /mnt, hostPath: /home, subPath: "{user}"}]}'
+    with pytest.raises(RequestError) as raised:
+        shape({"containers": [main]}, shapes)
+    told = (
+        "spec.containers[main].volumeMounts: volume cellgate-home-0 is mounted by shape home only"
+    )
+    assert str(raised.value) == told
+
+
 @pytest.mark.parametrize(
     "garbage",
     [

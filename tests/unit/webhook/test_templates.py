@@ -40,7 +40,8 @@ def a_template(**fields: Any) -> dict[str, Any]:
 
 
 def a_job(kind: str = "Job", template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    version = "batch/v1" if kind in ("Job", "CronJob") else "apps/v1"
+    versions = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
+    version = versions.get(kind, "apps/v1")
     inner = {"template": a_template() if template is None else template, **spec}
     if kind == "CronJob":
         inner = {"jobTemplate": {"spec": inner}}
@@ -63,7 +64,10 @@ def webhook() -> Webhook:
     return Webhook({"identity": IDENTITY, "rules": RULES})
 
 
-@pytest.mark.parametrize("kind", ["Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"])
+@pytest.mark.parametrize(
+    "kind",
+    ["Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController"],
+)
 async def test_the_submitter_is_stamped_on_a_template(webhook: Webhook, kind: str) -> None:
     job = a_job(kind)
     answer = await webhook.templates.mutate(a_review(job, groups=("b", "", "a")))
@@ -160,6 +164,18 @@ async def test_a_stamp_on_what_nobody_looked_at_is_not_believed(webhook: Webhook
     managed = a_job("Deployment", a_template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(managed, old=unmanaged, user="bob"))
     assert not answer.is_allowed
+
+
+async def test_a_stamp_on_what_the_api_server_does_not_ask_about_is_not_believed(
+    webhook: Webhook,
+) -> None:
+    forged = a_template(annotations=STAMP)
+    forged["spec"]["containers"] = [{"name": "main"}]
+    forged["spec"]["overhead"] = {"nvidia.com/gpu": "1"}
+    after = a_job("Deployment", a_template(annotations=STAMP))
+    review = a_review(after, old=a_job("Deployment", forged), user="bob")
+    refused = await webhook.templates.mutate(review)
+    assert 'names "alice", but "bob" sends this' in refused.message
 
 
 async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: Webhook) -> None:
