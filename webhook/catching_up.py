@@ -19,15 +19,16 @@ _AT_ONCE: Final = 100
 
 async def catch_up(ledger: Ledger, usage: LiveUsage) -> None:
     """Charge what only we count, whatever the limits: it was let in. BackendError if it is away."""
-    assumed = usage.assumed
-    for first in range(0, len(assumed), _AT_ONCE):
-        told = [_charge(ledger, charge) for charge in assumed[first : first + _AT_ONCE]]
-        outcomes = await asyncio.gather(*told, return_exceptions=True)
-        for failure in outcomes:
+    told: set[Charge] = set()
+    # What is let in meanwhile is told, too: nobody would once the ledger is used again.
+    while missing := [charge for charge in usage.assumed if charge not in told][:_AT_ONCE]:
+        charging = [_charge(ledger, charge) for charge in missing]
+        for failure in await asyncio.gather(*charging, return_exceptions=True):
             if failure is not None:
                 raise failure
-    if assumed:
-        logger.info("ledger told", extra={"gangs": len(assumed)})
+        told.update(missing)
+    if told:
+        logger.info("ledger told", extra={"gangs": len(told)})
 
 
 async def _charge(ledger: Ledger, charge: Charge) -> None:

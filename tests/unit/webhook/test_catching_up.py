@@ -1,5 +1,7 @@
 """What was let in without the ledger is in it as soon as it is back."""
 
+from typing import Any
+
 import pytest
 
 from policy.errors import BackendError
@@ -29,6 +31,23 @@ async def test_one_that_goes_away_again_is_told_later() -> None:
     with pytest.raises(BackendError):
         await catch_up(world.ledger, world.usage)
     assert len(world.usage.assumed) == 1
+
+
+async def test_what_is_let_in_meanwhile_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    replica, charge = world.replica(), world.ledger.charge
+    world.ledger.is_away = True
+    await replica.admit(world.ask("a", cells=2))
+
+    async def charge_slowly(*told: Any, **limits: Any) -> object:
+        monkeypatch.undo()
+        await replica.admit(world.ask("b", cells=2))  # while the ledger hears of the first
+        world.ledger.is_away = False
+        return await charge(*told, **limits)
+
+    monkeypatch.setattr(world.ledger, "charge", charge_slowly)
+    await catch_up(world.ledger, world.usage)
+    assert (await world.ledger.usage(ALICE)).leaf_cells == 4
 
 
 async def test_nothing_is_told_where_nothing_was_missed() -> None:
