@@ -68,11 +68,11 @@ class Shape:
     def matches(self, submission: Submission) -> bool:
         """Tell whether all that the shape says about pods is true of this one."""
         return (
-            _is_found(self.user, submission.user)
+            self.labels.items() <= submission.labels.items()  # first: it costs least
+            and _is_found(self.user, submission.user)
             and _is_found(self.vc, submission.vc)
             and _is_found(self.namespace, submission.gang.namespace)
             and (self.group is None or any(map(self.group.found_in, submission.groups)))
-            and self.labels.items() <= submission.labels.items()
         )
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kube.client import KubeClient, KubeError, Object, connect
+from kube.client import KubeClient, KubeError, Object
 from kube.leadership import Leadership, LeadershipSettings
 from simulation.cluster import SimulatedCluster
+from tests.clusters import connected
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
@@ -50,12 +51,8 @@ class Line:
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
-    cluster = SimulatedCluster(nodes=1)
-    await cluster.serve()
-    cluster.save_kubeconfig(tmp_path / "kubeconfig")
-    async with connect(str(tmp_path / "kubeconfig")) as client:
+    async with connected(SimulatedCluster(nodes=1), tmp_path) as client:
         yield client
-    await cluster.close()
 
 
 @pytest.fixture

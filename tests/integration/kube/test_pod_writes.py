@@ -7,23 +7,20 @@ from typing import Any
 import pytest
 
 from kube.binding import PodRef
-from kube.client import KubeClient, KubeError, connect
+from kube.client import KubeClient, KubeError
 from kube.ending import PodEnder
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
 from kube.pod_writes import PodWriter
 from simulation.cluster import SimulatedCluster
+from tests.clusters import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
-    cluster = SimulatedCluster(nodes=1)
-    await cluster.serve()
-    cluster.save_kubeconfig(tmp_path / "kubeconfig")
-    async with connect(str(tmp_path / "kubeconfig")) as client:
+    async with connected(SimulatedCluster(nodes=1), tmp_path) as client:
         yield client
-    await cluster.close()
 
 
 async def _create(client: KubeClient, *gates: str) -> PodRef:

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from kube import marks
-from kube.client import MERGE_PATCH, KubeClient, connect
+from kube.client import MERGE_PATCH, KubeClient
 from service.running import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
@@ -21,6 +21,7 @@ from state.log import DecisionLog
 from state.memory import MemoryDecisions
 from state.memory_ledger import MemoryLedger
 from state.memory_usage import MemoryUsage
+from tests.clusters import connected
 from webhook.app import WebhookSettings, run_webhook
 
 CLASSES = """
@@ -56,11 +57,8 @@ async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
     cluster = SimulatedCluster(
         nodes=1, policies={"classes": CLASSES, "rules": RULES, "quotas": QUOTAS % 8}
     )
-    await cluster.serve()
-    cluster.save_kubeconfig(tmp_path / "kubeconfig")
-    async with connect(str(tmp_path / "kubeconfig")) as client:
+    async with connected(cluster, tmp_path) as client:
         yield client
-    await cluster.close()
 
 
 @pytest.fixture

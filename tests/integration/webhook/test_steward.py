@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from kube.client import MERGE_PATCH, KubeClient, Object, connect
+from kube.client import MERGE_PATCH, KubeClient, Object
 from kube.webhook_configurations import GROUP, KINDS
 from service.running import RunningService
 from service.settings import Address
@@ -19,6 +19,7 @@ from state.log import DecisionLog
 from state.memory import MemoryDecisions
 from state.memory_ledger import MemoryLedger
 from state.memory_usage import MemoryUsage
+from tests.clusters import connected
 from webhook.app import WebhookSettings, run_webhook
 
 SECRETS = "/api/v1/namespaces/cellgate-system/secrets"
@@ -37,15 +38,11 @@ HOOKS = [
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
-    cluster = SimulatedCluster(nodes=1)
-    await cluster.serve()
-    cluster.save_kubeconfig(tmp_path / "kubeconfig")
-    async with connect(str(tmp_path / "kubeconfig")) as client:
+    async with connected(SimulatedCluster(nodes=1), tmp_path) as client:
         for kind in KINDS:
             body = {"metadata": {"name": "cellgate"}, "webhooks": HOOKS}
             await client.request("POST", f"{GROUP}/{kind}", body=body)
         yield client
-    await cluster.close()
 
 
 @asynccontextmanager
