@@ -63,3 +63,15 @@ PLACEMENT_ANNOTATIONS: Final = (
     HIVED_ISOLATION_ANNOTATION,
 )
 """Where a pod was put: written at its binding, never believed of a pod that is being created."""
+
+GANG_MARKS: Final = (
+    COSCHEDULING_LABEL,
+    COSCHEDULING_OLD_LABEL,
+    COSCHEDULING_LIGHT_LABEL,
+    COSCHEDULING_LIGHT_MIN_LABEL,
+    KUEUE_GROUP,
+    KUEUE_COUNT_ANNOTATION,
+    VOLCANO_ANNOTATION,
+    VOLCANO_OWN_ANNOTATION,
+)
+"""By which others say which gang a pod is of: fixed once that was decided."""

@@ -18,19 +18,6 @@ from webhook.wire import ALLOWED, Answer, ReviewRequest, UserInfo
 _OURS: Final = "cellgate.io/"
 _ANNOTATIONS: Final = (marks.HIVED_SPEC_ANNOTATION, *marks.PLACEMENT_ANNOTATIONS)
 """Ours on every managed pod, beside those of our own domain."""
-_GANG_MARKS: Final = (
-    marks.COSCHEDULING_LABEL,
-    marks.COSCHEDULING_OLD_LABEL,
-    marks.COSCHEDULING_LIGHT_LABEL,
-    marks.COSCHEDULING_LIGHT_MIN_LABEL,
-    marks.KUEUE_GROUP,
-    marks.KUEUE_COUNT_ANNOTATION,
-    marks.VOLCANO_ANNOTATION,
-    marks.VOLCANO_OWN_ANNOTATION,
-)
-"""By which a pod may say which gang it is of: fixed once that was decided."""
-
-
 _Part = Literal["labels", "annotations"]
 _PARTS: Final[tuple[_Part, ...]] = ("annotations", "labels")
 
@@ -102,7 +89,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Pr
 def _is_ours(key: str, part: _Part, *, is_decided: bool) -> bool:
     if part == "annotations" and (key.startswith(_OURS) or key in _ANNOTATIONS):
         return True
-    return is_decided and (key.startswith(_OURS) or key in _GANG_MARKS)
+    return is_decided and (key.startswith(_OURS) or key in marks.GANG_MARKS)
 
 
 def _gates(pod: Mapping[str, Any]) -> list[Any]:

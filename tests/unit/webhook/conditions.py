@@ -1,0 +1,41 @@
+"""The match conditions of our manifests, evaluated as an API server evaluates them."""
+
+from pathlib import Path
+from typing import Any
+
+import cel
+import yaml
+
+import manifests
+
+_TEXT = (Path(manifests.__file__).parent / "base" / "webhooks.yaml").read_text()
+_HOOKS: dict[tuple[str, str], dict[str, Any]] = {
+    (one["kind"].removesuffix("WebhookConfiguration"), hook["name"].partition(".")[0]): hook
+    for one in yaml.safe_load_all(_TEXT)
+    for hook in one["webhooks"]
+}
+
+
+def hook_of(kind: str, name: str) -> dict[str, Any]:
+    """One of our webhooks: `Mutating` or `Validating`, and the first part of its name."""
+    return _HOOKS[kind, name]
+
+
+def is_asked(
+    hook: dict[str, Any],
+    obj: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    user: str = "alice",
+    groups: tuple[str, ...] = (),
+    subresource: str = "",
+) -> bool:
+    """Whether the API server asks us about a creation, or a change of what was `old`."""
+    request = {
+        "operation": "CREATE" if old is None else "UPDATE",
+        "userInfo": {"username": user, "groups": list(groups)},
+        **({"subResource": subresource} if subresource else {}),
+    }
+    known = {"request": request, "object": obj, "oldObject": old}
+    conditions = hook.get("matchConditions", ())
+    return all(cel.compile(one["expression"]).execute(known) for one in conditions)

@@ -1,0 +1,91 @@
+"""What reaches us, by the match conditions of our manifests: what does not cannot fail with us."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from kube import marks
+from tests.builders import PodBuilder, a_pod
+from tests.unit.webhook.conditions import hook_of, is_asked
+
+GUARD = hook_of("Validating", "pods")
+TEMPLATES = hook_of("Mutating", "templates")
+CRON_JOBS = hook_of("Mutating", "cronjobs")
+MARKS = [
+    ("annotations", marks.SUBMITTER_ANNOTATION),
+    ("annotations", "cellgate.io/of-a-later-release"),
+    ("annotations", marks.HIVED_SPEC_ANNOTATION),
+    *(("annotations", key) for key in marks.PLACEMENT_ANNOTATIONS),
+    *((part, key) for part in ("annotations", "labels") for key in marks.GANG_MARKS),
+    ("labels", marks.VC_LABEL),
+    ("labels", marks.GROUP_LABEL),
+]
+
+
+def _with(pod: PodBuilder, part: str, key: str, value: str | None) -> dict[str, Any]:
+    changed = deepcopy(dict(pod))
+    changed["metadata"][part].pop(key, None)
+    if value is not None:
+        changed["metadata"][part][key] = value
+    return changed
+
+
+@pytest.mark.parametrize(("part", "key"), MARKS)
+def test_a_mark_that_is_written_changed_or_removed_is_ours_to_judge(part: str, key: str) -> None:
+    pod = a_pod().with_gpus(1)
+    one, two = _with(pod, part, key, "one"), _with(pod, part, key, "two")
+    assert is_asked(GUARD, one, old=dict(pod))
+    assert is_asked(GUARD, two, old=one)
+    assert is_asked(GUARD, dict(pod), old=one)
+    assert not is_asked(GUARD, one, old=one)
+
+
+@pytest.mark.parametrize("part", ["annotations", "labels"])
+def test_what_others_note_on_our_pods_does_not_depend_on_us(part: str) -> None:
+    pod = a_pod().with_gpus(1).in_vc("lab").annotated(marks.CLASS_ANNOTATION, "prod").gated()
+    noted = _with(pod, part, "cni.projectcalico.org/podIP", "10.0.0.1")
+    assert not is_asked(GUARD, noted, old=dict(pod))
+    assert not is_asked(GUARD, dict(pod), old=noted)
+    bare = deepcopy(noted)
+    del bare["metadata"]["annotations"], bare["metadata"]["labels"]
+    assert not is_asked(GUARD, bare, old=deepcopy(bare))
+
+
+def test_only_our_gate_is_ours() -> None:
+    pod = a_pod().with_gpus(1)
+    assert is_asked(GUARD, dict(pod), old=dict(pod.gated()))
+    gates = [{"name": "example.org/wait"}, {"name": marks.QUEUED_GATE}]
+    both = pod._changed("spec", schedulingGates=gates)
+    assert not is_asked(GUARD, dict(pod.gated()), old=dict(both))
+
+
+def _workload(**spec: Any) -> dict[str, Any]:
+    pod = a_pod().with_gpus(1)
+    template = {"metadata": {"annotations": {}}, "spec": pod["spec"]}
+    return {"metadata": {"finalizers": ["a"]}, "spec": {"template": template, **spec}}
+
+
+def _cron_job(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {}, "spec": {"jobTemplate": _workload(), **spec}}
+
+
+def test_scaling_suspending_and_finalizers_do_not_depend_on_us() -> None:
+    old = _workload(replicas=1, suspend=True)
+    new = {**_workload(replicas=5, suspend=False), "status": {"ready": 1}}
+    new["metadata"] = {"annotations": {"example.org/note": "x"}, "labels": {"a": "b"}}
+    assert is_asked(TEMPLATES, new)
+    assert not is_asked(TEMPLATES, new, old=old)
+    assert is_asked(CRON_JOBS, _cron_job())
+    assert not is_asked(CRON_JOBS, _cron_job(suspend=True), old=_cron_job(suspend=False))
+
+
+def test_a_changed_template_is_looked_at() -> None:
+    old, new = _workload(), _workload()
+    new["spec"]["template"]["metadata"]["annotations"][marks.SUBMITTER_ANNOTATION] = "bob"
+    assert is_asked(TEMPLATES, new, old=old)
+    assert is_asked(CRON_JOBS, {"spec": {"jobTemplate": new}}, old={"spec": {"jobTemplate": old}})
+    unmanaged = deepcopy(old)
+    del unmanaged["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert is_asked(TEMPLATES, old, old=unmanaged)
+    assert not is_asked(TEMPLATES, unmanaged, old=old)
