@@ -6,8 +6,9 @@
       → after another, when nothing of the old CA is in use, callers forget it
 
 Other certificates are renewed under the CA that signs, whenever they will not last, have not begun
-(a clock was wrong), lack a name or are of another CA. All of it is in one `Certificates`, and `renew` takes it one step on: a function
-of what there is and of the time, so that whoever does it next, or again, comes to the same.
+(a clock was wrong), lack a name or are of another CA. All of it is in one `Certificates`, and
+`renew` takes it one step on: a function of what there is and of the time, so that whoever does it
+next, or again, comes to the same.
 """
 
 from collections.abc import Mapping, Sequence

@@ -125,9 +125,16 @@ def test_what_was_written_down_is_understood(first: Certificates) -> None:
         ({"signing.key": b"nonsense"}, "signing.key is not the key of signing.crt"),
     ],
     ids=[
-        "no CA", "a damaged certificate", "a key without one", "damaged trust", "empty trust",
-        "no trust", "trust in others", "another key", "a damaged key",
-    ],  # fmt: skip
+        "no CA",
+        "a damaged certificate",
+        "a key without one",
+        "damaged trust",
+        "empty trust",
+        "no trust",
+        "trust in others",
+        "another key",
+        "a damaged key",
+    ],
 )
 def test_what_is_damaged_is_told(
     first: Certificates, change: dict[str, bytes | None], told: str
