@@ -88,7 +88,6 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     options.add("--client-ca", about="file of the CA whose certificate the API server must show")
     options.add(
         "--client-names",
-        default="",
         about="common names, with commas between, that such a certificate may have; default any",
         read=_read_names,
     )
@@ -103,6 +102,12 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
         "--policy-admins",
         default="system:masters",
         about="users and groups, with commas between, who may change every policy document",
+        read=_read_names,
+    )
+    options.add(
+        "--binders",
+        default="system:kube-scheduler",
+        about="users and groups, with commas between, who may bind managed pods beside Cellgate",
         read=_read_names,
     )
     options.add_switch(

@@ -34,6 +34,8 @@ class WebhookSettings:
     """Where the policy documents are, and our own Service."""
     admins: tuple[str, ...] = DEFAULT_ADMINS
     """Users and groups who may change every policy document."""
+    binders: tuple[str, ...] = ("system:kube-scheduler",)
+    """Users and groups who may bind managed pods, beside our own services."""
     gates_all: bool = True
     """Whether every gang waits for the planner."""
 
@@ -46,6 +48,16 @@ class WebhookSettings:
             )
         if self.client_names and self.client_ca is None:
             raise SettingsError("--client-names needs --client-ca FILE")
+
+    @property
+    def extender(self) -> str:
+        """The only one of our services that writes on pods which exist."""
+        return f"system:serviceaccount:{self.namespace}:cellgate-extender"
+
+    @property
+    def scheduler(self) -> str:
+        """Our own kube-scheduler."""
+        return f"system:serviceaccount:{self.namespace}:cellgate-scheduler"
 
     @property
     def hosts(self) -> tuple[str, ...]:
