@@ -100,7 +100,7 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     options.add("--pod-name", about="our own pod, by which we lead")
     options.add(
         "--policy-admins",
-        default="system:masters",
+        default="system:masters,kubeadm:cluster-admins",
         about="users and groups, with commas between, who may change every policy document",
         read=_read_names,
     )

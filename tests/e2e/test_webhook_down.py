@@ -18,8 +18,8 @@ from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import Installation
-from tests.e2e.policies import a_job
+from tests.e2e.installation import NAMESPACE, Installation
+from tests.e2e.policies import CONFIG_MAPS, a_job, a_policy, put_policy
 
 _POD = "/api/v1/namespaces/default/pods/held"
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -40,6 +40,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
         cellgate = Installation(plane, http, database_url=database.url)
         await cellgate.install()
         await _create_all(plane)
+        await _let_alice_share_out(plane)
         cellgate.webhook.kill()
         await cellgate.webhook.wait(deadline_seconds=10)
         yield plane
@@ -58,6 +59,16 @@ async def _create_all(plane: ControlPlane) -> None:
     template["spec"]["restartPolicy"] = "Always"
     serve = {"replicas": 0, "selector": {"matchLabels": {"app": "serve"}}, "template": template}
     await plane.api_as("alice").create(_DEPLOYMENTS, _with_finalizer(_named("serve", serve)))
+
+
+async def _let_alice_share_out(plane: ControlPlane) -> None:
+    """Make alice an admin of a group, with the right of Kubernetes to edit its document."""
+    groups = "groups: [{name: vision, admins: [alice], limits: {leafCells: 8}, over: fail}]"
+    await put_policy(plane, "quotas", groups)
+    role = ("--verb=get,update,patch", "--resource=configmaps", "-n", NAMESPACE)
+    await plane.kubectl("create", "role", "share-out", *role)
+    binding = ("--role=share-out", "--user=alice", "-n", NAMESPACE)
+    await plane.kubectl("create", "rolebinding", "share-out", *binding)
 
 
 def _named(name: str, spec: JsonObject) -> JsonObject:
@@ -136,6 +147,20 @@ async def test_another_template_waits_for_us(
         body = {key: body}
     with pytest.raises(ApiError, match=_FAILED):
         await plane.api_as("alice").patch(path, {"spec": body})
+
+
+async def test_policies_are_for_admins_only(plane: ControlPlane) -> None:
+    """Who may raise which limit is known to us alone; those who may do anything need not wait."""
+    body = a_policy("quotas", "groups: [{name: vision, limits: {leafCells: 999}, over: fail}]")
+    path = f"{CONFIG_MAPS}/cellgate-quotas"
+    with pytest.raises(ApiError, match=_FAILED):
+        await plane.api_as("alice").patch(path, {"data": body["data"]})
+    with pytest.raises(ApiError, match=_FAILED):
+        await plane.api_as("alice").patch(
+            path, {"metadata": {"labels": {marks.POLICY_LABEL: None}}}
+        )
+    await plane.api.patch(path, {"data": body["data"]})
+    await plane.api.delete(path)
 
 
 async def test_a_managed_pod_can_go(plane: ControlPlane) -> None:

@@ -89,3 +89,23 @@ def test_a_changed_template_is_looked_at() -> None:
     del unmanaged["spec"]["template"]["spec"]["containers"][0]["resources"]
     assert is_asked(TEMPLATES, old, old=unmanaged)
     assert not is_asked(TEMPLATES, unmanaged, old=old)
+
+
+@pytest.mark.parametrize(
+    ("group", "is_free"),
+    [
+        ("system:masters", True),
+        ("kubeadm:cluster-admins", True),
+        ("system:serviceaccounts:kube-system", True),
+        ("system:authenticated", False),
+    ],
+)
+def test_policies_of_admins_and_controllers_pass_while_we_are_down(
+    group: str, is_free: bool
+) -> None:
+    """A namespace that is being deleted must not wait for a webhook that went with it."""
+    strict = hook_of("Validating", "policies")
+    free = hook_of("Validating", "policies-of-admins")
+    assert (strict["failurePolicy"], free["failurePolicy"]) == ("Fail", "Ignore")
+    assert is_asked(free, {}, groups=("system:authenticated", group)) == is_free
+    assert is_asked(strict, {}, groups=("system:authenticated", group)) == (not is_free)
