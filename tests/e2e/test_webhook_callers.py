@@ -14,14 +14,13 @@ import yaml
 
 from certs.issue import KeyPair, issue_ca, issue_client
 from kube import marks
-from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook_load import a_pod
 from tests.controlplane.api import ApiError
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, installed
 
 _PODS = "/api/v1/namespaces/default/pods"
 
@@ -108,19 +107,8 @@ async def plane(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane, certified: Certified) -> AsyncIterator[Installation]:
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(
-            plane,
-            http,
-            database_url=database.url,
-            webhook_flags=(
-                *("--client-ca", str(certified.ca), "--client-names", "kube-apiserver,other"),
-            ),
-        )
-        await installation.install()
+    flags = ("--client-ca", str(certified.ca), "--client-names", "kube-apiserver,other")
+    async with installed(plane, webhook_flags=flags) as installation:
         yield installation
 
 

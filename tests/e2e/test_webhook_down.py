@@ -4,21 +4,21 @@ Nothing but what we would have decided about may fail: controllers, kubelets and
 on with pods and workloads that are there.
 """
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 import pytest_asyncio
 
 from kube import marks
-from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook_load import a_pod
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.kubectl import KubectlError
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import NAMESPACE, Installation
+from tests.e2e.installation import NAMESPACE, installed
 from tests.e2e.policies import CONFIG_MAPS, a_job, a_policy, put_policy
 
 _POD = "/api/v1/namespaces/default/pods/held"
@@ -34,11 +34,8 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
     """A control plane with managed pods and workloads, whose webhook was killed."""
     async with (
         run_control_plane(request, binaries, ControlPlaneOptions()) as plane,
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
+        installed(plane) as cellgate,
     ):
-        cellgate = Installation(plane, http, database_url=database.url)
-        await cellgate.install()
         await _create_all(plane)
         await _let_alice_share_out(plane)
         cellgate.webhook.kill()
@@ -147,6 +144,44 @@ async def test_another_template_waits_for_us(
         body = {key: body}
     with pytest.raises(ApiError, match=_FAILED):
         await plane.api_as("alice").patch(path, {"spec": body})
+
+
+async def test_controllers_make_templates_of_templates(plane: ControlPlane) -> None:
+    """A CronJob that is due, a Deployment that was created in our last moment: their pods wait."""
+    for controller in ("cronjob-controller", "deployment-controller"):
+        job = json.dumps(a_job(f"of-{controller}", suspend=True))
+        account = f"system:serviceaccount:kube-system:{controller}"
+        with pytest.raises(KubectlError, match=_FAILED):
+            await plane.kubectl("create", "-f", "-", stdin=job)
+        await plane.kubectl("create", "-f", "-", f"--as={account}", stdin=job)
+
+
+async def test_strangers_bind_pods_of_others(plane: ControlPlane) -> None:
+    spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "any"}]}
+    pods = _POD.rpartition("/")[0]
+    await plane.api.create(pods, {"metadata": {"name": "other"}, "spec": spec})
+    target = {"kind": "Node", "name": "node-0"}
+    marked = {"name": "other", "annotations": {marks.PLACEMENT_ANNOTATION: "forged"}}
+    with pytest.raises(ApiError, match=_FAILED):
+        await plane.api.create(f"{pods}/other/binding", {"metadata": marked, "target": target})
+    body = {"metadata": {"name": "other"}, "target": target}
+    await plane.api.create(f"{pods}/other/binding", body)
+
+
+async def test_a_managed_pod_is_debugged(plane: ControlPlane) -> None:
+    container = {"name": "look", "image": "any"}
+    body = {"spec": {"ephemeralContainers": [container]}}
+    await plane.api.patch(f"{_POD}/ephemeralcontainers", body)
+
+
+async def test_no_number_of_annotations_makes_a_condition_too_expensive(
+    plane: ControlPlane,
+) -> None:
+    """The API server gives up on conditions that cost too much, and would refuse the change."""
+    many = {f"a{number}": "" for number in range(20_000)}
+    await plane.api.patch(_POD, {"metadata": {"annotations": many}})
+    await plane.api.patch(f"{_POD}/status", {"status": {"message": "as a kubelet"}})
+    await plane.api.patch(_POD, {"metadata": {"annotations": dict.fromkeys(many)}})
 
 
 async def test_policies_are_for_admins_only(plane: ControlPlane) -> None:

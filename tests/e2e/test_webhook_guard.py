@@ -3,20 +3,18 @@
 import json
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 import pytest_asyncio
 
 from kube import marks
 from kube.webhook_configurations import GROUP, KINDS
-from state.embedded import EmbeddedPostgres
 from tests.contract.kube_admission import POD_RULE, WebhookStub, patch
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import installed
 from tests.e2e.policies import SHAPES, a_job, create_pod, put_policy
 
 _PODS = "/api/v1/namespaces/default/pods"
@@ -29,13 +27,8 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
     """A control plane with Cellgate, where bob may do anything, and pods are not gated."""
     async with (
         run_control_plane(request, binaries, ControlPlaneOptions()) as plane,
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
+        installed(plane, webhook_flags=("--gate-queued-only",)),
     ):
-        cellgate = Installation(
-            plane, http, database_url=database.url, webhook_flags=("--gate-queued-only",)
-        )
-        await cellgate.install()
         await plane.kubectl(
             "create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", "--user=bob"
         )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kube import marks
+from policy.identity import BUILT_IN_CONTROLLERS
 from tests.builders import PodBuilder, a_pod
 from tests.unit.webhook.conditions import hook_of, is_asked
 
@@ -78,6 +79,14 @@ def test_scaling_suspending_and_finalizers_do_not_depend_on_us() -> None:
     assert not is_asked(TEMPLATES, new, old=old)
     assert is_asked(CRON_JOBS, _cron_job())
     assert not is_asked(CRON_JOBS, _cron_job(suspend=True), old=_cron_job(suspend=False))
+
+
+def test_whom_we_believe_anyway_does_not_wait_for_us() -> None:
+    asked = {user for user in BUILT_IN_CONTROLLERS if is_asked(TEMPLATES, _workload(), user=user)}
+    makers = ("cronjob-controller", "deployment-controller")
+    accounts = {f"system:serviceaccount:kube-system:{name}" for name in makers}
+    assert BUILT_IN_CONTROLLERS - asked == {"system:kube-controller-manager", *accounts}
+    assert is_asked(TEMPLATES, _workload(), user="system:serviceaccount:lab:cronjob-controller")
 
 
 def test_a_changed_template_is_looked_at() -> None:
