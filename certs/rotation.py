@@ -96,11 +96,12 @@ def _read_authorities(files: Mapping[str, bytes]) -> tuple[bytes, ...]:
 
 
 def _read_pair(files: Mapping[str, bytes], name: str) -> KeyPair:
-    pair = KeyPair(certificate=files.get(f"{name}.crt", b""), key=files[f"{name}.key"])
     try:
-        x509.load_pem_x509_certificate(pair.certificate)
+        found = x509.load_pem_x509_certificate(files.get(f"{name}.crt", b""))
     except ValueError as exc:
         raise ValueError(f"{name}.crt is no certificate") from exc
+    # As we write it, whoever wrote it last: certificates are compared as text.
+    pair = KeyPair(certificate=found.public_bytes(Encoding.PEM), key=files[f"{name}.key"])
     if not pair.fits:
         raise ValueError(f"{name}.key is not the key of {name}.crt")
     return pair

@@ -111,6 +111,16 @@ def test_what_was_written_down_is_understood(first: Certificates) -> None:
     assert set(both.files_of("caller")) == {"ca.crt", "caller.crt", "caller.key"}
 
 
+def test_what_somebody_else_wrote_down_is_understood(first: Certificates) -> None:
+    spaced = {name: b"# ours\n" + text + b"\n\n" for name, text in first.to_files().items()}
+    understood = read_files(spaced)
+    assert (understood.trusted, understood.signing.certificate) == (
+        first.trusted,
+        first.signing.certificate,
+    )
+    assert _renew(understood, days=30).trusted == first.trusted
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
