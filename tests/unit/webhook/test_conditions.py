@@ -8,7 +8,7 @@ import pytest
 from kube import marks
 from policy.identity import BUILT_IN_CONTROLLERS
 from tests.builders import PodBuilder, a_pod
-from tests.unit.webhook.conditions import hook_of, is_asked
+from tests.unit.webhook.conditions import fail_open_guard, hook_of, is_asked
 
 GUARD = hook_of("Validating", "pods")
 TEMPLATES = hook_of("Mutating", "templates")
@@ -59,6 +59,25 @@ def test_only_our_gate_is_ours() -> None:
     gates = [{"name": "example.org/wait"}, {"name": marks.QUEUED_GATE}]
     both = pod._changed("spec", schedulingGates=gates)
     assert not is_asked(GUARD, dict(pod.gated()), old=dict(both))
+
+
+def test_what_was_let_through_undecided_is_not_refused_a_moment_later() -> None:
+    """Where the admin chose so; elsewhere it is a pod that another webhook changed after us."""
+    guard, pod = fail_open_guard(), a_pod().with_gpus(1)
+    decided = pod.annotated(marks.DECISION_ANNOTATION, "x")
+    assert (guard["failurePolicy"], GUARD["failurePolicy"]) == ("Ignore", "Fail")
+    assert is_asked(GUARD, dict(pod))
+    assert not is_asked(guard, dict(pod))
+    assert is_asked(guard, dict(decided))
+    assert is_asked(guard, dict(decided), old=dict(pod))
+
+
+def test_whoever_claims_to_be_decided_upon_is_looked_at() -> None:
+    hook, pod = hook_of("Mutating", "pods"), a_pod()
+    assert is_asked(hook, dict(pod.with_gpus(1)))
+    assert not is_asked(hook, dict(pod))
+    assert not is_asked(hook, dict(pod.annotated("example.org/note", "x")))
+    assert is_asked(hook, dict(pod.annotated(marks.DECISION_ANNOTATION, "x")))
 
 
 def _workload(**spec: Any) -> dict[str, Any]:
