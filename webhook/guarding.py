@@ -66,6 +66,9 @@ class PodGuard:
         if given != decided:
             message = f"was decided to be {quote(decided)}, but another webhook changed it"
             raise RequestError.at("spec.priorityClassName", message)
+        if marks.UNCHARGED_ANNOTATION in annotations and marks.QUEUED_GATE not in _gates(pod):
+            message = f"has no {marks.QUEUED_GATE}, though its quota is used up"
+            raise RequestError.at("spec.schedulingGates", f"{message}: another webhook lifted it")
         if not is_dry_run:
             self._told.announce(pod, decision)
 

@@ -169,3 +169,22 @@ async def test_nobody_leaves_a_gang_that_is_charged() -> None:
     changed = {**stored, "metadata": {**stored["metadata"], "labels": {key: "other"}}}
     refused = await webhook.guard.validate(a_review(changed, old=stored))
     assert refused.message == f"metadata.labels[{key}]: only Cellgate may change it"
+
+
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups: [{name: vision, limits: {leafCells: 0}, over: queue, users: [{name: alice}]}]
+"""
+
+
+async def test_a_pod_over_quota_is_not_let_in_without_its_gate() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    stored = await _create(webhook, a_pod().with_gpus(1))
+    assert (await webhook.guard.validate(a_review(stored))).is_allowed
+    del stored["spec"]["schedulingGates"]
+    refused = await webhook.guard.validate(a_review(stored))
+    assert refused.message == (
+        "spec.schedulingGates: has no cellgate.io/queued, though its quota is used up: "
+        "another webhook lifted it"
+    )
