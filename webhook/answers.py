@@ -56,7 +56,7 @@ def build_answer(
         marks.REQUESTED_CLASS_ANNOTATION: request.submission.requested_class,
         marks.CLASS_ANNOTATION: verdict.final_class,
         marks.DECISION_ANNOTATION: str(verdict.decision),
-        marks.REQUEST_ANNOTATION: describe_request(pod),
+        marks.REQUEST_ANNOTATION: describe_request(obj, pod),
         **_hived_annotation(pod, verdict, request),
         **shaped.annotations,
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),

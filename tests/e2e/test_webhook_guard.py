@@ -130,13 +130,13 @@ async def test_a_pod_that_a_later_webhook_changes_is_refused(plane: ControlPlane
     more = {"limits": {"nvidia.com/gpu": "8"}}
     later.respond = patch({"op": "add", "path": "/spec/containers/0/resources", "value": more})
     forged = {marks.DECISION_ANNOTATION: "x", marks.CLASS_ANNOTATION: "test"}
-    forged[marks.REQUEST_ANNOTATION] = "8 leaf cells, 8 nvidia.com/gpu"
+    forged[marks.REQUEST_ANNOTATION] = "8 leaf cells, main=8 nvidia.com/gpu"
     metadata = {"labels": {"later": "yes"}, "annotations": forged}
     plain = {"containers": [{"name": "main", "image": "any", "resources": {}}]}
     try:
         with pytest.raises(ApiError, match="is missing from a pod that asks for leaf cells"):
             await create_pod(plane, "default", "late", metadata=metadata, spec=plain)
-        with pytest.raises(ApiError, match='was "1 leaf cells, 1 nvidia'):
+        with pytest.raises(ApiError, match='was "1 leaf cells, main=1 nvidia'):
             await create_pod(plane, "default", "grown", metadata=metadata)
     finally:
         await plane.api.delete(_LATER)

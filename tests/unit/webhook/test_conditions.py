@@ -1,5 +1,6 @@
 """What reaches us, by the match conditions of our manifests: what does not cannot fail with us."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -7,8 +8,11 @@ import pytest
 
 from kube import marks
 from policy.identity import BUILT_IN_CONTROLLERS
+from simulation.patch import json_patch
 from tests.builders import PodBuilder, a_pod
+from tests.unit.policy.builders import HEAD
 from tests.unit.webhook.conditions import fail_open_guard, hook_of, is_asked
+from tests.unit.webhook.reviews import Webhook, a_review
 
 GUARD = hook_of("Validating", "pods")
 TEMPLATES = hook_of("Mutating", "templates")
@@ -59,6 +63,57 @@ def test_only_our_gate_is_ours() -> None:
     gates = [{"name": "example.org/wait"}, {"name": marks.QUEUED_GATE}]
     both = pod._changed("spec", schedulingGates=gates)
     assert not is_asked(GUARD, dict(pod.gated()), old=dict(both))
+
+
+POLICIES = {
+    "rules": f"{HEAD}Rules\nrules: [{{priority: prod, then: oppo, note: experiments}}]",
+    "quotas": f"""{HEAD}Quotas
+groups: [{{name: vision, limits: {{leafCells: 4}}, over: queue, users: [{{name: alice}}]}}]
+""",
+}
+
+
+async def _stored(pod: PodBuilder) -> PodBuilder:
+    answer = await Webhook(POLICIES, gates_all=True).pods.mutate(a_review(pod))
+    return PodBuilder(json_patch(dict(pod), list(answer.patch)))
+
+
+@pytest.mark.parametrize(
+    ("class_name", "gpus", "asked"),
+    [("test", 1, False), ("prod", 1, True), ("test", 8, True)],
+    ids=["as it was asked for", "lowered", "queued for quota"],
+)
+async def test_only_new_pods_that_there_is_something_to_say_about_are_asked_about_again(
+    class_name: str, gpus: int, asked: bool
+) -> None:
+    """Each call makes a creation slower."""
+    pod = a_pod().with_gpus(gpus).of_class(class_name).in_vc("lab").in_gang("bert", size=1)
+    stored = await _stored(pod)
+    assert stored["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
+    assert is_asked(GUARD, dict(stored)) is asked
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pod: pod.of_class("another"),
+        lambda pod: pod.with_gpus(2),
+        lambda pod: pod.with_container({"amd.com/gpu": "1"}, name="more"),
+        lambda pod: pod.with_sidecar({"nvidia.com/gpu": "1"}),
+        lambda pod: pod.in_vc("la"),
+        lambda pod: pod.wanting("A100"),
+        lambda pod: pod.labelled(marks.KUEUE_GROUP, "x"),
+        lambda pod: pod.annotated(marks.HIVED_SPEC_ANNOTATION, "x"),
+    ],
+    ids=["class", "amount", "container", "sidecar", "VC", "leaf type", "gang", "HiveD"],
+)
+async def test_a_new_pod_that_another_webhook_changed_is_asked_about_again(
+    change: Callable[[PodBuilder], PodBuilder],
+) -> None:
+    stored = await _stored(a_pod().with_gpus(1).of_class("test").in_vc("lab"))
+    assert not is_asked(GUARD, dict(stored))
+    assert not is_asked(GUARD, dict(stored.labelled("a", "b").annotated("c", "d")))
+    assert is_asked(GUARD, dict(change(stored)))
 
 
 def test_what_was_let_through_undecided_is_not_refused_a_moment_later() -> None:

@@ -74,7 +74,10 @@ async def test_a_class_that_another_webhook_changed_is_refused() -> None:
     assert refused.message == f'spec.priorityClassName: was "oppo" and is "prod": {HINT}'
 
 
-ASKED = "1 leaf cells, 1 nvidia.com/gpu, leaf type A100, VC lab, gang bert of 2"
+ASKED = (
+    "1 leaf cells, main=1 nvidia.com/gpu, cellgate.io/gang=bert, cellgate.io/gang-size=2, "
+    "cellgate.io/leaf-type=A100, cellgate.io/vc=lab"
+)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +85,16 @@ ASKED = "1 leaf cells, 1 nvidia.com/gpu, leaf type A100, VC lab, gang bert of 2"
     [
         (
             PodBuilder.with_gpus,
-            "1 leaf cells, 1 nvidia.com/gpu",
-            "8 leaf cells, 8 nvidia.com/gpu",
+            "1 leaf cells, main=1 nvidia.com/gpu",
+            "8 leaf cells, main=8 nvidia.com/gpu",
         ),
-        (PodBuilder.in_vc, "VC lab", "VC 8"),
-        (PodBuilder.wanting, "leaf type A100", "leaf type 8"),
-        (lambda pod, size: pod.in_gang("bert", size=size), "gang bert of 2", "gang bert of 8"),
+        (PodBuilder.in_vc, "cellgate.io/vc=lab", "cellgate.io/vc=8"),
+        (PodBuilder.wanting, "cellgate.io/leaf-type=A100", "cellgate.io/leaf-type=8"),
+        (
+            lambda pod, size: pod.in_gang("bert", size=size),
+            "cellgate.io/gang-size=2",
+            "cellgate.io/gang-size=8",
+        ),
     ],
     ids=["leaf cells", "VC", "leaf type", "gang"],
 )
@@ -235,3 +242,22 @@ async def test_nobody_leaves_a_gang_that_is_charged() -> None:
     changed = {**stored, "metadata": {**stored["metadata"], "labels": {key: "other"}}}
     refused = await webhook.guard.validate(a_review(changed, old=stored))
     assert refused.message == f"metadata.labels[{key}]: only Cellgate may change it"
+
+
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups: [{name: vision, limits: {leafCells: 0}, over: queue, users: [{name: alice}]}]
+"""
+
+
+async def test_a_pod_over_quota_is_not_let_in_without_its_gate() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    stored = await _create(webhook, a_pod().with_gpus(1))
+    assert (await webhook.guard.validate(a_review(stored))).is_allowed
+    del stored["spec"]["schedulingGates"]
+    refused = await webhook.guard.validate(a_review(stored))
+    assert refused.message == (
+        "spec.schedulingGates: has no cellgate.io/queued, though its quota is used up: "
+        "another webhook lifted it"
+    )
