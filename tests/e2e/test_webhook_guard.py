@@ -127,11 +127,18 @@ async def test_a_pod_that_a_later_webhook_changes_is_refused(plane: ControlPlane
     await plane.api.create(
         _LATER.rpartition("/")[0], {"metadata": {"name": "zz-later"}, "webhooks": [hook]}
     )
+    labels = {"labels": {"later": "yes"}}
+
+    async def is_called() -> bool:
+        await create_pod(plane, "default", "probe", metadata=labels, dryRun="All")
+        return bool(later.seen)
+
+    await poll_until(is_called, deadline_seconds=20, explain=lambda: "not called")
     more = {"limits": {"nvidia.com/gpu": "8"}}
     later.respond = patch({"op": "add", "path": "/spec/containers/0/resources", "value": more})
     forged = {marks.DECISION_ANNOTATION: "x", marks.CLASS_ANNOTATION: "test"}
     forged[marks.REQUEST_ANNOTATION] = "8 leaf cells, main=8 nvidia.com/gpu"
-    metadata = {"labels": {"later": "yes"}, "annotations": forged}
+    metadata = {**labels, "annotations": forged}
     plain = {"containers": [{"name": "main", "image": "any", "resources": {}}]}
     try:
         with pytest.raises(ApiError, match="is missing from a pod that asks for leaf cells"):
