@@ -14,7 +14,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import installed
+from tests.e2e.installation import Installation, installed
 from tests.e2e.policies import SHAPES, a_job, create_pod, put_policy
 
 _PODS = "/api/v1/namespaces/default/pods"
@@ -23,23 +23,44 @@ _TRAIN = {"labels": {"purpose": "train"}}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with Cellgate, where bob may do anything, and pods are not gated."""
+async def cellgate(
+    request: pytest.FixtureRequest, binaries: Binaries
+) -> AsyncIterator[tuple[ControlPlane, Installation]]:
+    """Cellgate on a control plane where bob may do anything, and pods are not gated."""
     async with (
         run_control_plane(request, binaries, ControlPlaneOptions()) as plane,
-        installed(plane, webhook_flags=("--gate-queued-only",)),
+        installed(plane, webhook_flags=("--gate-queued-only",)) as installation,
     ):
         await plane.kubectl(
             "create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", "--user=bob"
         )
         await put_policy(plane, "shaping", SHAPES)
         await poll_until(lambda: _shapes(plane), deadline_seconds=10, explain=lambda: "no shapes")
-        yield plane
+        yield plane, installation
+
+
+@pytest.fixture
+def plane(cellgate: tuple[ControlPlane, Installation]) -> ControlPlane:
+    return cellgate[0]
 
 
 async def _shapes(plane: ControlPlane) -> bool:
     pod = await create_pod(plane, "default", "x", metadata=_TRAIN, dryRun="All")
     return marks.SHAPED_ANNOTATION in pod["metadata"]["annotations"]
+
+
+async def test_a_new_pod_is_asked_about_once_if_there_is_nothing_to_say(
+    cellgate: tuple[ControlPlane, Installation],
+) -> None:
+    plane, installation = cellgate
+    asked = 'cellgate_http_requests_total{route="/validate/pods"'
+    before = await installation.webhook_metric(0, asked)
+    gang = {marks.VC_LABEL: "default", marks.GANG_LABEL: "once", marks.GANG_SIZE_LABEL: "1"}
+    pod = await create_pod(
+        plane, "default", "once", metadata={"labels": {**_TRAIN["labels"], **gang}}
+    )
+    assert marks.REQUEST_ANNOTATION in pod["metadata"]["annotations"]
+    assert await installation.webhook_metric(0, asked) == before
 
 
 def _binding(name: str, **annotations: str) -> JsonObject:
