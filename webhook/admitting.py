@@ -11,13 +11,14 @@
                     by quotas: refuse, queue, or charge in the lower class
 
 So nobody gets over a limit by being fast, and nobody is refused because of a stale number. If the
-ledger does not answer in time, the last known usage and what this process has let in since decide
+ledger does not answer within what is left of the review's budget, or others of the same submitter
+take all of it, the last known usage and what this process has let in since decide
 (`_without_ledger`), and every answer says so.
 """
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
@@ -30,6 +31,7 @@ from policy.submission import Usage, UserName
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from state.ledger import Usage as HeldUsage
 from webhook.breaker import Breaker
+from webhook.budget import within_budget
 from webhook.limits import find_exceeded, guards, probes
 from webhook.podgroups import check_fixed
 from webhook.recent import Recent, RecentGangs
@@ -37,8 +39,14 @@ from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_c
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
+_FAIR_SECONDS: Final = 0.1
+"""What a ledger that works has answered by: one that had less time is not to blame."""
 _LEDGER_AWAY: Final = "the ledger does not answer: decided by the usage that was known last"
 _USAGE_UNKNOWN: Final = "the ledger does not answer and usage is not known: quotas are not applied"
+
+
+class _TooBusyError(BackendError):
+    """Time ran out, and not because of the ledger: it need not be left alone."""
 
 
 class LiveUsage(Protocol):
@@ -92,24 +100,51 @@ class Admitter:
             return self._without_ledger(request)
         try:
             return await self._with_ledger(request)
+        except _TooBusyError:
+            return self._without_ledger(request)
         except BackendError:
             self._breaker.note_failure()
             return self._without_ledger(request)
 
     async def _with_ledger(self, request: Request) -> Verdict:
         user = request.submission.user
-        answer = await self._attempt(request, self._known_usage(request))
+        answer = await self._attempt_in_time(request, self._known_usage(request))
         if isinstance(answer, Verdict):
             return answer
         # Somebody was faster. From now on, those of the same user take turns.
-        async with self._turns.setdefault(user, asyncio.Lock()):
+        async with self._turn_of(user):
             for _ in range(_ATTEMPTS):
                 if not self._breaker.is_closed:
                     raise BackendError("the ledger went away while others were being decided")
-                answer = await self._attempt(request, None)
+                answer = await self._attempt_in_time(request, None)
                 if isinstance(answer, Verdict):
                     return answer
         raise ConflictError(f"usage of {user} changes faster than decisions can be made")
+
+    @asynccontextmanager
+    async def _turn_of(self, user: UserName) -> AsyncIterator[None]:
+        turn = self._turns.setdefault(user, asyncio.Lock())
+        try:
+            async with within_budget():
+                await turn.acquire()
+        except TimeoutError as exc:
+            raise _TooBusyError(f"others of {user} are being decided") from exc
+        try:
+            yield
+        finally:
+            turn.release()
+
+    async def _attempt_in_time(self, request: Request, usage: Usage | None) -> Verdict | Usage:
+        """Attempt it within the budget: a ledger that had its fair time and used it up is away."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with within_budget():
+                return await self._attempt(request, usage)
+        except TimeoutError as exc:
+            is_fair = clock() - began >= _FAIR_SECONDS
+            kind = BackendError if is_fair else _TooBusyError
+            raise kind("the ledger did not answer within the budget of a review") from exc
 
     async def _attempt(self, request: Request, usage: Usage | None) -> Verdict | Usage:
         """Decide, by what the ledger says if usage is not given or speaks against the gang."""
@@ -267,6 +302,7 @@ class Admitter:
             check_fixed(request.fixed_class, verdict.final_class)
             charge = charge_of(request, verdict.final_class)
             self._usage.assume(charge)
+            self._breaker.note_debt()
             self._remember(request, charge)
         return verdict
 

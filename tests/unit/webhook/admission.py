@@ -44,9 +44,9 @@ class World:
         self.ledger = MemoryLedger(self.clock)
         self.usage = MemoryUsage(self.ledger)
 
-    def breaker(self) -> Breaker:
+    def breaker(self, **settings: Any) -> Breaker:
         """A breaker of this ledger."""
-        return Breaker(lambda: self.ledger.usage(Scope(UserName("alice"))))
+        return Breaker(lambda: self.ledger.usage(Scope(UserName("alice"))), **settings)
 
     def replica(
         self, usage: MemoryUsage | None = None, *, breaker: Breaker | None = None
