@@ -262,6 +262,9 @@ class Ledger(Protocol):
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, by gang."""
 
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""
 

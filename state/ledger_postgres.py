@@ -173,6 +173,11 @@ class PostgresLedger:
         live = [rows.from_live_charge(orjson.loads(row[0])) for row in found]
         return tuple(sorted(live, key=lambda live: live.charge.gang))
 
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+        names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
+        return frozenset(map(rows.from_gang, await self._read("charged_gangs", *names)))
+
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""
         found = await self._read("usage_of_scope", scope.user or "", scope.group or "", self._now())

@@ -197,6 +197,11 @@ class MemoryLedger:
         self._check_there()
         return tuple(self._live[gang] for gang in sorted(self._live))
 
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+        self._check_there()
+        return frozenset(gangs) & self._live.keys()
+
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""
         self._check_there()

@@ -70,3 +70,14 @@ async def test_who_grows_what_another_has_grown_looks_again(ledger: Ledger) -> N
     assert again.live.charge.leaf_count == 6
     assert isinstance(await ledger.grow(again.live.charge, 9), Charged)
     assert (await ledger.usage(ALICE)).leaf_cells == 9
+
+
+async def test_gangs_that_are_charged_are_found_among_others(ledger: Ledger) -> None:
+    charged, waiting, gone = a_charge("a"), a_charge("b"), a_charge("c")
+    await ledger.charge(charged)
+    await ledger.queue(waiting)
+    await ledger.charge(gone)
+    await ledger.release([gone.gang], term=TERM)
+    gangs = [one.gang for one in (charged, waiting, gone)]
+    assert await ledger.find_charged(gangs) == {charged.gang}
+    assert await ledger.find_charged([]) == frozenset()
