@@ -20,7 +20,7 @@ from policy.submission import GangKey, LeafType
 from state.ledger import Charge, Scope, Usage
 
 _MOST: Final = 20_000
-"""About 1.5 kB each."""
+"""About 1 kB each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

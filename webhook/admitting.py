@@ -220,7 +220,7 @@ class Admitter:
             leaf_count = leaf_count_with(request, held)
             if leaf_count == held.leaf_count:
                 return ()
-            answer = await self._ledger.grow(held, leaf_count, limits=growth_limits(request))
+            answer = await self._ledger.resize(held, leaf_count, limits=growth_limits(request))
             match answer:
                 case Refused(exceeded=exceeded):
                     return exceeded

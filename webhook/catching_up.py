@@ -40,7 +40,7 @@ async def _tell(ledger: Ledger, charge: Charge) -> None:
             # Its first members were charged before, or by another replica.
             if not isinstance(answer, Charged | Held) or _covers(answer, charge):
                 return
-            answer = await ledger.grow(answer.live.charge, charge.leaf_count)
+            answer = await ledger.resize(answer.live.charge, charge.leaf_count)
     except ValueError as exc:
         extra = {"gang": str(charge.gang), "error": str(exc)}
         logger.warning("gang let in cannot be charged", extra=extra)
