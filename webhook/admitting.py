@@ -17,10 +17,11 @@ take all of it, the last known usage and what this process has let in since deci
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import math
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
 from policy.admission import Admission, over_quota
@@ -40,7 +41,10 @@ from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_c
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
 _FAIR_SECONDS: Final = 0.1
-"""What a ledger that works has answered by: one that had less time is not to blame."""
+"""A ledger that has answered somebody within that time is there, however much it has to do."""
+
+
+_Answer = TypeVar("_Answer")
 
 
 class _TooBusyError(BackendError):
@@ -56,6 +60,7 @@ class Admitter:
         self._ledger = ledger
         self._breaker = breaker
         self._memory = MemoryDecider(usage=usage, recent=recent, on_debt=breaker.note_debt)
+        self._heard_at = -math.inf
         self._turns: WeakValueDictionary[UserName, asyncio.Lock] = WeakValueDictionary()
 
     def preview(self, request: Request) -> Verdict:
@@ -103,16 +108,21 @@ class Admitter:
             turn.release()
 
     async def _attempt_in_time(self, request: Request, usage: Usage | None) -> Verdict | Usage:
-        """Attempt it within the budget: a ledger that had its fair time and used it up is away."""
-        clock = asyncio.get_running_loop().time
-        began = clock()
+        """Attempt it within the budget: a ledger from which nobody has heard meanwhile is away."""
+        began = asyncio.get_running_loop().time()
         try:
             async with within_budget():
                 return await self._attempt(request, usage)
         except TimeoutError as exc:
-            is_fair = clock() - began >= _FAIR_SECONDS
-            kind = BackendError if is_fair else _TooBusyError
+            now = asyncio.get_running_loop().time()
+            is_away = now - max(began, self._heard_at) >= _FAIR_SECONDS
+            kind = BackendError if is_away else _TooBusyError
             raise kind("the ledger did not answer within the budget of a review") from exc
+
+    async def _hear(self, answer: Awaitable[_Answer]) -> _Answer:
+        answered = await answer
+        self._heard_at = asyncio.get_running_loop().time()
+        return answered
 
     async def _attempt(self, request: Request, usage: Usage | None) -> Verdict | Usage:
         """Decide, by what the ledger says if usage is not given or speaks against the gang."""
@@ -132,7 +142,7 @@ class Admitter:
         quotas = request.group.limits(request.submission.user) if request.group else ()
         check_fixed(request.fixed_class, decision.final_class)
         charge = charge_of(request, decision.final_class)
-        answer = await self._ledger.charge(charge, limits=(*ranges, *quotas))
+        answer = await self._hear(self._ledger.charge(charge, limits=(*ranges, *quotas)))
         match answer:
             case Charged():
                 return self._charged(request, Admission(rules=decision))
@@ -164,7 +174,7 @@ class Admitter:
             return decided(request, admission)
         check_fixed(request.fixed_class, over.class_after)
         charge = charge_of(request, over.class_after)
-        answer = await self._ledger.charge(charge, limits=ranges)
+        answer = await self._hear(self._ledger.charge(charge, limits=ranges))
         match answer:
             case Charged():
                 return self._charged(request, admission)
@@ -178,7 +188,7 @@ class Admitter:
         verdict = decided(request, admission)
         if request.is_alone:
             return verdict
-        answer = await self._ledger.queue(charge_of(request, verdict.final_class))
+        answer = await self._hear(self._ledger.queue(charge_of(request, verdict.final_class)))
         if isinstance(answer, Held) or answer.charge.decision != request.decision:
             return await self._of_gang(request, admission.rules, answer)
         self._memory.remember(request, answer.charge, is_queued=True)
@@ -187,7 +197,9 @@ class Admitter:
     async def _probe(self, request: Request) -> Usage | Held | Queued:
         """Ask the ledger what the submitter holds, and whether the gang is charged already."""
         charge = replace(charge_of(request, request.submission.requested_class), is_high=True)
-        answer = await self._ledger.charge(charge, limits=probes(request.submission.user))
+        answer = await self._hear(
+            self._ledger.charge(charge, limits=probes(request.submission.user))
+        )
         if isinstance(answer, Held | Queued):
             return answer
         if not isinstance(answer, Refused):
@@ -220,7 +232,9 @@ class Admitter:
             leaf_count = leaf_count_with(request, held)
             if leaf_count == held.leaf_count:
                 return ()
-            answer = await self._ledger.resize(held, leaf_count, limits=growth_limits(request))
+            answer = await self._hear(
+                self._ledger.resize(held, leaf_count, limits=growth_limits(request))
+            )
             match answer:
                 case Refused(exceeded=exceeded):
                     return exceeded

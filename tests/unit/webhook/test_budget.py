@@ -74,11 +74,12 @@ async def test_a_ledger_that_hangs_is_not_waited_for_and_not_asked_again() -> No
 
 
 async def test_many_slow_answers_together_have_no_longer_than_one() -> None:
-    """Twenty attempts, each quick enough by itself, would take a second."""
+    """Twenty attempts, each quick enough by itself, would take a second; yet nobody is away."""
     rules = "- {priority: prod, when: 'occupied > 1', then: oppo}"
     world = World(a_policy(rules=rules))
     slow = _with_slow_ledger(world, lambda _: 0.04)
-    replica = world.replica()
+    breaker = world.breaker()
+    replica = world.replica(breaker=breaker)
 
     async def disturb() -> None:
         for number in range(200):  # usage is never what it was a moment ago
@@ -91,6 +92,7 @@ async def test_many_slow_answers_together_have_no_longer_than_one() -> None:
     disturbing.cancel()
     assert _is_degraded(verdict)
     assert slow.asked <= 5
+    assert breaker.is_closed
 
 
 async def test_whoever_waits_for_a_turn_is_answered_and_the_ledger_not_blamed() -> None:

@@ -150,6 +150,22 @@ async def test_whatever_is_asked_at_once_stays_within_what_is_known() -> None:
     assert _known(world) == (10, 8)
 
 
+async def test_every_replica_stays_within_what_it_knows_and_then_they_know_of_each_other() -> None:
+    world = _a_world()
+    world.ledger.is_away = True
+    usages = [MemoryUsage(world.ledger) for _ in range(3)]
+    for number, usage in enumerate(usages):
+        replica = world.replica(usage)
+        asked = [world.ask(f"g{number}-{n}", cells=4) for n in range(5)]
+        verdicts = [await replica.admit(request) for request in asked]
+        assert sum(verdict.outcome is Outcome.ADMITTED for verdict in verdicts) == 2
+    world.ledger.is_away = False
+    for usage in usages:
+        await catch_up(world.ledger, usage.assumed)
+    assert sum(await _charged(world)) == 24
+    assert (await world.replica().admit(world.ask("one more"))).outcome is Outcome.REFUSED
+
+
 async def _check(world: World, recent: RecentGangs) -> None:
     await RecentCheck(
         recent, ledger=world.ledger, assumed=world.usage.assumed, breaker=world.breaker()
