@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from policy.errors import BackendError
+from webhook.budget import REVIEW_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class Breaker:
         *,
         catch_up: Probe | None = None,
         pause_seconds: float = 1.0,
-        patience_seconds: float = 0.25,
+        patience_seconds: float = REVIEW_SECONDS,
     ) -> None:
         """`probe` asks the ledger something; patience is what a review has, too.
 

@@ -16,8 +16,8 @@ from typing import Final
 
 from policy.errors import RequestError
 
-REVIEW_SECONDS: Final = 0.25
-KUBE_SECONDS: Final = 0.1
+REVIEW_SECONDS: Final = 0.2
+KUBE_SECONDS: Final = 0.08
 """The part of it that the API server can use up: what is left is enough for a ledger that works."""
 _SHARE: Final = 0.25
 """Of what the API server says it will wait: it rounds up to whole seconds."""

@@ -160,7 +160,7 @@ async def test_a_gang_that_runs_is_not_counted_for_ever() -> None:
         (None, REVIEW_SECONDS),
         ("30s", REVIEW_SECONDS),
         ("1m0s", REVIEW_SECONDS),
-        ("500ms", 0.125),
+        ("400ms", 0.1),
         ("0s", 0.0),
         ("0.1s", 0.025),
     ],
