@@ -78,6 +78,7 @@ class Webhook:
     gates_all: bool = False
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     stored: list[Mapping[str, Any]] = field(default_factory=list)
+    client: KubeClient | None = None
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -95,7 +96,7 @@ class Webhook:
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
             state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
-            client=NoCluster(self.jobs, self.stored),
+            client=self.client or NoCluster(self.jobs, self.stored),
             events=self.events,
             metrics=metrics,
         )
