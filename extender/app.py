@@ -289,6 +289,7 @@ async def _lead(
     health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:
         group.create_task(state.leading.keep())
+        group.create_task(state.leading.show())
         group.create_task(verbs.planner.run())
         group.create_task(verbs.victims.run())
         group.create_task(state.census.run())

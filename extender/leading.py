@@ -8,7 +8,7 @@ process that is started in its place is a standby that knows nothing wrong.
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
 
 from aiohttp import web
 
@@ -19,6 +19,9 @@ from service.clock import Clock
 from service.http import json_answer
 
 logger = logging.getLogger(__name__)
+
+_SHOW_SECONDS: Final = 10.0
+_SHOW_AGAIN_SECONDS: Final = 0.5
 
 
 class NotLeadingError(BackendError):
@@ -114,19 +117,28 @@ class Leading:
     async def keep(self) -> NoReturn:
         """Stay the leader, then raise NotLeadingError."""
         try:
-            await self._show()
             await self._term.keep()
         finally:
             await self._term.resign()
         raise NotLeadingError("leadership lost")
 
-    async def _show(self) -> None:
-        """Let the Service find us; it is no reason to stop if that fails."""
+    async def show(self) -> None:
+        """Let the Service find us for as long as we lead, and nobody else.
+
+        Beside `keep`: no renewal waits for it. A label that could not be set, or that somebody took
+        away, would keep kube-scheduler from every leader but the next.
+        """
+        while self._label is not None:
+            is_shown = self.is_leading and await self._try_to_show(self._label)
+            await asyncio.sleep(_SHOW_SECONDS if is_shown else _SHOW_AGAIN_SECONDS)
+
+    async def _try_to_show(self, label: LeaderLabel) -> bool:
         try:
-            if self._label is not None:
-                await self._label.move_here()
+            await label.move_here()
         except KubeError as exc:
             logger.warning("leader label not set", extra={"error": str(exc)})
+            return False
+        return True
 
     def add_to(self, app: web.Application) -> None:
         """Register `/leader`."""

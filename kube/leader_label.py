@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from kube.client import MERGE_PATCH, KubeClient
+from kube.client import MERGE_PATCH, KubeClient, KubeError
 from kube.marks import LEADER_LABEL
 
 
@@ -16,14 +16,22 @@ class LeaderLabel:
 
     async def move_here(self) -> None:
         """Label our pod, and no other: a leader that died could not take its label off."""
-        labelled = await self._client.request(
+        listed = await self._client.request(
             "GET", self._pods, query={"labelSelector": f"{LEADER_LABEL}=true"}
         )
-        others = [item["metadata"]["name"] for item in labelled.get("items") or ()]
-        await self._set(self._pod, "true")
-        for name in others:
+        labelled = [item["metadata"]["name"] for item in listed.get("items") or ()]
+        if self._pod not in labelled:
+            await self._set(self._pod, "true")
+        for name in labelled:
             if name != self._pod:
-                await self._set(name, None)
+                await self._take_from(name)
+
+    async def _take_from(self, pod: str) -> None:
+        try:
+            await self._set(pod, None)
+        except KubeError as exc:
+            if not exc.is_missing:  # gone, and its label with it
+                raise
 
     async def _set(self, pod: str, value: str | None) -> None:
         body = {"metadata": {"labels": {LEADER_LABEL: value}}}
