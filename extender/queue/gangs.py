@@ -21,6 +21,8 @@ class QueuedGang:
     """Nodes that kube-scheduler would not use for it, and until when we believe that."""
     victims: tuple[GangKey, ...] = ()
     """Whom it preempts at present."""
+    waits_since: float = 0.0
+    """Ranked like one that was created then, where it is no younger itself."""
     told: str = ""
     """Code of the reason that its owner was told last."""
     _in_order: list[QueuedPod] | None = None
@@ -111,9 +113,8 @@ class QueuedGang:
     def standing(self) -> Standing:
         """What its rank is made of."""
         request = self.first.request
-        return Standing(
-            gang=self.key, vc=request.vc, priority=request.priority, created=self.first.created
-        )
+        since = max(self.first.created, self.waits_since)
+        return Standing(gang=self.key, vc=request.vc, priority=request.priority, since=since)
 
     def forget_refused_nodes(self, now: float) -> None:
         """Nodes refused long ago may have changed."""

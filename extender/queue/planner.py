@@ -13,6 +13,7 @@ starts from what is seen now, and nothing is remembered that a look could tell.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf, nextafter
 
 from extender.cells.model import (
     Decision,
@@ -70,6 +71,8 @@ class GangPlanner:
         self._gathering: dict[GangKey, float] = {}
         """Gangs with too few members, and since when."""
         self._renew_at = 0.0
+        self._youngest = 0.0
+        """When the last pod was created, of all that were ever seen."""
 
     # -- what is seen
 
@@ -88,6 +91,7 @@ class GangPlanner:
         if gang.pods.get(pod.uid) == pod:
             return
         gang.put(pod)
+        self._youngest = max(self._youngest, pod.created)
         self._gang_of[pod.uid] = key
         self._changed[key] = None
         if pod.node is not None:
@@ -111,10 +115,18 @@ class GangPlanner:
     def expire(self, gangs: Iterable[GangKey]) -> None:
         """The leases of these gangs ended."""
         for key in gangs:
-            for uid in self._gangs[key].pods if key in self._gangs else ():
-                self._way.leave(uid)
+            if key in self._gangs:
+                self._set_back(self._gangs[key])
             self._changed[key] = None
             self._waiting.wake()
+
+    def _set_back(self, gang: QueuedGang) -> None:
+        """Let a gang that had its chance wait behind its equals: it may lack more than leaf cells,
+        and would have them for nothing, again and again."""
+        if not self._way.is_held_back(gang.key):
+            gang.waits_since = nextafter(self._youngest, inf)
+        for uid in gang.pods:
+            self._way.leave(uid)
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
@@ -170,6 +182,7 @@ class GangPlanner:
 
     def _keep_time(self, now: float) -> None:
         """Do what is due: refusals stand, leases are renewed, failures tried again."""
+        self._way.clear(now)
         for uid, since in list(self._refused_since.items()):
             if now - since >= _REFUSAL_STANDS_SECONDS:
                 self._give_up_place(uid, now=now)
@@ -253,7 +266,9 @@ class GangPlanner:
 
     def _forget(self, gang: QueuedGang) -> None:
         self._gathering.pop(gang.key, None)
+        self._unfinished.pop(gang.key, None)
         self._waiting.remove(gang.key)
+        self._way.call_off(gang.key)
         del self._gangs[gang.key]
 
     def _take_back(self, gang: QueuedGang) -> None:
@@ -355,7 +370,7 @@ class GangPlanner:
                 self._attempts.begin(action)
                 step.actions.append(action)
             if isinstance(action, Release):
-                self._way.enter(action.uid)
+                self._way.enter(action.uid, now=now)
 
     def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
         for pod in gang.members():
