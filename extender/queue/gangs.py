@@ -48,7 +48,7 @@ class QueuedGang:
         """Those of its pods that have another priority now, with it."""
         ranks = {uid: priority_of(uid) for uid in self.pods}
         return [
-            replace(pod, request=replace(pod.request, priority=rank))
+            _at_priority(pod, rank)
             for uid, pod in self.pods.items()
             if (rank := ranks[uid]) is not None and rank != pod.request.priority
         ]
@@ -56,6 +56,10 @@ class QueuedGang:
     def members(self) -> list[QueuedPod]:
         """The pods that count: surplus ones, the youngest, do not."""
         return self.oldest_first()[: self.size]
+
+    def surplus(self) -> list[QueuedPod]:
+        """The pods beyond its size."""
+        return self.oldest_first()[self.size :]
 
     @property
     def first(self) -> QueuedPod:
@@ -120,6 +124,11 @@ class QueuedGang:
         """Nodes refused long ago may have changed."""
         left = {node: until for node, until in self.refused_nodes.items() if until > now}
         self.refused_nodes = left
+
+
+def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
+    alone = replace(pod.alone, priority=rank) if pod.alone else None
+    return replace(pod, request=replace(pod.request, priority=rank), alone=alone)
 
 
 def _terms(pod: QueuedPod) -> Mapping[str, object]:

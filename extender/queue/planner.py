@@ -12,7 +12,7 @@ starts from what is seen now, and nothing is remembered that a look could tell.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf, nextafter
 
 from extender.cells.model import (
@@ -25,7 +25,7 @@ from extender.cells.model import (
 )
 from extender.queue.attempts import Attempts
 from extender.queue.gangs import PriorityOf, QueuedGang
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.waiting import Shape, Waiting, shape_of
@@ -39,17 +39,6 @@ _REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GATHERING_SECONDS = 5.0
 _GANGS_PER_STEP = 8
-
-
-@dataclass(slots=True)
-class Step:
-    """What one step decided, and what is to be done about it."""
-
-    decisions: list[Decision] = field(default_factory=list)
-    actions: list[Action] = field(default_factory=list)
-    tells: list[Tell] = field(default_factory=list)
-    has_more: bool = False
-    """There are gangs that this step had no time for."""
 
 
 class GangPlanner:
@@ -246,7 +235,14 @@ class GangPlanner:
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
             else:
                 self._waiting.remove(gang.key)
+                self._send_surplus_alone(gang)
             self._act(gang, step, now=now)
+
+    def _send_surplus_alone(self, gang: QueuedGang) -> None:
+        """Let members beyond what a gang needs go by themselves, now that it has its places."""
+        for pod in gang.surplus():
+            if pod.alone is not None:
+                self.see(replace(pod, request=pod.alone, gang_size=1, alone=None))
 
     def _note_unfinished(self, gang: QueuedGang) -> None:
         runs_by_half = gang.has_begun and any(pod.node is None for pod in gang.pods.values())
