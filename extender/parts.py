@@ -153,7 +153,7 @@ class Verbs:
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
-            binder=Binder(client),
+            binder=Binder(client, check_leading=state.leading.check),
             metrics=state.metrics,
             clock=state.clock,
         )
