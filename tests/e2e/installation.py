@@ -12,7 +12,8 @@ import os
 import shutil
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from certs.clients import SCHEDULER
 from certs.store import CertificateStore
 from extender.app import service_hosts
 from kube.webhook_configurations import GROUP, KINDS, NAME
+from state.embedded import EmbeddedPostgres
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
@@ -278,3 +280,15 @@ class Installation:
         if not self._serves_tls:
             del extender["tlsConfig"], extender["enableHTTPS"]
         return configuration
+
+
+@asynccontextmanager
+async def installed(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
+    """Cellgate with a database of its own, ready; `how` as of an `Installation`."""
+    async with (
+        EmbeddedPostgres(plane.directory / "database") as database,
+        aiohttp.ClientSession() as http,
+    ):
+        installation = Installation(plane, http, database_url=database.url, **how)
+        await installation.install()
+        yield installation

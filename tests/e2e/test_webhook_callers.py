@@ -14,13 +14,12 @@ import yaml
 
 from certs.issue import KeyPair, issue_ca, issue_client
 from kube import marks
-from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook_load import a_pod
 from tests.controlplane.api import ApiError
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, installed
 
 _PODS = "/api/v1/namespaces/default/pods"
 
@@ -105,17 +104,8 @@ async def plane(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane, certified: Certified) -> AsyncIterator[Installation]:
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(
-            plane,
-            http,
-            database_url=database.url,
-            webhook_flags=("--client-ca", str(certified.ca)),
-        )
-        await installation.install()
+    flags = ("--client-ca", str(certified.ca))
+    async with installed(plane, webhook_flags=flags) as installation:
         yield installation
 
 
