@@ -275,6 +275,7 @@ async def _lead(
     await state.policies.usable.wait()
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
+    await state.leading.catch_up(feeds["pods"].reach)
     state.begin_term()
     recover(
         keeper=state.keeper,

@@ -7,7 +7,7 @@ process that is started in its place is a standby that knows nothing wrong.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn, Protocol
 
 from aiohttp import web
@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 _SHOW_SECONDS: Final = 10.0
 _SHOW_AGAIN_SECONDS: Final = 0.5
+_CATCH_UP_SECONDS: Final = 2.0
 
 
 class NotLeadingError(BackendError):
@@ -100,6 +101,22 @@ class Leading:
     async def acquire(self, *, on_wait: Callable[[], None]) -> None:
         """Wait until we lead; `on_wait` is called when somebody else does."""
         await self._term.acquire(on_wait=on_wait)
+
+    async def catch_up(self, reach: Callable[[str], Awaitable[None]]) -> None:
+        """Wait until we have seen all that leaders before us have written, or raise.
+
+        A watch may have died without a word: what was bound since would be given away again.
+        `reach` waits until pods are known up to a resource version. A process in which they are
+        not, after seconds, is of no use as a leader; the one that is started in its place lists
+        them anew.
+        """
+        try:
+            async with asyncio.timeout(_CATCH_UP_SECONDS):
+                version = await self._label.claim(self.epoch) if self._label else None
+                if version is not None:
+                    await reach(version)
+        except (KubeError, TimeoutError) as exc:
+            raise NotLeadingError("pods are not known as they are now") from exc
 
     async def confirm(self) -> None:
         """Renew before the first answer, or raise NotLeadingError.
