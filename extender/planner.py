@@ -202,6 +202,8 @@ class Planner:
             self._misfits[pod.uid] = pod, obj
             self._refuse(pod, str(exc))
         self._news.set()
+        if pod.is_released and self._held:
+            self._note_charged(pod.gang.key)  # by the leader that let this one go
 
     def _lose(self, pod: ManagedPod) -> None:
         self._held.pop(pod.uid, None)
