@@ -284,6 +284,7 @@ def _to_queued(
         nominated=unbound.nominated,
         placement=to_placement(pod),
         node_wish=unbound.node_wish,
+        may_preempt=pod.may_preempt,
         # A PodGroup says how many members are needed, not how many there may be.
         alone=to_single_request(request, pod) if pod.gang.size is None else None,
     )

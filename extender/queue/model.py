@@ -24,6 +24,7 @@ class QueuedPod:
     """What its annotation says."""
     node_wish: Hashable = None
     """Stands for its node selector, affinity and tolerations: equal wishes, equal nodes."""
+    may_preempt: bool = True
     alone: MemberRequest | None = None
     """What it asks for by itself, where its gang may have more members than it needs."""
 

@@ -294,6 +294,7 @@ class GangPlanner:
             [pod.request.leaf_count for pod in self._unplaced(gang)],
             nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
             own=gang.key if is_peculiar else None,
+            may_preempt=gang.first.may_preempt,
         )
 
     # -- planning
