@@ -16,14 +16,13 @@ from dataclasses import replace
 from math import inf, nextafter
 
 from extender.cells.model import (
-    Decision,
     MemberRequest,
-    Place,
     Preempt,
     Reject,
     Wait,
 )
 from extender.queue.attempts import Attempts
+from extender.queue.deciding import decide_all, refusal
 from extender.queue.gangs import PriorityOf, QueuedGang
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
 from extender.queue.needs import Cells, Nodes
@@ -199,16 +198,16 @@ class GangPlanner:
         gang = self._gangs[key]
         gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
         leaving = [gang.pods[uid]] if gang.has_begun else list(gang.pods.values())
-        self._withdraw(pod for pod in leaving if pod.node is None)
+        self._withdraw(*(pod.uid for pod in leaving if pod.node is None))
         self._changed[key] = None
 
-    def _withdraw(self, pods: Iterable[QueuedPod]) -> None:
+    def _withdraw(self, *uids: PodUid) -> None:
         """Give the places of some pods back, and what is reserved for them."""
-        for pod in pods:
-            had_place = self._cells.has_place(pod.uid)
-            self._cells.forget_member(pod.uid)
-            self._way.leave(pod.uid)
-            self._refused_since.pop(pod.uid, None)
+        for uid in uids:
+            had_place = self._cells.has_place(uid)
+            self._cells.forget_member(uid)
+            self._way.leave(uid)
+            self._refused_since.pop(uid, None)
             if had_place:
                 self._waiting.wake()
 
@@ -277,7 +276,7 @@ class GangPlanner:
         gang.victims = ()
         if any(pod.is_released or self._is_being_released(pod) for pod in gang.pods.values()):
             return
-        self._withdraw(list(gang.pods.values()))
+        self._withdraw(*gang.pods)
 
     def _is_being_released(self, pod: QueuedPod) -> bool:
         return self._attempts.is_under_way(pod.uid)
@@ -305,21 +304,33 @@ class GangPlanner:
         if stranger is not None:
             self._refuse(gang, mismatch(gang, stranger), step)
             return
-        decisions = self._decide(self._requests(gang), self._candidates(gang), now=now)
+        requests, candidates = self._requests(gang), self._candidates(gang)
+        is_whole = gang.starts_whole
+        decisions = decide_all(self._cells, requests, candidates, is_whole=is_whole, now=now)
         step.decisions += decisions
         gang.victims = ()
-        if not isinstance(decisions[-1], Place) and gang.starts_whole:
-            self._withdraw(gang.pods[placed.request.member] for placed in decisions[:-1])
-        match decisions[-1]:
-            case Place():
+        refused = refusal(decisions)
+        if refused is not None and is_whole:
+            self._withdraw(*(placed.request.member for placed in decisions[:-1]))
+        match refused:
+            case None:
                 gang.told = ""
             case Preempt(victims=victims) as last:
                 # One that may not preempt only hears whom it waits for.
                 gang.victims = victims if self._cells.is_preempting(gang.key) else ()
                 self._refuse(gang, last, step)
+                self._unseat_unbound(gang.victims)
             case Wait() | Reject() as last:
                 self._refuse(gang, last, step)
         self._changed[gang.key] = None
+
+    def _unseat_unbound(self, victims: Sequence[GangKey]) -> None:
+        """Victims that do not run yet need not end: they give their places back, and wait."""
+        for victim in victims:
+            self._changed[victim] = None
+            for uid in sorted(self._cells.members_of(victim)):
+                if not self._cells.is_bound(uid):
+                    self._withdraw(uid)
 
     def _requests(self, gang: QueuedGang) -> list[MemberRequest]:
         counts = gang.leaf_counts()
@@ -329,21 +340,6 @@ class GangPlanner:
         is_free = gang.first.request.ignores_candidates
         wishes = () if is_free else gang.node_wishes()
         return self._nodes.fitting(wishes, without=gang.refused_nodes)
-
-    def _decide(
-        self, requests: Sequence[MemberRequest], candidates: Collection[NodeName], *, now: float
-    ) -> list[Decision]:
-        """Place one member after the other; the first finds room for all, the others take it."""
-        decisions: list[Decision] = []
-        for request in requests:
-            decision = self._cells.decide(request, candidate_nodes=candidates, now=now)
-            decisions.append(decision)
-            if not isinstance(decision, Place):
-                break
-            if decision.others:
-                places = (decision.placement, *decision.others)
-                candidates = dict.fromkeys(place.node for place in places)
-        return decisions
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt, step: Step) -> None:
         # A gang that preempts, or that is wrong in itself, says nothing about those like it.
@@ -382,7 +378,7 @@ class GangPlanner:
 
     def _for_victims(self, gang: QueuedGang) -> Iterable[Action]:
         for victim in gang.victims:
-            for uid in sorted(self._cells.members_of(victim)):
+            for uid in filter(self._cells.is_bound, sorted(self._cells.members_of(victim))):
                 yield End(
                     uid=uid,
                     victim=victim,

@@ -173,6 +173,7 @@ class PlannerWorld:
             case Nominate(node=node):
                 self.change(pod, nominated=node)
             case End():
+                assert pod.seen_as.node is not None, "who does not run only loses its place"
                 self.delete(action.uid)
         return True
 
