@@ -76,8 +76,10 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         ca_overlap_seconds=options.ca_overlap_seconds,
         identity=_identity(options.pod_name),
         client_ca=Path(options.client_ca) if options.client_ca else None,
+        client_names=options.client_names or (),
         linger_seconds=options.linger_seconds,
         admins=options.policy_admins,
+        binders=options.binders,
         gates_all=not options.gate_queued_only,
     )
     settings.check()

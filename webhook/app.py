@@ -64,7 +64,7 @@ async def run_webhook(
         health=health,
         metrics=metrics,
         max_body_bytes=_MAX_BODY_BYTES,
-        guard=demand_certificates() if settings.client_ca else None,
+        guard=demand_certificates(settings.client_names) if settings.client_ca else None,
     )
     ReviewRoutes(reviews, health).add_to(app)
     async with running(

@@ -13,6 +13,7 @@ from state.ledger import Ledger
 from state.log import DecisionLog
 from webhook.admitting import Admitter
 from webhook.answers import AnswerSettings
+from webhook.bindings import BindingGuard
 from webhook.breaker import Breaker
 from webhook.by_memory import LiveUsage
 from webhook.catching_up import catch_up
@@ -49,6 +50,7 @@ class Reviews:
 
     pods: PodReviews
     guard: PodGuard
+    bindings: BindingGuard
     templates: TemplateReviews
     policies: PolicyReviews
     breaker: Breaker
@@ -91,7 +93,12 @@ def build_reviews(
     )
     return Reviews(
         pods=pods,
-        guard=PodGuard(told=told, namespace=settings.namespace, admins=settings.admins),
+        guard=PodGuard(told=told, trusted=(settings.extender, *settings.admins)),
+        bindings=BindingGuard(
+            client,
+            writers=(settings.extender, *settings.admins),
+            binders=(settings.scheduler, *settings.binders),
+        ),
         templates=TemplateReviews(policies=view.policies, pods=pods, groups=groups),
         policies=PolicyReviews(
             view.policies,

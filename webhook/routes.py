@@ -26,6 +26,7 @@ class ReviewRoutes:
         """Register the routes."""
         self._add(app, "/mutate/pods", self._reviews.pods.mutate)
         self._add(app, "/validate/pods", self._reviews.guard.validate)
+        self._add(app, "/validate/bindings", self._reviews.bindings.validate)
         self._add(app, "/mutate/templates", self._reviews.templates.mutate)
         self._add(app, "/validate/policies", self._reviews.policies.validate)
 

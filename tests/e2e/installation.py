@@ -55,13 +55,19 @@ class Installation:
         serves_tls: bool = False,
         manifests: str = "base",
         webhook_flags: Sequence[str] = (),
+        webhook_certs: Path | None = None,
     ) -> None:
-        """`manifests` is the base or an overlay."""
+        """`manifests` is the base or an overlay; `webhook_certs` stands for a mounted Secret."""
         self._plane = control_plane
         self._http = http
         self._database_url = database_url
         self._serves_tls = serves_tls
         self.manifests = manifests
+        self._webhook_certs = (
+            ("--certs-secret", CERTS_SECRET)
+            if webhook_certs is None
+            else ("--certs", str(webhook_certs))
+        )
         # One that nobody stands in for need not wait until callers have gone elsewhere.
         self._webhook_flags = (
             *webhook_flags,
@@ -135,9 +141,9 @@ class Installation:
             ),
         )
 
-    async def apply(self) -> None:
+    async def apply(self, *flags: str) -> None:
         """Apply the manifests, for the first time or again."""
-        await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
+        await self._plane.kubectl("apply", "-k", str(self._write_overlay()), *flags)
 
     def mount_certificates(self) -> None:
         """Make certificates, and give the extender what a mounted Secret would hold."""
@@ -152,7 +158,7 @@ class Installation:
         """Start a webhook as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.webhook_ports[replica]}"
         spool = self._plane.directory / f"webhook-spool-{replica}"
-        flags = ("--certs-secret", CERTS_SECRET, "--spool-dir", str(spool), *self._webhook_flags)
+        flags = (*self._webhook_certs, "--spool-dir", str(spool), *self._webhook_flags)
         self.webhooks[replica] = await self._start("webhook", "--listen", address, *flags)
         await self.wait_ready(self.webhook_port_url(replica))
 

@@ -176,6 +176,7 @@ async def test_a_pod_is_lowered_and_its_submitter_told(
                 "cellgate.io/requested-class": "prod",
                 "cellgate.io/class": "oppo",
                 "cellgate.io/decision": UID,
+                "cellgate.io/request": "1 leaf cells, main=1 nvidia.com/gpu",
             },
         },
         {"op": "add", "path": "/spec/schedulerName", "value": "cellgate-scheduler"},

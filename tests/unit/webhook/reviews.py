@@ -49,6 +49,10 @@ class NoCluster(KubeClient):
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
         if path.endswith("/pods") and self._stored:
             return {"items": list(self._stored)}
+        pod = path.rpartition("/pods/")[2]
+        for one in self._stored:
+            if pod == one["metadata"]["name"]:
+                return dict(one)
         job = path.rpartition("/jobs/")[2]
         if job in self._jobs:
             return self._jobs[job]
@@ -97,6 +101,7 @@ class Webhook:
             metrics=metrics,
         )
         self.pods, self.guard, self.templates = reviews.pods, reviews.guard, reviews.templates
+        self.bindings = reviews.bindings
 
 
 def config_map(kind: str, text: str) -> dict[str, Any]:
