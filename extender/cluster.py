@@ -88,6 +88,8 @@ class Cluster:
         """Who wants to know when leaf cells may have come free or joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
         """Who wants to know whose leases ended."""
+        self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
+        """Who wants to know whose leases are gone with the cells that they were of."""
 
     def write_to(self, journal: Journal) -> None:
         """Write everything down from now on, beginning with what is known: a term begins."""
@@ -171,12 +173,16 @@ class Cluster:
 
     def _follow_engine(self) -> None:
         """All gangs were taken over: members may count on other cells, or have lost their lease."""
+        lost: dict[GangKey, None] = {}
         for uid, member in self._members.items():
             placement = self.engine.placement(uid)
             if placement is not None:
                 self._members.add(replace(member, placement=placement))
             elif not member.is_bound:
                 self._members.remove(uid)
+                lost[member.request.gang] = None
+        for tell in self.on_loss:
+            tell(list(lost))
 
     def _touch_cells(self) -> None:
         if self._document is not None and self._document.document.depends_on_nodes:

@@ -37,6 +37,9 @@ _AT_ONCE: Final = 48
 """Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
 
 
+ToldOf = Callable[[Sequence[GangKey]], None]
+
+
 class ClusterCells:
     """The engine as the planner uses it, through the one door that writes everything down."""
 
@@ -47,12 +50,11 @@ class ClusterCells:
         self.forget_member = cluster.forget_member
         self.renew = cluster.renew
 
-    def follow(
-        self, *, on_room: Callable[[], None], on_expiry: Callable[[Sequence[GangKey]], None]
-    ) -> None:
-        """Tell when leaf cells may have come free, and whose leases ended."""
+    def follow(self, *, on_room: Callable[[], None], on_expiry: ToldOf, on_loss: ToldOf) -> None:
+        """Tell when leaf cells may have come free, whose leases ended, and who lost its cells."""
         self._cluster.on_room.append(on_room)
         self._cluster.on_expiry.append(on_expiry)
+        self._cluster.on_loss.append(on_loss)
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -125,7 +127,7 @@ class Planner:
         """Pods of a class that is not listed, as they were last seen."""
         self._groupless: dict[PodUid, tuple[ManagedPod, Object]] = {}
         """Pods whose PodGroup is not known, as they were last seen."""
-        cells.follow(on_room=self.wake, on_expiry=self._expire)
+        cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
 
     # -- what is seen
 
@@ -214,8 +216,12 @@ class Planner:
         self._gangs.lose(pod.uid)
         self._news.set()
 
-    def _expire(self, gangs: Collection[GangKey]) -> None:
+    def _expire(self, gangs: Sequence[GangKey]) -> None:
         self._gangs.expire(gangs)
+        self._news.set()
+
+    def _unseat(self, gangs: Sequence[GangKey]) -> None:
+        self._gangs.unseat(gangs)
         self._news.set()
 
     # -- what is done

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from extender.cluster import read_cluster_text
 from extender.events import Announcer
 from extender.planner import ClusterCells, Planner
 from extender.pods import NodeSink
@@ -17,6 +18,7 @@ from policy.classes import NO_CLASSES
 from policy.submission import PodUid
 from service.clock import Clock
 from tests.builders import a_pod
+from tests.cluster_texts import hived_text
 from tests.unit.extender.shell import Shell
 
 
@@ -135,3 +137,17 @@ async def test_members_beyond_what_a_podgroup_needs_start_by_themselves() -> Non
         assert await plans.looked() == ["uid-of-a", "uid-of-b", "uid-of-c", "uid-of-d"]
         plans.shell.pods.remove(a_pod("d"))
         assert await plans.looked() == ["uid-of-a", "uid-of-b", "uid-of-c", "uid-of-d", "uid-of-e"]
+
+
+async def test_a_gang_whose_cells_are_gone_from_the_document_is_planned_again() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        for name in "ab":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=2).gated()
+            plans.shell.pods.upsert(pod)
+        assert await plans.looked() == ["uid-of-a", "uid-of-b"]
+        two = hived_text(racks=1, lab=2).replace("node-00", "node-02").replace("node-01", "node-03")
+        plans.shell.cluster.use_document(read_cluster_text(two))
+        await plans.looked()
+        members = plans.shell.cluster.members
+        assert sorted(one.placement.node for _, one in members.items()) == ["node-02", "node-03"]
