@@ -186,7 +186,8 @@ class Installation:
     async def _stand_in(self, replica: int) -> str:
         """A pod for an extender to write on, as it writes on its own; it never runs."""
         name = f"cellgate-extender-{replica}"
-        spec = {"schedulerName": "nobody", "containers": [{"name": "extender", "image": "none"}]}
+        deployment, *_ = yaml.safe_load_all((MANIFESTS / "base" / "extender.yaml").read_text())
+        spec = {**deployment["spec"]["template"]["spec"], "schedulerName": "nobody"}
         if not await self._plane.api.exists(f"{OWN_PODS}/{name}"):
             await self._plane.api.create(OWN_PODS, {"metadata": {"name": name}, "spec": spec})
         return name
