@@ -11,6 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from extender.cells.engine import Engine
+from extender.cells.looking import Look, at_once
 from extender.cells.model import (
     Decision,
     MemberRequest,
@@ -207,16 +208,25 @@ class Cluster:
         self, running: Iterable[Bound], *, released: Iterable[Bound] = (), now: float = 0.0
     ) -> None:
         """Take in all that runs or was released to run, after a start."""
-        bound, leased = list(running), list(released)
-        for one in bound:
+        at_once(self.recovering(list(running), released=list(released), now=now))
+
+    def recovering(
+        self, running: Sequence[Bound], *, released: Sequence[Bound], now: float
+    ) -> Look[None]:
+        """Do the same bit by bit, while nothing else is told or asked."""
+        for one in running:
             self._journal.prepare(one)
-        for one in leased:
+            yield
+        for one in released:
             self._journal.prepare_released(one)
-        self._journal.recover(len(bound) + len(leased), now=now)
-        lost = dict.fromkeys(self.engine.recover(bound, released=leased, now=now))
-        for one in bound:
+        self._journal.recover(len(running) + len(released), now=now)
+        lost = dict.fromkeys(
+            (yield from self.engine.recovering(running, released=released, now=now))
+        )
+        for one in running:
             self._join_bound(one)
-        for one in leased:
+            yield
+        for one in released:
             if one.request.member not in lost:
                 self._join(Member(request=one.request, placement=one.placement, is_bound=False))
         self.version += 1

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -69,12 +69,22 @@ class Feed:
         self._trim = trim or (lambda obj: obj)
         self._on_synced = on_synced
         self._heard = time.monotonic()
+        self._flows = asyncio.Event()
+        self._flows.set()
         self.synced = asyncio.Event()
 
     @property
     def silent_seconds(self) -> float:
         """How long the API server has said nothing; its bookmarks come about every minute."""
         return time.monotonic() - self._heard
+
+    def pause(self) -> None:
+        """Tell the sink nothing until `resume`: what happens waits at the API server."""
+        self._flows.clear()
+
+    def resume(self) -> None:
+        """Tell the sink what happened meanwhile, and what happens."""
+        self._flows.set()
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -121,6 +131,7 @@ class Feed:
                 )
             self._heard = time.monotonic()
             if not token:
+                await self._flows.wait()
                 self._sink.replace(objects)
                 return str(version)
             query["continue"] = token
@@ -143,11 +154,25 @@ class Feed:
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
                 reached = str(obj["metadata"]["resourceVersion"])
             self._heard = time.monotonic()
+            await self._flows.wait()
             if kind == "DELETED":
                 self._sink.remove(obj)
             elif kind in ("ADDED", "MODIFIED"):
                 self._sink.upsert(self._trim(obj))
             yield reached
+
+
+@contextmanager
+def paused(feeds: Iterable[Feed]) -> Iterator[None]:
+    """Let nothing change that these feeds tell, while the body runs."""
+    held = list(feeds)
+    for feed in held:
+        feed.pause()
+    try:
+        yield
+    finally:
+        for feed in held:
+            feed.resume()
 
 
 @contextmanager
