@@ -4,8 +4,8 @@ Documents, nodes and pods are listed first. Then the cells are built, the pods t
 released are taken in together, high priorities first, and the invariants are checked once. Until
 that is done every verb is refused: an answer from half-known state would hand out cells twice.
 
-At 5,000 nodes and 34,000 pods that takes three and a half seconds, so it is done bit by bit:
-leadership is renewed and probes are answered meanwhile. The largest bit, the cells, takes 0.4.
+At 5,000 nodes and 34,000 pods that takes three seconds, so it is done bit by bit: leadership is
+renewed and probes are answered meanwhile. The largest bit, building the cells, takes half a second.
 """
 
 import gc
@@ -43,6 +43,7 @@ def recover(
     """
     with _sparing_the_collector():
         keeper.build()
+        yield
         gc.collect()  # of the cells as they were without a document
         yield from pods.recover(now=now)
         halves.complete()
