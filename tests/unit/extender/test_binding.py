@@ -43,7 +43,7 @@ class Bindings:
 
     def __init__(self) -> None:
         self.shell = Shell(lease_seconds=60)
-        self.shell.pods.recover(now=0.0)
+        self.shell.recover()
         self.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab"))
         pod = self.shell.pods.get(UID)
         assert pod is not None

@@ -67,7 +67,7 @@ class Planning:
             clock=Clock(),
         )
         self.planner.follow_groups(self.groups.is_awaited)
-        self.shell.pods.recover(now=0.0)
+        self.shell.recover()
 
     def add_nodes(self, **spec: Any) -> None:
         for index in range(4):
