@@ -265,9 +265,10 @@ class Planner:
             try:
                 if pod is None or not self._gangs.is_wanted(action):
                     raise BackendError("not wanted any more")
-                version = await self._hands.do(action, pod)
-                if version is not None:
-                    self._pods.note_version(action.uid, version)
+                with self._hands.writing.to(action.uid):
+                    version = await self._hands.do(action, pod)
+                    if version is not None:
+                        self._pods.note_version(action.uid, version)
                 self._gangs.succeed(action, now=self._clock.monotonic())
             except BackendError as exc:
                 logger.info(

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from extender import writing
 from extender.binding import Binding
 from extender.cluster import Asked
 from extender.wire import BindArguments
+from extender.writing import Writing
 from kube.binding import PodRef
 from kube.client import KubeError
 from policy.submission import NodeName, PodUid
@@ -26,8 +28,10 @@ class SlowBinder:
     def __init__(self) -> None:
         self.may_answer = asyncio.Event()
         self.errors: list[KubeError] = []
+        self.versions: list[str | None] = []
 
     async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
+        self.versions.append(pod.resource_version)
         await self.may_answer.wait()
         if self.errors:
             raise self.errors.pop()
@@ -53,11 +57,13 @@ class Bindings:
             asked=Asked(kind=Kind.PLACEMENT, now=0.0),
         )
         self.binder = SlowBinder()
+        self.writing = Writing()
         self.binding = Binding(
             leading=Leads(),  # type: ignore[arg-type] # all of it that is used
             cluster=self.shell.cluster,
             pods=self.shell.pods,
             binder=self.binder,
+            writing=self.writing,
             metrics=self.shell.metrics,
             clock=Clock(monotonic=lambda: 0.0),
         )
@@ -99,3 +105,22 @@ async def test_who_asks_twice_is_bound_once_and_protected_until_both_are_answere
     assert await second == {"Error": ""}
     assert UID not in world.binding.under_way
     assert world.is_kept
+
+
+async def test_a_binding_names_the_version_that_is_being_written_when_it_is_asked_for() -> None:
+    bindings = Bindings()
+    bindings.binder.may_answer.set()
+    with bindings.writing.to(UID):
+        asked = bindings.bind()
+        await asyncio.sleep(0)
+        bindings.shell.pods.note_version(UID, "99")
+    assert await asked == {"Error": ""}
+    assert bindings.binder.versions == ["99"]
+
+
+async def test_a_binding_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_PATIENCE_SECONDS", 0.0)
+    bindings = Bindings()
+    bindings.binder.may_answer.set()
+    with bindings.writing.to(UID):
+        assert await bindings.bind() == {"Error": ""}
