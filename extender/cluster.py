@@ -91,6 +91,8 @@ class Cluster:
         """Who wants to know whose leases ended."""
         self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
         """Who wants to know whose leases are gone with the cells that they were of."""
+        self.on_node_lost: list[Callable[[NodeName], None]] = []
+        """Who wants to know of nodes that left, or may not be used for now."""
 
     def write_to(self, journal: Journal) -> None:
         """Write everything down from now on, beginning with what is known: a term begins."""
@@ -122,7 +124,13 @@ class Cluster:
         if before is None or _shape(before) != _shape(node):
             self._touch_cells()
         self.version += 1
+        if not node.is_healthy:
+            self._tell_of_loss(node.name)
         self.tell_of_room()
+
+    def _tell_of_loss(self, node: NodeName) -> None:
+        for tell in self.on_node_lost:
+            tell(node)
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
@@ -132,6 +140,7 @@ class Cluster:
         self.engine.forget_node(name)
         self._touch_cells()
         self.version += 1
+        self._tell_of_loss(name)
 
     def use_document(self, document: ClusterText | None) -> list[GangEffect]:
         """Work by another cluster document from now on; says what became of each gang."""

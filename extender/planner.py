@@ -56,6 +56,10 @@ class ClusterCells:
         self._cluster.on_expiry.append(on_expiry)
         self._cluster.on_loss.append(on_loss)
 
+    def follow_nodes(self, on_node_lost: Callable[[NodeName], None]) -> None:
+        """Tell which nodes left, or may not be used for now."""
+        self._cluster.on_node_lost.append(on_node_lost)
+
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
     ) -> Decision:
@@ -128,6 +132,7 @@ class Planner:
         self._groupless: dict[PodUid, tuple[ManagedPod, Object]] = {}
         """Pods whose PodGroup is not known, as they were last seen."""
         cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
+        cells.follow_nodes(self._lose_node)
 
     # -- what is seen
 
@@ -218,6 +223,10 @@ class Planner:
 
     def _expire(self, gangs: Sequence[GangKey]) -> None:
         self._gangs.expire(gangs)
+        self._news.set()
+
+    def _lose_node(self, node: NodeName) -> None:
+        self._gangs.lose_node(node)
         self._news.set()
 
     def _unseat(self, gangs: Sequence[GangKey]) -> None:

@@ -15,12 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf, nextafter
 
-from extender.cells.model import (
-    MemberRequest,
-    Preempt,
-    Reject,
-    Wait,
-)
+from extender.cells.model import MemberRequest, Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.deciding import decide_all, refusal
 from extender.queue.gangs import PriorityOf, QueuedGang
@@ -122,6 +117,13 @@ class GangPlanner:
         """kube-scheduler would not put a pod on the node that is leased for it."""
         if self._cells.has_place(uid):
             self._refused_since.setdefault(uid, now)
+
+    def lose_node(self, node: NodeName) -> None:
+        """A node left, or may not be used for now: whoever was to go there looks for another."""
+        for uid in self._gang_of:
+            placement = None if self._cells.is_bound(uid) else self._cells.placement(uid)
+            if placement is not None and placement.node == node:
+                self._refused_since[uid] = -inf
 
     def _settle_member(self, uid: PodUid) -> None:
         self._attempts.forget(uid)
