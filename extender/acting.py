@@ -7,6 +7,7 @@ from extender.events import Announcer
 from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
 from extender.queue.model import Action, End, Nominate, Release
+from extender.writing import Writing
 from kube.binding import PodRef
 from kube.client import KubeClient
 from kube.ending import PodEnder
@@ -22,12 +23,14 @@ class Hands:
         client: KubeClient,
         *,
         leading: Leading,
+        writing: Writing,
         announcer: Announcer,
         metrics: ExtenderMetrics,
     ) -> None:
         self._leading = leading
-        self._writer = PodWriter(client)
-        self._ender = PodEnder(client)
+        self.writing = writing
+        self._writer = PodWriter(client, check_leading=leading.check)
+        self._ender = PodEnder(client, check_leading=leading.check)
         self._announcer = announcer
         self._metrics = metrics
 

@@ -26,7 +26,7 @@ from extender.routes import VerbRoutes
 from extender.tokens import TokenCheck
 from kube import marks
 from kube.client import KubeClient, Object
-from kube.feed import Feed, Sink
+from kube.feed import Feed, Sink, paused
 from kube.leader_label import LeaderLabel
 from kube.leadership import Leadership, LeadershipSettings
 from kube.reviews import Reviews
@@ -38,7 +38,7 @@ from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.settings import Address
-from service.tasks import Supervisor
+from service.tasks import Supervisor, in_slices
 from state.ledger import Ledger
 from state.log import DecisionLog
 from state.log_metrics import LogMetrics
@@ -276,17 +276,17 @@ async def _lead(
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
     await state.leading.catch_up(feeds["pods"].reach)
-    state.begin_term()
-    recover(
-        keeper=state.keeper,
-        cluster=state.cluster,
-        pods=state.pods,
-        halves=upkeep.halves,
-        reranker=state.reranker,
-        now=state.clock.monotonic(),
-    )
-    await state.leading.confirm()
-    state.leading.note_recovered()
+    with paused(feeds.values()):
+        state.begin_term()
+        steps = recover(
+            keeper=state.keeper,
+            cluster=state.cluster,
+            pods=state.pods,
+            halves=upkeep.halves,
+            reranker=state.reranker,
+            now=state.clock.monotonic(),
+        )
+        await state.leading.recover(in_slices(steps))
     health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:
         group.create_task(state.leading.keep())

@@ -16,6 +16,7 @@ from extender.cluster import Cluster
 from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
+from extender.writing import Writing
 from kube.binding import PodRef, is_unknown
 from policy.errors import BackendError, RequestError
 from policy.submission import PodUid
@@ -42,10 +43,12 @@ class Binding:
         cluster: Cluster,
         pods: PodSink,
         binder: BindPods,
+        writing: Writing,
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         self._leading = leading
+        self._writing = writing
         self._cluster = cluster
         self._pods = pods
         self._binder = binder
@@ -57,6 +60,7 @@ class Binding:
     async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
         """Bind the pod to the node it was placed on, and to no other."""
         began = self._clock.monotonic()
+        await self._writing.over(PodUid(arguments.uid))
         placement = self._placement(arguments)
         pod = self._pods.get(PodUid(arguments.uid))
         reference = PodRef(
@@ -130,5 +134,11 @@ class Binding:
                 "Node",
                 f"pod {arguments.namespace}/{arguments.name} was placed on {placement.node}, "
                 f"not on {arguments.node}; filter it again first",
+            )
+        if placement.node not in self._cluster.nodes:
+            raise RequestError.at(
+                "Node",
+                f"node {placement.node} of pod {arguments.namespace}/{arguments.name} is gone; "
+                "filter it again first",
             )
         return placement

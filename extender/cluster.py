@@ -11,6 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from extender.cells.engine import Engine
+from extender.cells.looking import Look, at_once
 from extender.cells.model import (
     Decision,
     MemberRequest,
@@ -25,7 +26,7 @@ from extender.cells.reconfiguration import GangEffect
 from extender.journal import Journal, Question
 from extender.members import Member, Members
 from kube.nodes import KubeNode
-from policy.cluster.document import ClusterDocument, LiveNode
+from policy.cluster.document import BuiltCluster, ClusterDocument, LiveNode
 from policy.documents import Kind as DocumentKind
 from policy.documents import parse_document
 from policy.errors import Problem
@@ -88,6 +89,10 @@ class Cluster:
         """Who wants to know when leaf cells may have come free or joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
         """Who wants to know whose leases ended."""
+        self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
+        """Who wants to know whose leases are gone with the cells that they were of."""
+        self.on_node_lost: list[Callable[[NodeName], None]] = []
+        """Who wants to know of nodes that left, or may not be used for now."""
 
     def write_to(self, journal: Journal) -> None:
         """Write everything down from now on, beginning with what is known: a term begins."""
@@ -119,7 +124,13 @@ class Cluster:
         if before is None or _shape(before) != _shape(node):
             self._touch_cells()
         self.version += 1
+        if not node.is_healthy:
+            self._tell_of_loss(node.name)
         self.tell_of_room()
+
+    def _tell_of_loss(self, node: NodeName) -> None:
+        for tell in self.on_node_lost:
+            tell(node)
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
@@ -129,27 +140,40 @@ class Cluster:
         self.engine.forget_node(name)
         self._touch_cells()
         self.version += 1
+        self._tell_of_loss(name)
 
     def use_document(self, document: ClusterText | None) -> list[GangEffect]:
         """Work by another cluster document from now on; says what became of each gang."""
         self._document = document
         self._journal.use_document(document.text if document else None)
-        return self._build()
+        return self._move_to(self._derive())
 
     def refresh_topology(self) -> list[GangEffect]:
-        """Build the cells again from the nodes that are known now."""
-        self._journal.build_topology()
-        return self._build()
+        """Build the cells again from the nodes that are known now.
 
-    def _build(self) -> list[GangEffect]:
+        Most changes of a node, such as a label that names no level, leave all cells as they are;
+        then so are the gangs, which would take seconds to move.
+        """
+        self._journal.build_topology()
+        built = self._derive()
+        if built is None or built.topology != self.topology:
+            return self._move_to(built)
+        self.is_stale, self.problems = False, built.problems
+        return []
+
+    def _derive(self) -> BuiltCluster | None:
+        if self._document is None:
+            return None
+        return self._document.document.build(map(_live_node, self._nodes.values()))
+
+    def _move_to(self, built: BuiltCluster | None) -> list[GangEffect]:
         self.is_stale = False
         self.version += 1
-        if self._document is None:
+        effects: list[GangEffect] = []
+        if built is None:
             self.topology, self.problems = None, ()
             self.engine = Engine(lease_seconds=self._lease_seconds)
-            effects: list[GangEffect] = []
         else:
-            built = self._document.document.build(map(_live_node, self._nodes.values()))
             self.topology, self.problems = built.topology, built.problems
             effects = self.engine.change_topology(built.topology)
         for node in self._nodes.values():
@@ -171,12 +195,16 @@ class Cluster:
 
     def _follow_engine(self) -> None:
         """All gangs were taken over: members may count on other cells, or have lost their lease."""
+        lost: dict[GangKey, None] = {}
         for uid, member in self._members.items():
             placement = self.engine.placement(uid)
             if placement is not None:
                 self._members.add(replace(member, placement=placement))
             elif not member.is_bound:
                 self._members.remove(uid)
+                lost[member.request.gang] = None
+        for tell in self.on_loss:
+            tell(list(lost))
 
     def _touch_cells(self) -> None:
         if self._document is not None and self._document.document.depends_on_nodes:
@@ -207,16 +235,25 @@ class Cluster:
         self, running: Iterable[Bound], *, released: Iterable[Bound] = (), now: float = 0.0
     ) -> None:
         """Take in all that runs or was released to run, after a start."""
-        bound, leased = list(running), list(released)
-        for one in bound:
+        at_once(self.recovering(list(running), released=list(released), now=now))
+
+    def recovering(
+        self, running: Sequence[Bound], *, released: Sequence[Bound], now: float
+    ) -> Look[None]:
+        """Do the same bit by bit, while nothing else is told or asked."""
+        for one in running:
             self._journal.prepare(one)
-        for one in leased:
+            yield
+        for one in released:
             self._journal.prepare_released(one)
-        self._journal.recover(len(bound) + len(leased), now=now)
-        lost = dict.fromkeys(self.engine.recover(bound, released=leased, now=now))
-        for one in bound:
+        self._journal.recover(len(running) + len(released), now=now)
+        lost = dict.fromkeys(
+            (yield from self.engine.recovering(running, released=released, now=now))
+        )
+        for one in running:
             self._join_bound(one)
-        for one in leased:
+            yield
+        for one in released:
             if one.request.member not in lost:
                 self._join(Member(request=one.request, placement=one.placement, is_bound=False))
         self.version += 1

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 _SHOW_SECONDS: Final = 10.0
 _SHOW_AGAIN_SECONDS: Final = 0.5
 _CATCH_UP_SECONDS: Final = 2.0
+_RENEW_SECONDS: Final = 0.5
+"""While recovering: often enough that a piece of that work which takes two seconds does no harm."""
 
 
 class NotLeadingError(BackendError):
@@ -118,18 +120,27 @@ class Leading:
         except (KubeError, TimeoutError) as exc:
             raise NotLeadingError("pods are not known as they are now") from exc
 
-    async def confirm(self) -> None:
-        """Renew before the first answer, or raise NotLeadingError.
+    async def recover(self, work: Awaitable[None]) -> None:
+        """Do the work after which we know everything, and may answer verbs; renew meanwhile.
 
-        To recover a large cluster may take longer than a term lasts without renewal. Nothing was
-        answered or written meanwhile, and if nobody has taken over, it is still ours.
+        A piece of it may take longer than a term lasts without renewal. Nothing is answered or
+        written to Kubernetes before the end, and if nobody has taken over, it is still ours.
         """
+        async with asyncio.TaskGroup() as group:
+            renewing = group.create_task(self._renew())
+            await work
+            renewing.cancel()
+        await self._confirm()
+        self._has_recovered = True
+
+    async def _renew(self) -> NoReturn:
+        while True:
+            await asyncio.sleep(_RENEW_SECONDS)
+            await self._confirm()
+
+    async def _confirm(self) -> None:
         if not await self._term.attempt():
             raise NotLeadingError("leadership lost while recovering")
-
-    def note_recovered(self) -> None:
-        """We know everything: verbs may be answered."""
-        self._has_recovered = True
 
     async def keep(self) -> NoReturn:
         """Stay the leader, then raise NotLeadingError."""

@@ -33,6 +33,7 @@ from extender.topology import TopologyKeeper
 from extender.victims import Victims
 from extender.waiting import WaitingPods
 from extender.waking import Waker
+from extender.writing import Writing
 from kube.binding import Binder
 from kube.client import KubeClient
 from kube.ending import PodEnder
@@ -149,16 +150,19 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
+        writing = Writing()
         self.binding = Binding(
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
             binder=Binder(client, check_leading=state.leading.check),
+            writing=writing,
             metrics=state.metrics,
             clock=state.clock,
         )
         self.victims = _build_victims(state, client, being_bound=self.binding.under_way)
-        self.planner = _build_planner(state, client, being_bound=self.binding.under_way)
+        cells = ClusterCells(state.cluster, state.pods, being_bound=self.binding.under_way)
+        self.planner = _build_planner(state, client, cells=cells, writing=writing)
         outcomes = Outcomes(
             cluster=state.cluster,
             pods=state.pods,
@@ -220,7 +224,7 @@ def _build_victims(state: State, client: KubeClient, *, being_bound: Collection[
     return Victims(
         cluster=state.cluster,
         pods=state.pods,
-        ender=PodEnder(client),
+        ender=PodEnder(client, check_leading=state.leading.check),
         leading=state.leading,
         announcer=state.announcer,
         on_end=state.metrics.victims.inc,
@@ -228,14 +232,20 @@ def _build_victims(state: State, client: KubeClient, *, being_bound: Collection[
     )
 
 
-def _build_planner(state: State, client: KubeClient, *, being_bound: Collection[PodUid]) -> Planner:
+def _build_planner(
+    state: State, client: KubeClient, *, cells: ClusterCells, writing: Writing
+) -> Planner:
     planner = Planner(
-        cells=ClusterCells(state.cluster, state.pods, being_bound=being_bound),
+        cells=cells,
         pods=state.pods,
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
         hands=Hands(
-            client, leading=state.leading, announcer=state.announcer, metrics=state.metrics
+            client,
+            leading=state.leading,
+            writing=writing,
+            announcer=state.announcer,
+            metrics=state.metrics,
         ),
         announcer=state.announcer,
         metrics=state.metrics,

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from extender.cells.looking import Look
 from extender.cells.model import Placement
 from extender.cells.observing import Bound
 from extender.cluster import Cluster
@@ -122,18 +123,20 @@ class PodSink:
         """Whether a pod is known to be gone: a late question about it changes nothing."""
         return uid in self._ended
 
-    def running(self) -> list[Bound]:
-        """All that runs, as the engine takes it in."""
-        bound = [self._to_bound(pod) for pod in self._pods.values() if pod.node is not None]
-        return [*bound, *(misfit.use for misfit in self.misfits if misfit.use is not None)]
+    def recover(self, *, now: float) -> Look[None]:
+        """Let the engine take in all that runs or will, and from now on every change.
 
-    def released(self) -> list[Bound]:
-        """All that was released to a place and is not bound yet."""
-        return [self._to_bound(pod) for pod in self._pods.values() if _is_on_its_way(pod)]
-
-    def recover(self, *, now: float) -> None:
-        """Let the engine take in all that runs or will, and from now on every change."""
-        self._cluster.recover(self.running(), released=self.released(), now=now)
+        Bit by bit; no pod may change meanwhile.
+        """
+        running, released = [], []
+        for pod in self:
+            if pod.node is not None:
+                running.append(self._to_bound(pod))
+            elif _is_on_its_way(pod):
+                released.append(self._to_bound(pod))
+            yield
+        running += [misfit.use for misfit in self.misfits if misfit.use is not None]
+        yield from self._cluster.recovering(running, released=released, now=now)
         self._is_live = True
 
     def replace(self, objects: Sequence[Object]) -> None:
@@ -236,8 +239,8 @@ class PodSink:
 
 
 def _is_on_its_way(pod: ManagedPod) -> bool:
-    """Released with a placement of ours that makes sense, and not there yet."""
-    return pod.node is None and pod.placement is not None and pod.is_released
+    """Released with a placement of ours that makes sense; it is not bound yet."""
+    return pod.placement is not None and pod.is_released
 
 
 def _is_newer(version: str, *, than: str) -> bool:

@@ -3,12 +3,18 @@
 Documents, nodes and pods are listed first. Then the cells are built, the pods that run or were
 released are taken in together, high priorities first, and the invariants are checked once. Until
 that is done every verb is refused: an answer from half-known state would hand out cells twice.
+
+At 5,000 nodes and 34,000 pods that takes three seconds, so it is done bit by bit: leadership is
+renewed and probes are answered meanwhile. The largest bit, building the cells, takes half a second.
 """
 
 import gc
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from extender.cells.looking import Look
 from extender.cluster import Cluster
 from extender.halves import HalfBoundGangs
 from extender.pods import PodSink
@@ -30,19 +36,31 @@ def recover(
     halves: HalfBoundGangs,
     reranker: Reranker,
     now: float,
-) -> None:
-    """Build the state that everything which was listed means together."""
+) -> Look[None]:
+    """Build, bit by bit, the state that everything which was listed means together.
+
+    Nothing of what was listed may change meanwhile.
+    """
+    with _sparing_the_collector():
+        keeper.build()
+        yield
+        gc.collect()  # of the cells as they were without a document
+        yield from pods.recover(now=now)
+        halves.complete()
+        yield
+        yield from cluster.engine.checking()
     keeper.start()
-    pods.recover(now=now)
     reranker.start()
-    halves.complete()
-    cluster.engine.check()
-    _spare_the_collector()
     logger.info("recovered", extra={"nodes": len(cluster.nodes), "pods": len(pods)})
 
 
-def _spare_the_collector() -> None:
-    """What was built stays, and need not be looked at again; what comes is looked at less often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECT_AFTER)
+@contextmanager
+def _sparing_the_collector() -> Iterator[None]:
+    """What is built stays, and is never looked at; what comes later is looked at less often."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(*_COLLECT_AFTER)
+        gc.enable()

@@ -27,10 +27,14 @@ class TopologyKeeper:
         """Why the cells are not as the document, or its absence, says."""
         policies.on_change.append(self._follow)
 
-    def start(self) -> None:
-        """Build the first cells; from now on every change is followed."""
-        self._is_live = True
+    def build(self) -> None:
+        """Build the first cells."""
         self._use(self._policies.cluster)
+
+    def start(self) -> None:
+        """Follow every change from now on, and what changed since the first cells were built."""
+        self._is_live = True
+        self._follow()
 
     async def run(self) -> NoReturn:
         """Build derived cells again when nodes have changed."""

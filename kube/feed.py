@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -71,6 +71,8 @@ class Feed:
         self._heard = time.monotonic()
         self._reached = ""
         self._moved = asyncio.Event()
+        self._flows = asyncio.Event()
+        self._flows.set()
         self.synced = asyncio.Event()
 
     @property
@@ -88,6 +90,14 @@ class Feed:
         self._reached = version
         self._moved.set()
         return version
+
+    def pause(self) -> None:
+        """Tell the sink nothing until `resume`: what happens waits at the API server."""
+        self._flows.clear()
+
+    def resume(self) -> None:
+        """Tell the sink what happened meanwhile, and what happens."""
+        self._flows.set()
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -134,6 +144,7 @@ class Feed:
                 )
             self._heard = time.monotonic()
             if not token:
+                await self._flows.wait()
                 self._sink.replace(objects)
                 return str(version)
             query["continue"] = token
@@ -156,6 +167,7 @@ class Feed:
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
                 reached = str(obj["metadata"]["resourceVersion"])
             self._heard = time.monotonic()
+            await self._flows.wait()
             if kind == "DELETED":
                 self._sink.remove(obj)
             elif kind in ("ADDED", "MODIFIED"):
@@ -166,6 +178,19 @@ class Feed:
 def _is_at_least(reached: str, version: str) -> bool:
     """Compare resource versions, which Kubernetes promises to be numbers that grow."""
     return reached.isdecimal() and version.isdecimal() and int(reached) >= int(version)
+
+
+@contextmanager
+def paused(feeds: Iterable[Feed]) -> Iterator[None]:
+    """Let nothing change that these feeds tell, while the body runs."""
+    held = list(feeds)
+    for feed in held:
+        feed.pause()
+    try:
+        yield
+    finally:
+        for feed in held:
+            feed.resume()
 
 
 @contextmanager

@@ -140,15 +140,21 @@ class Engine:
         Returns the released members that have no place: they ask again, like any other. What was
         being preempted is forgotten; who preempted asks again.
         """
+        return at_once(self.recovering(running, released=released, now=now))
+
+    def recovering(
+        self, running: Sequence[Bound], *, released: Sequence[Bound], now: float
+    ) -> Look[list[PodUid]]:
+        """Do the same bit by bit: looks are welcome meanwhile, changes are not."""
         for bound in sorted(running, key=recovery_order):
             self._parts.observer.observe(bound)
+            yield
         adopter = Adopter(self._table, self._parts.lives, self._parts.observer)
-        expires = now + self._lease_seconds
-        lost = [
-            bound.request.member
-            for bound in sorted(released, key=recovery_order)
-            if not adopter.lease(bound, expires=expires)
-        ]
+        expires, lost = now + self._lease_seconds, []
+        for bound in sorted(released, key=recovery_order):
+            if not adopter.lease(bound, expires=expires):
+                lost.append(bound.request.member)
+            yield
         self._parts.settle()
         return lost
 
@@ -244,6 +250,10 @@ class Engine:
 
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""
-        invariants.check(self._table, self._parts.registry, self._parts.lives.gang_of)
+        at_once(self.checking())
+
+    def checking(self) -> Look[None]:
+        """Do the same bit by bit, while nothing changes."""
+        yield from invariants.checking(self._table, self._parts.registry, self._parts.lives.gang_of)
         if not self._parts.planner.audit():
             raise InvariantError("what is remembered of bins and gangs does not agree with them")

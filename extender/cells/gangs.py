@@ -33,6 +33,8 @@ class Slot:
     """Its leaves are kept for the gang while others, its victims, still hold them."""
     is_foreign: bool = False
     """We did not place its member: it counts against no preassigned cell and is never replaced."""
+    shown: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(default=None, init=False)
+    """What `placing.slot_placement` said last, and of which leaves and claim."""
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,7 @@ cell, slot and gang has to do. A violation is our bug.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 
 from extender.cells.gangs import Gang, Slot
 from extender.cells.ranking import Ranking
@@ -20,11 +20,16 @@ from policy.submission import GangKey, PodUid
 _SHOWN = 20
 
 
-def check(table: Table, registry: Registry, gang_of: Mapping[PodUid, GangKey]) -> None:
-    """Raise InvariantError with what does not hold."""
-    parts = (_leaves, _sums, _claims, _free_lists, _safety, _rankings, _gangs, _preemptions)
-    problems = [problem for part in parts for problem in part(table)]
+def checking(
+    table: Table, registry: Registry, gang_of: Mapping[PodUid, GangKey]
+) -> Generator[None, None, None]:
+    """Raise InvariantError with what does not hold, one kind of invariant after the other."""
+    problems: list[str] = []
+    for part in (_leaves, _sums, _claims, _free_lists, _safety, _rankings, _gangs, _preemptions):
+        problems += part(table)
+        yield
     problems += _members(table, gang_of)
+    yield
     problems += _standings(table, registry)
     if problems:
         raise InvariantError("; ".join(problems[:_SHOWN]))

@@ -22,9 +22,15 @@ def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placemen
 
 
 def slot_placement(slot: Slot) -> Placement:
-    """Where a slot is."""
+    """Where a slot is.
+
+    Asked a dozen times until a pod is bound, and seldom another answer: the last one is kept.
+    """
     if slot.observed is not None:
         return slot.observed
-    claim = slot.claim
-    placement = placement_of(slot.leaves, claim_cell=claim.cell if claim else None)
-    return replace(placement, vc_cell=claim.address) if claim else placement
+    leaves, claim, shown = slot.leaves, slot.claim, slot.shown
+    if shown is None or shown[0] is not leaves or shown[1] is not claim:
+        placement = placement_of(leaves, claim_cell=claim.cell if claim else None)
+        placement = replace(placement, vc_cell=claim.address) if claim else placement
+        slot.shown = shown = leaves, claim, placement
+    return shown[2]

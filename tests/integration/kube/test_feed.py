@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from kube.client import MERGE_PATCH, KubeClient, KubeError, Object, connect, open_session
-from kube.feed import Feed
+from kube.feed import Feed, paused
 from policy.errors import SettingsError
 from simulation.cluster import SimulatedCluster
 
@@ -100,6 +100,22 @@ async def test_who_waits_for_a_version_knows_all_up_to_it(client: KubeClient) ->
     last = await client.request("GET", f"{CONFIG_MAPS}/c4")
     await asyncio.wait_for(feed.reach(last["metadata"]["resourceVersion"]), 10)
     assert len(copy.values) == 5
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_a_paused_feed_tells_what_happened_when_it_goes_on(
+    client: KubeClient, copy: Copy
+) -> None:
+    held, synced = Copy(), asyncio.Event()
+    feed = Feed(client, CONFIG_MAPS, sink=held, on_synced=synced.set)
+    task = asyncio.create_task(feed.run())
+    await synced.wait()
+    with paused([feed]):
+        await create(client, "a", "1")
+        await until(lambda: copy.values == {"a": "1"})
+        assert held.values == {}
+    await until(lambda: held.values == {"a": "1"})
     task.cancel()
     await asyncio.wait([task])
 

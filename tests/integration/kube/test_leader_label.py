@@ -73,7 +73,7 @@ async def test_a_label_that_was_refused_at_first_or_taken_away_comes_back(
     monkeypatch.setattr(leading, "_SHOW_SECONDS", 0.01)
     monkeypatch.setattr(leading, "_SHOW_AGAIN_SECONDS", 0.01)
     leader = Leading(NoRivals(Clock()), label=a_label(client, "extender-a", refusals=2))
-    leader.note_recovered()
+    await leader.recover(asyncio.sleep(0))
     showing = asyncio.create_task(leader.show())
     await _until_labelled(client, "extender-a")
     await a_label(client, "extender-b").move_here()  # a leader that woke up late

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
+from extender.cells.looking import at_once
 from extender.cells.model import MemberRequest
 from extender.cells.observing import Bound
 from extender.cluster import Cluster, read_cluster_text
@@ -56,6 +57,10 @@ class Shell:
                 usable_count=8,
             )
         )
+
+    def recover(self) -> None:
+        """Take in what runs; from now on the engine follows every pod."""
+        at_once(self.pods.recover(now=0.0))
 
     def to_request(self, pod: ManagedPod) -> MemberRequest:
         return to_member_request(pod, classes=self._classes(), sizes=NoSizes())

@@ -5,11 +5,14 @@ from collections.abc import Mapping
 
 import pytest
 
+from extender import writing
 from extender.binding import Binding
 from extender.cluster import Asked
 from extender.wire import BindArguments
+from extender.writing import Writing
 from kube.binding import PodRef
 from kube.client import KubeError
+from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
 from state.records import Kind
@@ -26,8 +29,10 @@ class SlowBinder:
     def __init__(self) -> None:
         self.may_answer = asyncio.Event()
         self.errors: list[KubeError] = []
+        self.versions: list[str | None] = []
 
     async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
+        self.versions.append(pod.resource_version)
         await self.may_answer.wait()
         if self.errors:
             raise self.errors.pop()
@@ -43,7 +48,7 @@ class Bindings:
 
     def __init__(self) -> None:
         self.shell = Shell(lease_seconds=60)
-        self.shell.pods.recover(now=0.0)
+        self.shell.recover()
         self.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab"))
         pod = self.shell.pods.get(UID)
         assert pod is not None
@@ -53,11 +58,13 @@ class Bindings:
             asked=Asked(kind=Kind.PLACEMENT, now=0.0),
         )
         self.binder = SlowBinder()
+        self.writing = Writing()
         self.binding = Binding(
             leading=Leads(),  # type: ignore[arg-type] # all of it that is used
             cluster=self.shell.cluster,
             pods=self.shell.pods,
             binder=self.binder,
+            writing=self.writing,
             metrics=self.shell.metrics,
             clock=Clock(monotonic=lambda: 0.0),
         )
@@ -99,3 +106,31 @@ async def test_who_asks_twice_is_bound_once_and_protected_until_both_are_answere
     assert await second == {"Error": ""}
     assert UID not in world.binding.under_way
     assert world.is_kept
+
+
+async def test_a_binding_names_the_version_that_is_being_written_when_it_is_asked_for() -> None:
+    bindings = Bindings()
+    bindings.binder.may_answer.set()
+    with bindings.writing.to(UID):
+        asked = bindings.bind()
+        await asyncio.sleep(0)
+        bindings.shell.pods.note_version(UID, "99")
+    assert await asked == {"Error": ""}
+    assert bindings.binder.versions == ["99"]
+
+
+async def test_a_binding_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_PATIENCE_SECONDS", 0.0)
+    bindings = Bindings()
+    bindings.binder.may_answer.set()
+    with bindings.writing.to(UID):
+        assert await bindings.bind() == {"Error": ""}
+
+
+async def test_nobody_is_bound_to_a_node_that_is_gone() -> None:
+    """kube-scheduler may not have heard of it yet; Kubernetes itself would take the binding."""
+    world = Bindings()
+    world.shell.cluster.forget_node(NodeName("node-00"))
+    world.binder.may_answer.set()
+    with pytest.raises(RequestError, match="node node-00 of pod lab/a is gone"):
+        await world.bind()

@@ -55,7 +55,7 @@ def reconciler(shell: Shell) -> Reconciler:
 
 def test_what_the_engine_missed_is_found_and_mended() -> None:
     shell = Shell()
-    shell.pods.recover(now=0.0)
+    shell.recover()
     shell.pods.upsert(bound("a", "node-00"))
     shell.pods.upsert(bound("b", "node-01"))
     mending = reconciler(shell)
@@ -75,7 +75,7 @@ def test_what_the_engine_missed_is_found_and_mended() -> None:
 
 def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> None:
     shell = Shell()
-    shell.pods.recover(now=0.0)
+    shell.recover()
     shell.pods.upsert(member("a", size=1))
     bound_by_us = shell.pods.read(bound("a", "node-00", size=1))
     assert bound_by_us is not None
@@ -91,7 +91,7 @@ def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> Non
 
 def test_nobody_waits_who_does_not_exist() -> None:
     shell = Shell()
-    shell.pods.recover(now=0.0)
+    shell.recover()
     shell.pods.upsert(member("there"))
     for name in ("there", "gone"):
         shell.waiting.put(a_waiting_pod(f"uid-of-{name}"))
@@ -110,7 +110,7 @@ class Released(list[tuple[list[str], str]]):
 def test_a_half_bound_gang_whose_class_is_gone_is_looked_after_all_the_same() -> None:
     shell, released = Shell(), Released()
     shell.pods.replace([bound("a", "node-00"), member("b")])
-    shell.pods.recover(now=0.0)
+    shell.recover()
     looked_after = halves(shell, released)
     looked_after.complete()
 
@@ -135,7 +135,7 @@ def halves(shell: Shell, released: Released) -> HalfBoundGangs:
 def test_a_half_bound_gang_gets_its_places_before_anybody_else_can_ask() -> None:
     shell, released = Shell(), Released()
     shell.pods.replace([bound("a", "node-00"), member("b"), member("alone", gang="other")])
-    shell.pods.recover(now=0.0)
+    shell.recover()
     looked_after = halves(shell, released)
     looked_after.complete()
 
@@ -151,7 +151,7 @@ def test_a_gang_that_cannot_be_completed_is_released_after_a_while() -> None:
     for index in range(1, 4):
         shell.node(f"node-{index:02}", is_healthy=False)
     shell.pods.replace([bound("a", "node-00"), member("b")])
-    shell.pods.recover(now=0.0)
+    shell.recover()
     looked_after = halves(shell, released)
     looked_after.complete()
     looked_after.look(now=299)
@@ -165,7 +165,7 @@ def test_a_gang_that_cannot_be_completed_is_released_after_a_while() -> None:
 def test_leaf_cells_are_counted_by_vc_and_state() -> None:
     shell = Shell()
     shell.node("node-03", is_healthy=False)
-    shell.pods.recover(now=0.0)
+    shell.recover()
     shell.pods.upsert(bound("a", "node-00", gang="one", size=1))
     shell.pods.upsert(a_pod("foreign").with_gpus(3).in_vc("lab").bound_to("node-01"))
     shell.pods.upsert(

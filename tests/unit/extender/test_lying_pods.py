@@ -31,7 +31,7 @@ class Liars:
         self._nodes: dict[str, str] = {}
         self.shell = Shell(lease_seconds=10)
         self.shell.pods.replace([self._pod(f"p{index}") for index in range(10)])
-        self.shell.pods.recover(now=0.0)
+        self.shell.recover()
         self.mending = reconciler(self.shell)
         self._now = 0.0
 

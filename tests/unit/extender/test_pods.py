@@ -14,7 +14,7 @@ UID = PodUid("uid-of-a")
 @pytest.fixture
 def shell() -> Shell:
     shell = Shell()
-    shell.pods.recover(now=0.0)
+    shell.recover()
     return shell
 
 
@@ -23,6 +23,16 @@ def a_running_hived_pod() -> PodBuilder:
     placement = Placement(node=NodeName("node-00"), leaf_cells=tuple(range(8)), chain="rack")
     spec = "{virtualCluster: lab, priority: -1, leafCellNumber: 8}"
     return a_pod("a").for_hived().with_hived_spec(spec).placed(placement).bound_to("node-00")
+
+
+def test_what_runs_is_taken_in_bit_by_bit() -> None:
+    shell = Shell()
+    for index in range(4):
+        pod = a_pod(f"p{index}").with_gpus(1).bound_to("node-00")
+        shell.pods.upsert(pod)
+    bits = list(shell.pods.recover(now=0.0))
+    assert len(bits) == 4 * len(("read", "written down", "seated", "registered"))
+    assert all(shell.cluster.has_member(pod.uid) for pod in shell.pods)
 
 
 def test_a_pod_that_changes_its_gang_leaves_the_old_one(shell: Shell) -> None:

@@ -57,7 +57,7 @@ class Verbs:
 
     def __init__(self) -> None:
         self.shell = Shell()
-        self.shell.pods.recover(now=0.0)
+        self.shell.recover()
         self.being_bound: set[PodUid] = set()
         self.planned: set[PodUid] = set()
         self.classes_are_gone = False
@@ -162,7 +162,7 @@ def test_a_pod_whose_class_is_gone_is_passed_over_while_nobody_asks(verbs: Verbs
 
 def test_a_lease_that_is_being_used_does_not_end() -> None:
     shell = Shell(lease_seconds=60)
-    shell.pods.recover(now=0.0)
+    shell.recover()
     for name in ("used", "unused"):
         pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
         assert pod is not None

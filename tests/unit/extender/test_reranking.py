@@ -36,7 +36,7 @@ class Ranks:
         self.policies = Policies(reads_cluster_file=True, on_problems=lambda *_: None)
         self.shell = Shell(classes=lambda: self.policies.classes)
         self.use(high=10, low=5, oppo=-1)
-        self.shell.pods.recover(now=0.0)
+        self.shell.recover()
         self.reranker = Reranker(
             cluster=self.shell.cluster,
             pods=self.shell.pods,
