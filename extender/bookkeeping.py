@@ -31,6 +31,9 @@ _COMPARE_SECONDS: Final = 60.0
 _SOON_SECONDS: Final = 5.0
 _GRACE_SECONDS: Final = 30.0
 """Charges younger than that may be for pods that are not seen yet."""
+_GROWTH_SECONDS: Final = 10.0
+"""The same for a gang that has pods: how long one that grew for a member is not made smaller. As
+long as a charge waits for its first pod; longer would keep places of members that were replaced."""
 
 
 class Bookkeeper:
@@ -123,7 +126,10 @@ class Bookkeeper:
             if (charge := self._due(pods, charged.get(gang))) is not None
         ]
         drift = await self._ledger.reconcile(
-            existing, term=self._term(), grace_seconds=_GRACE_SECONDS
+            existing,
+            term=self._term(),
+            grace_seconds=_GRACE_SECONDS,
+            seen=tuple(charged.values()),
         )
         for kind in ("released", "created", "corrected"):
             found = getattr(drift, kind)
@@ -154,7 +160,7 @@ class Bookkeeper:
             return charged
         held = sum(pod.leaf_count for pod in pods)
         is_whole = len(pods) >= (pods[0].gang.size or self._sizes.size(pods[0]) or 1)
-        is_old = live.charged_at.timestamp() + _GRACE_SECONDS < time.time()
+        is_old = live.charged_at.timestamp() + _GROWTH_SECONDS < time.time()
         return held if is_whole and is_old else max(held, charged)
 
 

@@ -7,7 +7,8 @@ its charge while it waits for leaf cells, like every other waiting gang.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, NoReturn
 
 from extender.bookkeeping import LEADERSHIP, build_charge
@@ -67,11 +68,27 @@ class QuotaQueue:
                 logger.warning("queued gangs not charged", extra={"error": str(exc)})
 
     async def charge(self) -> None:
-        """Try every gang that waits once, the oldest first."""
-        for pod in sorted(map(self._first, self._waiting), key=lambda pod: pod.created):
-            charge = build_charge(pod, classes=self._policies.classes, sizes=self._sizes)
-            if charge is not None and await self._try(charge, pod):
-                self._note_charged(pod)
+        """Try every whole gang that waits once, the oldest first."""
+        for pods in sorted(map(self._members, self._waiting), key=lambda pods: pods[0].created):
+            charge = self._due(pods)
+            if charge is not None and await self._try(charge, pods[0]):
+                self._note_charged(pods[0])
+
+    def _due(self, pods: Sequence[ManagedPod]) -> Charge | None:
+        """What a gang is to be charged; None while it cannot be planned, or does not say enough.
+
+        Its members are there, so they are believed, and not that all are like the first.
+        """
+        first = pods[0]
+        size = first.gang.size or self._sizes.size(first) or 1
+        if len(pods) < (first.gang.min_size or size):
+            return None
+        charge = build_charge(first, classes=self._policies.classes, sizes=self._sizes)
+        is_told = first.hived is not None and first.hived.gang is not None
+        if charge is None or is_told or first.is_charged_alone:
+            return charge
+        to_come = max(0, size - len(pods)) * first.leaf_count
+        return replace(charge, leaf_count=sum(pod.leaf_count for pod in pods) + to_come)
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
         """Charge a gang; True also if it was charged before, by a leader that has died since."""
@@ -89,10 +106,11 @@ class QuotaQueue:
         group = self._policies.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def _first(self, charged: GangKey) -> ManagedPod:
+    def _members(self, charged: GangKey) -> list[ManagedPod]:
+        """Return the pods that are charged together, the oldest first."""
         pods = self._pods.of_gang(self._waiting[charged])
         ours = (pod for pod in pods if charged_gang(pod) == charged)
-        return min(ours, key=lambda pod: (pod.created, pod.uid))
+        return sorted(ours, key=lambda pod: (pod.created, pod.uid))
 
     def _note_charged(self, pod: ManagedPod) -> None:
         self._charged.add(charged_gang(pod))

@@ -129,6 +129,13 @@ class PostgresLedger:
         extra = {"grows_from": live.leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
 
+    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Give one more member a place in a charged gang, else let it grow."""
+        grown = replace(live, leaf_count=live.leaf_count + leaf_count)
+        applicable = choose_applicable(grown, limits)
+        extra = {"joins": leaf_count}
+        return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
     async def _ask(self, asked: _Asked) -> Answer:
         check_storable(asked.charge)
         with backend_errors("charging a gang"):
@@ -155,11 +162,16 @@ class PostgresLedger:
         return self._ended(ended)
 
     async def reconcile(
-        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+        self,
+        existing: Sequence[Charge],
+        *,
+        term: Term,
+        grace_seconds: float = 30.0,
+        seen: Sequence[LiveCharge] = (),
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods."""
         grace = timedelta(seconds=grace_seconds)
-        charges = rows.to_charges_json([one for one in existing if _is_storable(one)])
+        charges = rows.to_charges_json([one for one in existing if _is_storable(one)], seen)
         drift = rows.from_drift_json(
             await self._write("reconcile", term, charges, grace, self._now())
         )

@@ -41,6 +41,7 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "is_high": charge.is_high,
         "leaf_type": to_text(charge.leaf_type or ""),
         "leaf_count": charge.leaf_count,
+        "places": charge.places,
     }
 
 
@@ -67,9 +68,17 @@ def to_gangs_json(gangs: Sequence[GangKey]) -> str:
     return orjson.dumps(names).decode()
 
 
-def to_charges_json(charges: Sequence[Charge]) -> str:
-    """Name charges with all they ask for."""
-    return orjson.dumps([to_charge_row(charge) for charge in charges]).decode()
+def to_charges_json(charges: Sequence[Charge], seen: Sequence[LiveCharge]) -> str:
+    """Name charges with all they ask for, and as which they were seen."""
+    known = {live.charge.gang: live for live in seen}
+    rows = [{**to_charge_row(one), **_to_seen(known.get(one.gang))} for one in charges]
+    return orjson.dumps(rows).decode()
+
+
+def _to_seen(live: LiveCharge | None) -> dict[str, Any]:
+    if live is None:
+        return {}
+    return {"seen_at": live.charged_at.isoformat(), "seen_leaf_count": live.charge.leaf_count}
 
 
 def from_gang(row: Row) -> GangKey:
@@ -89,6 +98,7 @@ def from_charge(row: Row) -> Charge:
         is_high=row["is_high"],
         leaf_type=_leaf_type(row["leaf_type"]),
         leaf_count=row["leaf_count"],
+        places=row.get("places") or 0,
     )
 
 

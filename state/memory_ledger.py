@@ -118,6 +118,17 @@ class MemoryLedger:
         self._put(LiveCharge(charge=grown, charged_at=now, expires_at=existing.expires_at))
         return Charged(live=self._live[live.gang], usage=self._usages(grown))
 
+    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Give one more member a place in a charged gang, else let it grow."""
+        existing = self._live.get(live.gang)
+        if existing is None or not _has_place(existing.charge, live):
+            grown = live.leaf_count + leaf_count
+            return await self.grow(replace(live, places=0), grown, limits=limits)
+        self._check_there()
+        left = replace(existing.charge, places=existing.charge.places - 1)
+        self._live[live.gang] = replace(existing, charge=left)
+        return Charged(live=self._live[live.gang], usage=self._usages(left))
+
     def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> Answer:
         if existing.expires_at is not None and existing.expires_at <= now:
             existing = replace(existing, expires_at=now + self._ttl)
@@ -167,10 +178,16 @@ class MemoryLedger:
         return tuple(self._end(gang, is_billed=False) for gang in sorted(gangs))
 
     async def reconcile(
-        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+        self,
+        existing: Sequence[Charge],
+        *,
+        term: Term,
+        grace_seconds: float = 30.0,
+        seen: Sequence[LiveCharge] = (),
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods."""
         self._fence(term)
+        known = {live.charge.gang: live for live in seen}
         wanted = {charge.gang: charge for charge in existing if _is_storable(charge)}
         grown_at = self._clock() - timedelta(seconds=grace_seconds)
         gone = [
@@ -181,13 +198,16 @@ class MemoryLedger:
         wrong = [
             gang
             for gang, charge in wanted.items()
-            if gang in self._live and not _is_same(self._live[gang].charge, charge)
+            if gang in self._live
+            and not _is_same(self._live[gang].charge, charge)
+            and _is_as_seen(self._live[gang], known.get(gang))
         ]
         for gang in wanted.keys() & self._live.keys():
             self._live[gang] = replace(self._live[gang], expires_at=None)
         released = tuple(self._end(gang, is_billed=True) for gang in sorted(gone))
         corrected = tuple(self._end(gang, is_billed=True) for gang in sorted(wrong))
-        created = tuple(wanted[gang] for gang in sorted(wanted.keys() - self._live.keys()))
+        new = sorted(wanted.keys() - self._live.keys())
+        created = tuple(replace(wanted[gang], places=0) for gang in new)
         for charge in created:
             self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
         return Drift(released=released, created=created, corrected=corrected)
@@ -312,6 +332,18 @@ def _is_storable(charge: Charge) -> bool:
 
 def _is_same(one: Charge, other: Charge) -> bool:
     return replace(one, decision=other.decision) == other
+
+
+def _has_place(charge: Charge, asked: Charge) -> bool:
+    keys = [(one.decision, one.user, one.group) for one in (charge, asked)]
+    return charge.places > 0 and keys[0] == keys[1]
+
+
+def _is_as_seen(live: LiveCharge, seen: LiveCharge | None) -> bool:
+    if seen is None:
+        return True
+    before, now = ((one.charged_at, one.charge.leaf_count) for one in (seen, live))
+    return before == now
 
 
 def _to_holding(charge: Charge) -> Holding:

@@ -16,7 +16,7 @@ ledger does not answer in time, the last known usage and what this process has l
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
@@ -26,7 +26,8 @@ from policy.admission import Admission, OverQuota, over_quota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import BackendError, ConflictError, RequestError
 from policy.limits import Exceeded, Limit, Measure, Scope
-from policy.submission import Usage, UserName
+from policy.submission import ClassName, Usage, UserName
+from state.ledger import Answer as LedgerAnswer
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from state.ledger import Usage as HeldUsage
 from webhook.breaker import Breaker
@@ -37,8 +38,14 @@ from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_c
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
+_PAUSE_SECONDS: Final = 0.002
+"""Between two attempts at a charge that somebody else holds, mostly the leader who confirms it."""
 _LEDGER_AWAY: Final = "the ledger does not answer: decided by the usage that was known last"
 _USAGE_UNKNOWN: Final = "the ledger does not answer and usage is not known: quotas are not applied"
+
+
+_Ask = Callable[[Request, Charge], Awaitable[LedgerAnswer | None]]
+"""Asks the ledger for more; None if nothing more is needed."""
 
 
 class LiveUsage(Protocol):
@@ -207,28 +214,43 @@ class Admitter:
             return replace(follow(request, answer.charge, admission), is_queued=True)
         is_running = answer.live.expires_at is None
         verdict = follow(request, answer.live.charge, admission, is_running=is_running)
-        exceeded = await self._cover(request, answer.live.charge)
-        return self._too_much(request, verdict, exceeded) if exceeded else verdict
+        covered = await self._until_settled(request, answer.live.charge, self._cover)
+        if isinstance(covered, Charge) and request.may_grow and not request.is_group:
+            covered = await self._until_settled(request, covered, self._join)
+        return verdict if isinstance(covered, Charge) else self._too_much(request, verdict, covered)
 
-    async def _cover(self, request: Request, held: Charge) -> tuple[Exceeded, ...]:
-        """Charge a gang for a member that asks for more than the first; say what is in the way."""
+    async def _until_settled(
+        self, request: Request, held: Charge, ask: _Ask
+    ) -> Charge | tuple[Exceeded, ...]:
+        """Ask for more for a gang, whoever else does; return what is charged or in the way."""
         for _ in range(_ATTEMPTS):
             self._remember(request, held)
-            leaf_count = leaf_count_with(request, held)
-            if leaf_count == held.leaf_count:
-                return ()
-            answer = await self._ledger.grow(held, leaf_count, limits=_growth_limits(request))
-            match answer:
+            match await ask(request, held):
+                case None:
+                    return held
                 case Refused(exceeded=exceeded):
                     return exceeded
                 case Charged(live=live):
                     self._remember(request, live.charge)
-                    return ()
+                    return live.charge
                 case Held(live=live):
                     held = live.charge
+                    await asyncio.sleep(_PAUSE_SECONDS)
                 case Queued():
                     break
         raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
+
+    async def _cover(self, request: Request, held: Charge) -> LedgerAnswer | None:
+        """Charge a gang for a member that asks for more than the first, if this one does."""
+        leaf_count = leaf_count_with(request, held)
+        if leaf_count == held.leaf_count:
+            return None
+        return await self._ledger.grow(held, leaf_count, limits=_growth_limits(request, held))
+
+    async def _join(self, request: Request, held: Charge) -> LedgerAnswer:
+        """Take a place in a gang that may have more members than it needs."""
+        own, limits = request.member_leaf_count or 0, _growth_limits(request, held)
+        return await self._ledger.join(held, own, limits=limits)
 
     def _too_much(
         self, request: Request, verdict: Verdict, exceeded: tuple[Exceeded, ...]
@@ -301,11 +323,14 @@ def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Ve
     return replace(follow(request, recent.charge, admission), is_queued=recent.is_queued)
 
 
-def _growth_limits(request: Request) -> tuple[Limit, ...]:
-    """Return what a growing gang must stay within; nothing where the group lets it run beyond."""
-    if request.group is None or request.group.lowers:
+def _growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:
+    """Return what a growing gang must stay within; nothing where its class may run beyond."""
+    group, classes = request.group, request.policy.classes
+    if group is None:
         return ()
-    return request.group.limits(request.submission.user)
+    if group.lowers and not classes.is_lower(ClassName(group.over), held.class_name):
+        return ()
+    return group.limits(request.submission.user)
 
 
 def _must_be_sure(request: Request, decision: RuleDecision) -> bool:

@@ -30,7 +30,10 @@ class Request:
     """What this pod asks for, where nobody tells what the other members do: they may ask for more
     or less. None where the whole is told, or is this pod."""
     may_grow: bool = False
-    """Whether somebody else than its pods says how large the gang is, and may change it."""
+    """Whether its pods do not say how large the gang is: it may have more members than it needs,
+    and who says how many those are may change it."""
+    is_group: bool = False
+    """Whether it is asked for by the PodGroup itself: then no member is there yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +121,15 @@ def charge_of(request: Request, class_name: ClassName) -> Charge:
         is_high=request.policy.classes.is_high(class_name),
         leaf_type=submission.leaf_type,
         leaf_count=submission.leaf_count,
+        places=_places(request),
     )
+
+
+def _places(request: Request) -> int:
+    """Return how many members of an open gang may come until its charge must grow."""
+    if not request.may_grow:
+        return 0
+    return request.submission.gang_size - (0 if request.is_group else 1)
 
 
 def _check_same_gang(request: Request, held: Charge, *, is_running: bool) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from simulation.patch import json_patch
 from tests.builders import PodBuilder, a_pod
 from tests.unit.webhook.reviews import Webhook, a_review
@@ -99,6 +101,51 @@ async def test_a_group_may_grow() -> None:
     await webhook.pods.mutate(a_review(a_member("a")))
     webhook.groups.upsert(a_group("test", size=3))
     assert (await webhook.pods.mutate(a_review(a_member("b")))).is_allowed
+
+
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups: [{name: vision, limits: {leafCells: 5}, over: fail, users: [{name: alice}]}]
+"""
+
+
+@pytest.mark.parametrize("form", ["native", "coscheduling", "label", "unknown"])
+async def test_members_beyond_what_a_group_needs_stay_within_the_quotas(form: str) -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    webhook.groups.upsert(a_group("test", size=2))
+    other = {"metadata": {"name": "bert", "namespace": "lab"}, "spec": {"minMember": 2}}
+    if form == "coscheduling":
+        webhook.other_groups.upsert(other)
+    light = "pod-group.scheduling.sigs.k8s.io"
+    marks = {
+        "native": {},
+        "coscheduling": {"scheduling.x-k8s.io/pod-group": "bert"},
+        "label": {f"{light}/name": "bert", f"{light}/min-available": "1"},
+        "unknown": {"scheduling.x-k8s.io/pod-group": "bert"},
+    }
+    answers = []
+    for index in range(7):
+        pod = a_pod(f"bert-{index}").with_gpus(1)
+        pod = pod.in_native_gang("bert") if form == "native" else pod
+        for key, value in marks[form].items():
+            pod = pod.labelled(key, value)
+        answers.append(await webhook.pods.mutate(a_review(pod)))
+    assert [answer.is_allowed for answer in answers] == [True] * 5 + [False] * 2
+    assert "Group vision holds 0 leaf cells and 6 more are asked for" in answers[-1].message
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.leaf_count == 5
+
+
+@pytest.mark.parametrize(("class_name", "fit"), [("test", 5), ("oppo", 7)])
+async def test_only_in_the_class_of_those_over_quota_a_gang_grows_beyond_it(
+    class_name: str, fit: int
+) -> None:
+    webhook = Webhook({"quotas": QUOTAS.replace("over: fail", "over: oppo")})
+    webhook.groups.upsert(a_group(class_name, size=2))
+    reviews = [a_review(a_member(f"bert-{index}")) for index in range(7)]
+    answers = [await webhook.pods.mutate(review) for review in reviews]
+    assert [answer.is_allowed for answer in answers] == [index < fit for index in range(7)]
 
 
 async def test_groups_of_other_schedulers_say_how_large_a_gang_is() -> None:
