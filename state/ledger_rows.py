@@ -126,10 +126,15 @@ def _charges(rows: Sequence[Row]) -> tuple[Charge, ...]:
     return tuple(sorted(map(from_charge, rows), key=lambda charge: charge.gang))
 
 
+def scope_of(row: Row) -> Scope:
+    """Say whose usage it is that ledger_usage returns."""
+    return Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"]))
+
+
 def from_usage(row: Row) -> Usage:
     """Build what ledger_usage returns."""
     return Usage(
-        scope=Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"])),
+        scope=scope_of(row),
         leaf_cells=row["leaf_cells"],
         leaf_cells_high=row["leaf_cells_high"],
         gangs=row["gangs"],

@@ -253,13 +253,14 @@ class UsageCache:
         charged = await self._find_charged(connection)
         row = await changes.fetchrow(self._version)
         assert row is not None
-        usages = [ledger_rows.from_usage(usage) for usage in orjson.loads(row["usage"])]
         if row["version"] < self._version:
             raise ConnectionResetError("the server is behind what it was: read everything again")
         if self._version == _EVERYTHING:
-            self._known = {usage.scope: usage for usage in usages}
+            self._known = {}
             self.resyncs += 1
-        self._keep_newer(usages)
+        # Most of it is known: every write of ours was answered with what it made of its scopes.
+        news = filter(self._is_news, orjson.loads(row["usage"]))
+        self._known |= {usage.scope: usage for usage in map(ledger_rows.from_usage, news)}
         self._version = row["version"]
         self._drop_assumed(charged)
         self._fresh_at = began
@@ -277,6 +278,10 @@ class UsageCache:
         over = [gang for gang, (_, since) in self._assumed.items() if since < too_old]
         for gang in (*charged, *over):
             self.forget(gang)
+
+    def _is_news(self, row: ledger_rows.Row) -> bool:
+        known = self._known.get(ledger_rows.scope_of(row))
+        return known is None or known.version < row["version"]
 
     def _keep_newer(self, usages: Iterable[Usage]) -> None:
         for usage in usages:
