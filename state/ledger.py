@@ -244,7 +244,8 @@ class Ledger(Protocol):
     async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
         """Give one more member a place in a charged gang, else let it grow by so many leaf cells.
 
-        Answers like `grow`. One that is asked about twice may count twice.
+        Whatever it has grown to by now; Held if it is another one, or has to be looked at again. A
+        member that is asked about twice may count twice.
         """
 
     async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:

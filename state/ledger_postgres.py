@@ -304,11 +304,11 @@ def _refusals() -> Iterator[None]:
 def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
     match row["outcome"]:
         case "refused":
+            # Who joins asks for what the gang has by then, and more.
+            charge = rows.from_charge(row["charge"]) if "charge" in row else asked.charge
             return Refused(
                 exceeded=tuple(
-                    build_exceeded(
-                        asked.limits[found["index"]], charge=asked.charge, used=found["used"]
-                    )
+                    build_exceeded(asked.limits[found["index"]], charge=charge, used=found["used"])
                     for found in row["exceeded"]
                 )
             )

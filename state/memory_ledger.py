@@ -121,7 +121,8 @@ class MemoryLedger:
     async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
         """Give one more member a place in a charged gang, else let it grow."""
         existing = self._live.get(live.gang)
-        if existing is None or not _has_place(existing.charge, live):
+        live = existing.charge if existing and _is_of(existing.charge, live) else live
+        if existing is None or existing.charge != live or not live.places:
             grown = live.leaf_count + leaf_count
             return await self.grow(replace(live, places=0), grown, limits=limits)
         self._check_there()
@@ -334,9 +335,9 @@ def _is_same(one: Charge, other: Charge) -> bool:
     return replace(one, decision=other.decision) == other
 
 
-def _has_place(charge: Charge, asked: Charge) -> bool:
+def _is_of(charge: Charge, asked: Charge) -> bool:
     keys = [(one.decision, one.user, one.group) for one in (charge, asked)]
-    return charge.places > 0 and keys[0] == keys[1]
+    return keys[0] == keys[1]
 
 
 def _is_as_seen(live: LiveCharge, seen: LiveCharge | None) -> bool:

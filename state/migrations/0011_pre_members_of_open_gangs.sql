@@ -6,14 +6,15 @@
 ALTER TABLE charges ADD COLUMN places integer;
 
 
--- Give a member its place in a charged gang, or let the charge grow to what is asked, which is
--- what the caller saw and `joins` leaf cells more. The caller holds the rows of its scopes.
+-- Give a member its place in a charged gang, or let the charge grow for it by `joins` leaf cells,
+-- whatever it is by now: many members come at once. The caller holds the rows of its scopes.
 CREATE FUNCTION ledger_join_one(
     charge charges, joins integer, limits jsonb, ttl interval, at timestamptz
 ) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
     existing charges;
+    answer json;
 BEGIN
     UPDATE charges AS c SET places = c.places - 1
     FROM (
@@ -28,8 +29,21 @@ BEGIN
     IF FOUND THEN
         RETURN ledger_existing(existing, existing, ttl, at);
     END IF;
+    SELECT * INTO existing FROM charges AS c
+    WHERE c.namespace = charge.namespace AND c.gang = charge.gang AND c.decision = charge.decision
+        AND (c.user_name, c.group_name) = (charge.user_name, charge.group_name);
+    IF existing.places > 0 THEN
+        RETURN ledger_existing(existing, NULL, ttl, at);  -- it was held: whoever asks looks again
+    END IF;
     charge.places := 0;
-    RETURN ledger_grow_one(charge, charge.leaf_count - joins, limits, ttl, at);
+    charge.leaf_count := coalesce(existing.leaf_count + joins, charge.leaf_count);
+    answer := ledger_grow_one(charge, charge.leaf_count - joins, limits, ttl, at);
+    IF answer ->> 'outcome' = 'refused' THEN
+        RETURN json_build_object(
+            'outcome', 'refused', 'exceeded', answer -> 'exceeded', 'charge', charge
+        );
+    END IF;
+    RETURN answer;
 END $$;
 
 
