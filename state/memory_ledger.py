@@ -5,12 +5,13 @@ slow and evident, so that a mistake in the sums shows as a difference between th
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey, LeafType
+from state import memory_sums
 from state.ledger import (
     Answer,
     Charge,
@@ -34,7 +35,6 @@ from state.ledger import (
 )
 
 _MICROSECOND = timedelta(microseconds=1)
-_DAY = timedelta(days=1)
 _REMEMBERED = timedelta(hours=24)
 _EXPIRED_AT_ONCE = 1000
 
@@ -99,8 +99,10 @@ class MemoryLedger:
         charge, expires_at = self._queued.get(gang, (None, now))
         return charge if expires_at > now else None
 
-    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
-        """Let a charged gang have more leaf cells."""
+    async def resize(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> Answer:
+        """Let a charged gang have more leaf cells, or fewer."""
         grown = replace(live, leaf_count=leaf_count)
         existing = self._live.get(live.gang)
         if existing is None:
@@ -115,6 +117,8 @@ class MemoryLedger:
             return Refused(exceeded=exceeded)
         self._end(live.gang, is_billed=True)
         now = max(self._clock(), existing.charged_at)
+        places = existing.charge.places if leaf_count >= live.leaf_count else 0
+        grown = replace(grown, places=places)
         self._put(LiveCharge(charge=grown, charged_at=now, expires_at=existing.expires_at))
         return Charged(live=self._live[live.gang], usage=self._usages(grown))
 
@@ -124,7 +128,7 @@ class MemoryLedger:
         live = existing.charge if existing and _is_of(existing.charge, live) else live
         if existing is None or existing.charge != live or not live.places:
             grown = live.leaf_count + leaf_count
-            return await self.grow(replace(live, places=0), grown, limits=limits)
+            return await self.resize(replace(live, places=0), grown, limits=limits)
         self._check_there()
         left = replace(existing.charge, places=existing.charge.places - 1)
         self._live[live.gang] = replace(existing, charge=left)
@@ -218,6 +222,20 @@ class MemoryLedger:
         self._check_there()
         return tuple(self._live[gang] for gang in sorted(self._live))
 
+    async def charges_aged(
+        self, *, least_seconds: float, most_seconds: float
+    ) -> tuple[LiveCharge, ...]:
+        """Return live charges that were made, or had their size changed, so long ago."""
+        least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
+        now = self._clock()
+        live = await self.charges()
+        return tuple(one for one in live if least <= now - one.charged_at < most)
+
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+        self._check_there()
+        return frozenset(gangs) & self._live.keys()
+
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""
         self._check_there()
@@ -228,22 +246,22 @@ class MemoryLedger:
         self._check_there()
         sums: defaultdict[Holding, list[int]] = defaultdict(lambda: [0, 0])
         for charge in self._held(when):
-            total = sums[_to_holding(charge)]
+            total = sums[memory_sums.to_holding(charge)]
             total[0] += charge.leaf_count
             total[1] += 1
         held = [replace(key, leaf_cells=cells, gangs=n) for key, (cells, n) in sums.items()]
-        return tuple(sorted(held, key=_order))
+        return tuple(sorted(held, key=memory_sums.order))
 
     async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
         """Return the leaf-cell-time used on each of these UTC days."""
         self._check_there()
         sums: defaultdict[DayUse, int] = defaultdict(int)
         for charge, since, until in self._billed():
-            for day, micros in _split(since, until):
+            for day, micros in memory_sums.split(since, until):
                 if first <= day <= last and charge.leaf_count:
-                    sums[_to_day(charge, day)] += charge.leaf_count * micros
+                    sums[memory_sums.to_day(charge, day)] += charge.leaf_count * micros
         found = [replace(key, leaf_micros=micros) for key, micros in sums.items()]
-        return tuple(sorted(found, key=lambda use: (use.day, *_order(use))))
+        return tuple(sorted(found, key=lambda use: (use.day, *memory_sums.order(use))))
 
     def _check_there(self) -> None:
         if self.is_away:
@@ -345,43 +363,3 @@ def _is_as_seen(live: LiveCharge, seen: LiveCharge | None) -> bool:
         return True
     before, now = ((one.charged_at, one.charge.leaf_count) for one in (seen, live))
     return before == now
-
-
-def _to_holding(charge: Charge) -> Holding:
-    return Holding(
-        user=charge.user,
-        group=charge.group,
-        vc=charge.vc,
-        class_name=charge.class_name,
-        is_high=charge.is_high,
-        leaf_type=charge.leaf_type,
-        leaf_cells=0,
-        gangs=0,
-    )
-
-
-def _to_day(charge: Charge, day: date) -> DayUse:
-    return DayUse(
-        day=day,
-        user=charge.user,
-        group=charge.group,
-        vc=charge.vc,
-        class_name=charge.class_name,
-        leaf_type=charge.leaf_type,
-        leaf_micros=0,
-    )
-
-
-def _order(row: Holding | DayUse) -> tuple[str, ...]:
-    high = str(row.is_high) if isinstance(row, Holding) else ""
-    return (row.user, row.group or "", row.vc, row.class_name, row.leaf_type or "", high)
-
-
-def _split(since: datetime, until: datetime) -> Iterable[tuple[date, int]]:
-    """Cut a stretch of time at midnight, UTC."""
-    day = since.astimezone(UTC).date()
-    while (start := datetime.combine(day, time(), UTC)) < until:
-        micros = (min(until, start + _DAY) - max(since, start)) // _MICROSECOND
-        if micros:
-            yield day, micros
-        day += _DAY

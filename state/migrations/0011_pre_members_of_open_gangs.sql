@@ -49,6 +49,7 @@ END $$;
 
 -- As before (0010), and
 --   "joins": 2            it has one more member, of so many leaf cells, with whom it asks for this.
+-- What is made smaller has no places left.
 CREATE OR REPLACE FUNCTION ledger_charge(
     asked jsonb, ttl interval, at timestamptz
 ) RETURNS SETOF json
@@ -85,6 +86,10 @@ BEGIN
             );
         ELSE
             answer := ledger_charge_one(charge, wanted -> 'limits', ttl, moment);
+        END IF;
+        IF charge.leaf_count < (wanted ->> 'grows_from')::integer THEN
+            -- The leader knows better: places would be counted on top of what it saw.
+            UPDATE charges AS c SET places = 0 WHERE c.decision = charge.decision AND c.places > 0;
         END IF;
         IF waiting IS NOT NULL AND answer ->> 'outcome' IN ('charged', 'held') THEN
             DELETE FROM queued_gangs AS q
