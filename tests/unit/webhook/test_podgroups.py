@@ -205,6 +205,19 @@ async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() 
     assert await webhook.world.ledger.charges() == (live,)
 
 
+async def test_the_places_that_a_group_of_a_job_is_charged_for_are_for_its_pods() -> None:
+    webhook = Webhook(jobs={"train": a_job("test", gpus=2)})
+    await webhook.templates.mutate(a_review(a_job_group("test", size=2), user=CONTROLLER))
+    webhook.groups.upsert(a_group("test", size=2))
+    held = []
+    for index in range(3):
+        pod = a_member(f"bert-{index}", gpus=2).annotated("cellgate.io/submitter", "alice")
+        assert (await webhook.pods.mutate(a_review(pod, user=CONTROLLER))).is_allowed
+        (live,) = await webhook.world.ledger.charges()
+        held.append((live.charge.leaf_count, live.charge.places))
+    assert held == [(4, 1), (4, 0), (6, 0)]
+
+
 async def test_a_group_of_a_job_without_a_class_gets_the_default() -> None:
     webhook = Webhook(jobs={"train": a_job(None, gpus=1)})
     answer = await webhook.templates.mutate(a_review(a_job_group(None), user=CONTROLLER))
