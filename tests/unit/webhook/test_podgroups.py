@@ -137,6 +137,15 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_quotas(form: st
     assert live.charge.leaf_count == 5
 
 
+async def test_they_do_so_too_while_the_ledger_is_away() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    webhook.groups.upsert(a_group("test", size=2))
+    webhook.world.ledger.is_away = True
+    reviews = [a_review(a_member(f"bert-{index}")) for index in range(7)]
+    answers = [await webhook.pods.mutate(review) for review in reviews]
+    assert [answer.is_allowed for answer in answers] == [True] * 5 + [False] * 2
+
+
 @pytest.mark.parametrize(("class_name", "fit"), [("test", 5), ("oppo", 7)])
 async def test_only_in_the_class_of_those_over_quota_a_gang_grows_beyond_it(
     class_name: str, fit: int
