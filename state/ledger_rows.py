@@ -45,15 +45,16 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
     }
 
 
-def to_limit_rows(limits: Sequence[Limit]) -> list[dict[str, Any]]:
+def to_limit_rows(limits: Sequence[Limit]) -> list[Row]:
     """Return limits as ledger_exceeded wants them; an answer names them by index."""
-    return [{"index": index, **_to_limit_row(limit)} for index, limit in enumerate(limits)]
+    return [_to_limit_row(index, limit) for index, limit in enumerate(limits)]
 
 
 # The limits of a group and its users are the same with every charge.
 @lru_cache(maxsize=8192)
-def _to_limit_row(limit: Limit) -> Mapping[str, Any]:
+def _to_limit_row(index: int, limit: Limit) -> Row:
     return {
+        "index": index,
         "user_name": to_text(limit.scope.user or ""),
         "group_name": to_text(limit.scope.group or ""),
         "measure": limit.measure.value,
