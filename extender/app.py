@@ -275,6 +275,7 @@ async def _lead(
     await state.policies.usable.wait()
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
+    await state.leading.catch_up(feeds["pods"].reach)
     state.begin_term()
     recover(
         keeper=state.keeper,
@@ -289,6 +290,7 @@ async def _lead(
     health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:
         group.create_task(state.leading.keep())
+        group.create_task(state.leading.show())
         group.create_task(verbs.planner.run())
         group.create_task(verbs.victims.run())
         group.create_task(state.census.run())

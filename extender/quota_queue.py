@@ -7,8 +7,9 @@ its charge while it waits for leaf cells, like every other waiting gang.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Final, NoReturn
 
 from extender.bookkeeping import LEADERSHIP, build_charge
@@ -56,7 +57,14 @@ class QuotaQueue:
 
     def holds(self, pod: ManagedPod) -> bool:
         """Whether a pod must not be planned yet."""
-        return pod.is_gated and pod.is_uncharged and charged_gang(pod) not in self._charged
+        is_unpaid = pod.is_uncharged and charged_gang(pod) not in self._charged
+        return pod.is_gated and is_unpaid and not self._has_begun(pod)
+
+    def _has_begun(self, pod: ManagedPod) -> bool:
+        """Whether a leader before us charged the gang: others of it were let go. That is known
+        without the ledger, which may be away while half of a gang waits for the other."""
+        gang = () if pod.is_charged_alone else self._pods.of_gang(pod.gang.key)
+        return any(not member.is_gated for member in gang)
 
     async def run(self) -> NoReturn:
         """Charge what can be charged, until cancelled."""
@@ -68,27 +76,38 @@ class QuotaQueue:
                 logger.warning("queued gangs not charged", extra={"error": str(exc)})
 
     async def charge(self) -> None:
-        """Try every whole gang that waits once, the oldest first."""
-        for pods in sorted(map(self._members, self._waiting), key=lambda pods: pods[0].created):
-            charge = self._due(pods)
-            if charge is not None and await self._try(charge, pods[0]):
-                self._note_charged(pods[0])
+        """Try the gangs that wait once, the oldest first; where one does not fit, none like it."""
+        too_much: dict[Hashable, int] = {}
+        for pod, *others in self._oldest_first():
+            charge = self._due(pod, others)
+            if charge is None or charge.leaf_count >= too_much.get(_kind(charge), inf):
+                continue
+            try:
+                is_charged = await self._try(charge, pod)
+            except ValueError as exc:  # nobody of ours wrote that: it waits, and nobody else for it
+                logger.warning("gang cannot be charged", extra={"error": str(exc)})
+                continue
+            if is_charged:
+                self._note_charged(pod)
+            else:
+                too_much[_kind(charge)] = charge.leaf_count
 
-    def _due(self, pods: Sequence[ManagedPod]) -> Charge | None:
+    def _due(self, first: ManagedPod, others: Sequence[ManagedPod]) -> Charge | None:
         """What a gang is to be charged; None while it cannot be planned, or does not say enough.
 
         Its members are there, so they are believed, and not that all are like the first.
         """
-        first = pods[0]
-        size = first.gang.size or self._sizes.size(first) or 1
-        if len(pods) < (first.gang.min_size or size):
-            return None
         charge = build_charge(first, classes=self._policies.classes, sizes=self._sizes)
-        is_told = first.hived is not None and first.hived.gang is not None
-        if charge is None or is_told or first.is_charged_alone:
+        if charge is None or first.is_charged_alone:
             return charge
-        to_come = max(0, size - len(pods)) * first.leaf_count
-        return replace(charge, leaf_count=sum(pod.leaf_count for pod in pods) + to_come)
+        there = 1 + len(others)
+        size = first.gang.size or self._sizes.size(first) or 1
+        if there < (first.gang.min_size or size):
+            return None
+        if first.hived is not None and first.hived.gang is not None:
+            return charge
+        held = first.leaf_count + sum(pod.leaf_count for pod in others)
+        return replace(charge, leaf_count=held + max(0, size - there) * first.leaf_count)
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
         """Charge a gang; True also if it was charged before, by a leader that has died since."""
@@ -106,15 +125,20 @@ class QuotaQueue:
         group = self._policies.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def _members(self, charged: GangKey) -> list[ManagedPod]:
-        """Return the pods that are charged together, the oldest first."""
-        pods = self._pods.of_gang(self._waiting[charged])
-        ours = (pod for pod in pods if charged_gang(pod) == charged)
+    def _oldest_first(self) -> list[list[ManagedPod]]:
+        """The pods of every gang that waits."""
+        found = (self._members(charged, gang) for charged, gang in self._waiting.items())
+        return sorted((pods for pods in found if pods), key=lambda pods: pods[0].created)
+
+    def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
+        """Empty where pods go by another name since: they wait under that."""
+        ours = (pod for pod in self._pods.of_gang(gang) if charged_gang(pod) == charged)
         return sorted(ours, key=lambda pod: (pod.created, pod.uid))
 
     def _note_charged(self, pod: ManagedPod) -> None:
+        if self._waiting.pop(charged_gang(pod), None) is None:
+            return  # it has ended meanwhile: the books will be put right, and a namesake pays anew
         self._charged.add(charged_gang(pod))
-        self._waiting.pop(charged_gang(pod), None)
         logger.info("queued gang charged", extra={"gang": str(pod.gang.key)})
         for tell in self.on_charged:
             tell(pod.gang.key)
@@ -127,3 +151,8 @@ class QuotaQueue:
         if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
             self._waiting.pop(charged_gang(pod), None)
             self._charged.discard(charged_gang(pod))
+
+
+def _kind(charge: Charge) -> Hashable:
+    """Gangs that are charged to the same accounts."""
+    return charge.user, charge.group, charge.class_name, charge.is_high, charge.leaf_type
