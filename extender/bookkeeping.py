@@ -151,7 +151,10 @@ class Bookkeeper:
             if (charge := self._due(pods, charged.get(gang))) is not None
         ]
         drift = await self._ledger.reconcile(
-            existing, term=self._term(), grace_seconds=_GRACE_SECONDS
+            existing,
+            term=self._term(),
+            grace_seconds=_GRACE_SECONDS,
+            seen=tuple(charged.values()),
         )
         for kind in ("released", "created", "corrected"):
             self._note_drift(kind, getattr(drift, kind))
