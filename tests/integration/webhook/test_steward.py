@@ -203,6 +203,23 @@ async def test_a_damaged_secret_changes_nothing_and_is_mended(
         assert await _is_trusted(client, one)
 
 
+async def test_a_certificate_of_an_unknown_algorithm_changes_nothing(client: KubeClient) -> None:
+    """Of a damaged one that, too, can be wrong; all replicas hear of it at once."""
+    curve, other = bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d030105")
+    async with a_replica(client) as one:
+        await _until_published(client)
+        before = await _files(client)
+        _, *lines, _ = before["webhook.crt"].splitlines()
+        der = base64.b64decode(b"".join(lines)).replace(curve, other)
+        text = b"-----BEGIN CERTIFICATE-----\n%b-----END CERTIFICATE-----\n"
+        damage = {"webhook.crt": _encoded(text % base64.encodebytes(der))}
+        await client.request("PATCH", SECRET, body={"data": damage}, content_type=MERGE_PATCH)
+        async with asyncio.timeout(30):
+            while await _files(client) != before:
+                assert await _is_trusted(client, one)
+        assert one.health.is_ready
+
+
 async def test_a_damaged_secret_that_nobody_remembers_is_made_anew(client: KubeClient) -> None:
     body = {"metadata": {"name": "cellgate-certs"}, "data": {"ca.crt": _encoded(b"garbage")}}
     await client.request("POST", SECRETS, body=body)
