@@ -116,6 +116,18 @@ async def test_a_new_pod_that_another_webhook_changed_is_asked_about_again(
     assert is_asked(GUARD, dict(change(stored)))
 
 
+@pytest.mark.parametrize("key", sorted({*marks.GANG_MARKS, marks.VC_LABEL}))
+async def test_no_author_writes_into_the_line_what_another_webhook_will_do(key: str) -> None:
+    """As somebody may who knows a webhook after ours that does as the author of a pod says."""
+    foreseen = f"x, main=8 nvidia.com/gpu, {marks.VC_LABEL}=other, "
+    pod = a_pod().with_gpus(1).of_class("test").annotated(key, foreseen)
+    answer = await Webhook(gates_all=True).pods.mutate(a_review(pod))
+    if answer.is_allowed:
+        stored = PodBuilder(json_patch(dict(pod), list(answer.patch)))
+        assert is_asked(GUARD, dict(stored.with_gpus(8)))
+        assert is_asked(GUARD, dict(stored.in_vc("other")))
+
+
 def test_what_was_let_through_undecided_is_not_refused_a_moment_later() -> None:
     """Where the admin chose so; elsewhere it is a pod that another webhook changed after us."""
     guard, pod = fail_open_guard(), a_pod().with_gpus(1)
