@@ -49,6 +49,11 @@ def is_asked(
         "userInfo": {"username": user, "groups": list(groups)},
         **({"subResource": subresource} if subresource else {}),
     }
-    known = {"request": request, "object": obj, "oldObject": old}
+    known = cel.Context({"request": request, "object": obj, "oldObject": old})
+    known.add_function("format", _format)  # which our library lacks
     conditions = hook.get("matchConditions", ())
     return all(cel.compile(one["expression"]).execute(known) for one in conditions)
+
+
+def _format(text: str, values: list[Any]) -> str:
+    return text % tuple(map(str, values))
