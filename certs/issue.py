@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -32,6 +32,20 @@ class KeyPair:
     def expires(self) -> datetime:
         """The moment from which on nobody accepts the certificate."""
         return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc
+
+    def is_valid(self, now: datetime) -> bool:
+        """True when anybody accepts the certificate: it has begun, and is not over."""
+        certificate = x509.load_pem_x509_certificate(self.certificate)
+        return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
+
+    @property
+    def fits(self) -> bool:
+        """True when the key is the certificate's."""
+        try:
+            public = serialization.load_pem_private_key(self.key, password=None).public_key()
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            return False
+        return x509.load_pem_x509_certificate(self.certificate).public_key() == public
 
     @property
     def issued(self) -> datetime:

@@ -5,9 +5,10 @@
       → after an *overlap*, when every caller has heard of it, the next CA signs
       → after another, when nothing of the old CA is in use, callers forget it
 
-Other certificates are renewed under the CA that signs, whenever they will not last, lack a name or
-are of another CA. All of it is in one `Certificates`, and `renew` takes it one step on: a function
-of what there is and of the time, so that whoever does it next, or again, comes to the same.
+Other certificates are renewed under the CA that signs, whenever they will not last, have not begun
+(a clock was wrong), lack a name or are of another CA. All of it is in one `Certificates`, and
+`renew` takes it one step on: a function of what there is and of the time, so that whoever does it
+next, or again, comes to the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,12 +80,11 @@ def read_files(files: Mapping[str, bytes]) -> Certificates:
     if _SIGNING not in pairs:
         raise ValueError(f"there is no {_SIGNING}.key")
     signing, following = pairs.pop(_SIGNING), pairs.pop(_NEXT, None)
-    return Certificates(
-        trusted=_read_authorities(files),
-        signing=signing,
-        next=following,
-        others=pairs,
-    )
+    trusted = _read_authorities(files)
+    for name, pair in ((_SIGNING, signing), (_NEXT, following)):
+        if pair is not None and pair.certificate not in trusted:
+            raise ValueError(f"{_CA}.crt lacks {name}.crt")
+    return Certificates(trusted=trusted, signing=signing, next=following, others=pairs)
 
 
 def _read_authorities(files: Mapping[str, bytes]) -> tuple[bytes, ...]:
@@ -96,11 +96,14 @@ def _read_authorities(files: Mapping[str, bytes]) -> tuple[bytes, ...]:
 
 
 def _read_pair(files: Mapping[str, bytes], name: str) -> KeyPair:
-    pair = KeyPair(certificate=files.get(f"{name}.crt", b""), key=files[f"{name}.key"])
     try:
-        x509.load_pem_x509_certificate(pair.certificate)
+        found = x509.load_pem_x509_certificate(files.get(f"{name}.crt", b""))
     except ValueError as exc:
         raise ValueError(f"{name}.crt is no certificate") from exc
+    # As we write it, whoever wrote it last: certificates are compared as text.
+    pair = KeyPair(certificate=found.public_bytes(Encoding.PEM), key=files[f"{name}.key"])
+    if not pair.fits:
+        raise ValueError(f"{name}.key is not the key of {name}.crt")
     return pair
 
 
@@ -113,8 +116,8 @@ def renew(
     wants_new_ca: bool = False,
 ) -> Certificates:
     """Return what there should be now; the same if nothing is to be done."""
-    if known is None or (known.signing.expires <= now and known.next is None):
-        first = issue_ca(now=now)  # nobody could be called any more
+    if known is None or not _has_authority(known, now=now):
+        first = issue_ca(now=now)  # nobody can be called any more
         known = Certificates(trusted=(first.certificate,), signing=first, others={})
     # In this order: a CA never signs in the step that makes it.
     known = _promoted(known, now=now, overlap=overlap)
@@ -123,9 +126,16 @@ def renew(
     return _without_old(known, now=now, overlap=overlap)
 
 
+def _has_authority(known: Certificates, *, now: datetime) -> bool:
+    """Tell whether a CA is good now: a clock that was wrong may have made all of later times."""
+    return any(pair.is_valid(now) for pair in (known.signing, known.next) if pair is not None)
+
+
 def _with_next(known: Certificates, *, now: datetime, wants_new_ca: bool) -> Certificates:
     ends = known.signing.expires - now < _RENEW_CA_BEFORE
-    if known.next is not None or not (ends or wants_new_ca):
+    if known.next is not None and known.next.is_valid(now):
+        return known
+    if known.next is None and not (ends or wants_new_ca):
         return known
     following = issue_ca(now=now)
     return replace(known, next=following, trusted=(*known.trusted, following.certificate))
@@ -134,9 +144,9 @@ def _with_next(known: Certificates, *, now: datetime, wants_new_ca: bool) -> Cer
 def _promoted(known: Certificates, *, now: datetime, overlap: timedelta) -> Certificates:
     """Let the next CA sign once everybody had time to hear of it, or the old one is over."""
     following = known.next
-    if following is None:
+    if following is None or not following.is_valid(now):
         return known
-    if now - following.issued < overlap and known.signing.expires > now:
+    if now - following.issued < overlap and known.signing.is_valid(now):
         return known
     return replace(known, signing=following, next=None)
 
@@ -146,6 +156,7 @@ def _renewed(known: Certificates, wanted: Wanted, *, now: datetime) -> KeyPair:
     if (
         pair is not None
         and pair.is_issued_by(known.signing)
+        and pair.is_valid(now)
         and pair.expires - now >= _RENEW_BEFORE
         and (not wanted.hosts or set(wanted.hosts) <= set(pair.hosts))
     ):

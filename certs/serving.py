@@ -78,3 +78,22 @@ class ServingCertificates:
         self.context.load_cert_chain(*self._store.serving_paths)
         if self._client_ca is not None:
             self.context.load_verify_locations(self._client_ca)
+
+
+async def follow_client_ca(
+    context: ssl.SSLContext, path: Path, *, look_seconds: float = _LOOK_SECONDS
+) -> None:
+    """Know callers by the CAs that a file holds now, until cancelled.
+
+    What cannot be used changes nothing and is told.
+    """
+    contents = b""
+    while True:
+        try:
+            now = await asyncio.to_thread(path.read_bytes)
+            if now != contents:
+                context.load_verify_locations(path)
+                contents = now
+        except OSError as exc:  # those of `ssl`, too
+            logger.warning("client CA not reloaded", extra={"error": str(exc)})
+        await asyncio.sleep(look_seconds)

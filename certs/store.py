@@ -64,7 +64,7 @@ class CertificateStore:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
                 ca = self._load("ca")
-                if ca is None or ca.expires - now < _RENEW_BEFORE:
+                if ca is None or not _lasts(ca, now=now):
                     ca = self._save("ca", issue_ca(now=now))
                 serve = partial(issue_serving, ca, hosts=hosts, now=now)
                 self._renew(self._serving, ca, hosts=hosts, now=now, issue=serve)
@@ -102,7 +102,7 @@ class CertificateStore:
         lasts = (
             pair is not None
             and pair.is_issued_by(ca)
-            and pair.expires - now >= _RENEW_BEFORE
+            and _lasts(pair, now=now)
             and all(host in pair.hosts for host in hosts)
         )
         if not lasts:
@@ -120,6 +120,11 @@ class CertificateStore:
         _write(key, pair.key, mode=_PRIVATE)
         _write(certificate, pair.certificate, mode=_PUBLIC)
         return pair
+
+
+def _lasts(pair: KeyPair, *, now: datetime) -> bool:
+    """Tell whether a certificate is good now, and for long; one that has not begun is not."""
+    return pair.is_valid(now) and pair.expires - now >= _RENEW_BEFORE
 
 
 def _write(path: Path, content: bytes, *, mode: int) -> None:

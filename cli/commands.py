@@ -87,6 +87,11 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     )
     options.add("--client-ca", about="file of the CA whose certificate the API server must show")
     options.add(
+        "--client-names",
+        about="common names, with commas between, that such a certificate may have; default any",
+        read=_read_names,
+    )
+    options.add(
         "--linger-seconds",
         default="3",
         about="how long to go on answering when asked to end, until callers have noticed",
@@ -95,14 +100,24 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     options.add("--pod-name", about="our own pod, by which we lead")
     options.add(
         "--policy-admins",
-        default="system:masters",
+        default="system:masters,kubeadm:cluster-admins",
         about="users and groups, with commas between, who may change every policy document",
-        read=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
+        read=_read_names,
+    )
+    options.add(
+        "--binders",
+        default="system:kube-scheduler",
+        about="users and groups, with commas between, who may bind managed pods beside Cellgate",
+        read=_read_names,
     )
     options.add_switch(
         "--gate-queued-only",
         about="hold only gangs over quota; all others go to kube-scheduler at once, HiveD's way",
     )
+
+
+def _read_names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _read_seconds(text: str) -> float:

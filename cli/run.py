@@ -92,7 +92,7 @@ async def _services(
     spools = data / "spool"
     async with (
         open_state(database_url, service="run") as database,
-        open_log(database, spool=spools / "webhook") as webhook_log,
+        open_log(database, spool=spools / "webhook", is_mirrored=True) as webhook_log,
         open_log(database, spool=spools / "extender") as extender_log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         run_webhook(

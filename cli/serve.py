@@ -24,6 +24,7 @@ from state.ledger_postgres import PostgresLedger
 from state.log import DecisionLog
 from state.maintenance import LogMaintenance, RetentionSettings
 from state.migrate import Stage, migrate
+from state.mirror import open_mirror
 from state.spool import Spool
 from state.usage_cache import CacheSettings, UsageCache
 from state.usage_metrics import UsageMetrics
@@ -75,14 +76,16 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         ca_overlap_seconds=options.ca_overlap_seconds,
         identity=_identity(options.pod_name),
         client_ca=Path(options.client_ca) if options.client_ca else None,
+        client_names=options.client_names or (),
         linger_seconds=options.linger_seconds,
         admins=options.policy_admins,
+        binders=options.binders,
         gates_all=not options.gate_queued_only,
     )
     settings.check()
     async with (
         _open_state_late(options.database_url, service="webhook") as database,
-        open_log(database, spool=options.spool_dir) as log,
+        open_log(database, spool=options.spool_dir, is_mirrored=True) as log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
         run_webhook(settings, client=client, log=log, ledger=ledger, usage=usage) as webhook,
@@ -127,15 +130,21 @@ def _open_state_late(database_url: str, *, service: str) -> AbstractAsyncContext
 
 
 @asynccontextmanager
-async def open_log(database: Database, *, spool: Path | str | None) -> AsyncIterator[DecisionLog]:
-    """Have a log over a database; without a spool it forgets what a killed process had pending."""
+async def open_log(
+    database: Database, *, spool: Path | str | None, is_mirrored: bool = False
+) -> AsyncIterator[DecisionLog]:
+    """Have a log over a database; without a spool it forgets what a killed process had pending.
+
+    Mirrored, it does not forget the last tenth of a second either, for some microseconds a record.
+    """
     store = PostgresDecisions(database.pool)
     if spool is None:
         yield DecisionLog(store)
         return
     disk = await asyncio.to_thread(Spool, Path(spool))
+    mirror = await asyncio.to_thread(open_mirror, Path(spool)) if is_mirrored else None
     try:
-        yield DecisionLog(store, spool=disk)
+        yield DecisionLog(store, spool=disk, mirror=mirror)
     finally:
         disk.close()
 

@@ -3,6 +3,9 @@
 The webhook charges a gang before its pods exist; from then on the ledger is kept here. Everything
 is done in batches behind the feeds, and again if the ledger did not answer. A full comparison now
 and then finds what was missed.
+
+What was charged some seconds ago is compared with the pods that came of it: a review can be forged,
+or its pod be refused by somebody after us, and nobody should pay for either for long.
 """
 
 import asyncio
@@ -31,6 +34,11 @@ _COMPARE_SECONDS: Final = 60.0
 _SOON_SECONDS: Final = 5.0
 _GRACE_SECONDS: Final = 30.0
 """Charges younger than that may be for pods that are not seen yet."""
+_PROVEN_SECONDS: Final = 10.0
+"""By then the pods that a gang was charged for, or grew for, are there or never come."""
+_PROVE_EVERY_SECONDS: Final = 5.0
+_PROVEN_UNTIL_SECONDS: Final = _PROVEN_SECONDS + 3 * _PROVE_EVERY_SECONDS
+"""Until then it is looked at: more than once, should the ledger not answer."""
 
 
 class Bookkeeper:
@@ -52,10 +60,11 @@ class Bookkeeper:
         self._classes = classes
         self._epoch = epoch
         self._metrics = metrics
-        self._appeared: dict[GangKey, None] = {}
+        self._appeared: dict[GangKey, ManagedPod] = {}
         self._ended: dict[GangKey, None] = {}
         self._confirmed: set[GangKey] = set()
-        self._has_changed_size = False
+        self.compares_soon = False
+        """Whether something was seen that only a comparison sets right."""
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
 
@@ -67,7 +76,7 @@ class Bookkeeper:
         self._note_size(pod)
         if pod.decision and gang not in self._confirmed:
             self._confirmed.add(gang)
-            self._appeared[gang] = None
+            self._appeared[gang] = pod
             self._ended.pop(gang, None)
 
     def _note_ended(self, pod: ManagedPod) -> None:
@@ -80,17 +89,20 @@ class Bookkeeper:
 
     def _note_size(self, pod: ManagedPod) -> None:
         """A PodGroup says how many members are needed, not how many there are: look soon."""
-        is_open_ended = pod.gang.size is None and not pod.is_charged_alone
-        self._has_changed_size = self._has_changed_size or is_open_ended
+        if pod.gang.size is None and not pod.is_charged_alone:
+            self.compares_soon = True
 
     async def run(self) -> NoReturn:
         """Keep the ledger until cancelled; what fails is tried again."""
-        compared = time.monotonic()
+        compared = proven = time.monotonic()
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
-            pause = _SOON_SECONDS if self._has_changed_size else _COMPARE_SECONDS
+            pause = _SOON_SECONDS if self.compares_soon else _COMPARE_SECONDS
             try:
                 await self.settle()
+                if time.monotonic() >= proven + _PROVE_EVERY_SECONDS:
+                    await self.prove()
+                    proven = time.monotonic()
                 if time.monotonic() >= compared + pause:
                     await self.compare()
                     compared = time.monotonic()
@@ -99,9 +111,12 @@ class Bookkeeper:
 
     async def settle(self) -> None:
         """Confirm and release what has changed, and expire what never came."""
-        appeared, ended = list(self._appeared), list(self._ended)
+        appeared, ended = dict(self._appeared), list(self._ended)
         if appeared:
-            await self._ledger.confirm(appeared, term=self._term())
+            found = await self._ledger.confirm(list(appeared), term=self._term())
+            # Let in while the ledger was away: when it is told, nobody will confirm it any more.
+            missing = (pod for gang, pod in appeared.items() if gang not in found)
+            self.compares_soon |= any(map(_is_due, missing))
         if ended:
             await self._ledger.release(ended, term=self._term())
         for gang in appeared:
@@ -110,9 +125,22 @@ class Bookkeeper:
             self._ended.pop(gang, None)
         await self._ledger.expire(term=self._term())
 
+    async def prove(self) -> None:
+        """Correct what was charged a few seconds ago by the pods that have come of it."""
+        recent = await self._ledger.charges_aged(
+            least_seconds=_PROVEN_SECONDS, most_seconds=_PROVEN_UNTIL_SECONDS
+        )
+        for live in recent:
+            gang = live.charge.gang
+            pods = [pod for pod in self._pods.of_gang(gang) if charged_gang(pod) == gang]
+            leaf_count = self._proven_leaf_count(pods, live) if pods else live.charge.leaf_count
+            if leaf_count != live.charge.leaf_count:
+                await self._ledger.resize(live.charge, leaf_count)
+                self._note_drift("corrected", [live.charge])
+
     async def compare(self) -> None:
         """Make the ledger equal to the gangs that have pods."""
-        self._has_changed_size = False
+        self.compares_soon = False
         charged = {live.charge.gang: live for live in await self._ledger.charges()}
         gangs: dict[GangKey, list[ManagedPod]] = {}
         for pod in self._pods:
@@ -126,11 +154,13 @@ class Bookkeeper:
             existing, term=self._term(), grace_seconds=_GRACE_SECONDS
         )
         for kind in ("released", "created", "corrected"):
-            found = getattr(drift, kind)
-            if found:
-                self._metrics.drift.labels(f"ledger-{kind}").inc(len(found))
-                gangs_found = [str(charge.gang) for charge in found]
-                logger.warning("ledger drift", extra={"kind": kind, "gangs": gangs_found})
+            self._note_drift(kind, getattr(drift, kind))
+
+    def _note_drift(self, kind: str, found: Sequence[Charge]) -> None:
+        if found:
+            self._metrics.drift.labels(f"ledger-{kind}").inc(len(found))
+            gangs = [str(charge.gang) for charge in found]
+            logger.warning("ledger drift", extra={"kind": kind, "gangs": gangs})
 
     def _due(self, pods: Sequence[ManagedPod], live: LiveCharge | None) -> Charge | None:
         """What a gang should be charged; None where its pods do not tell, or wait.
@@ -140,22 +170,36 @@ class Bookkeeper:
         pod = pods[0]
         if live is not None:
             return replace(live.charge, leaf_count=self._leaf_count(pods, live))
-        if pod.is_gated and pod.is_uncharged:
+        if not _is_due(pod):
             return None
         return build_charge(pod, classes=self._classes(), sizes=self._sizes)
 
     def _leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
-        """What a charged gang holds: of a whole one, what its pods ask for together.
+        """What a charged gang holds; pods of a young charge may be on their way."""
+        proven = self._proven_leaf_count(pods, live)
+        is_young = time.time() < live.charged_at.timestamp() + _PROVEN_SECONDS
+        return max(proven, live.charge.leaf_count) if is_young else proven
 
-        When it was charged, members that were still to come were taken to be like the first.
+    def _proven_leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
+        """What a gang holds by its pods: of a whole one, what they ask for together.
+
+        When it was charged, members that were still to come were taken to be like the first. Those
+        that still are can be no larger than the largest, or would be charged for more.
         """
-        told, charged = pods[0].hived, live.charge.leaf_count
-        if told is not None and told.gang is not None:
-            return charged
-        held = sum(pod.leaf_count for pod in pods)
-        is_whole = len(pods) >= (pods[0].gang.size or self._sizes.size(pods[0]) or 1)
-        is_old = live.charged_at.timestamp() + _GRACE_SECONDS < time.time()
-        return held if is_whole and is_old else max(held, charged)
+        told = [pod.hived.gang.leaf_count for pod in pods if pod.hived and pod.hived.gang]
+        if told:
+            return max(told)
+        counts = [pod.leaf_count for pod in pods]
+        missing = max(0, self._size(pods[0]) - len(pods)) * max(counts)
+        return max(sum(counts), min(live.charge.leaf_count, sum(counts) + missing))
+
+    def _size(self, pod: ManagedPod) -> int:
+        return 1 if pod.is_charged_alone else pod.gang.size or self._sizes.size(pod) or 1
+
+
+def _is_due(pod: ManagedPod) -> bool:
+    """Tell whether a pod is to be charged; one that waits for its quota is when there is room."""
+    return not (pod.is_gated and pod.is_uncharged)
 
 
 def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Charge | None:

@@ -120,7 +120,7 @@ class Cluster:
         if before is None or _shape(before) != _shape(node):
             self._touch_cells()
         self.version += 1
-        self._tell_of_room()
+        self.tell_of_room()
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
@@ -168,7 +168,7 @@ class Cluster:
         for node in self._nodes.values():
             self._pass_on(node)
         self._follow_engine()
-        self._tell_of_room()
+        self.tell_of_room()
         return effects
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
@@ -179,7 +179,7 @@ class Cluster:
             self._members.rerank(gang, priority)
         self.version += 1
         self._follow_engine()
-        self._tell_of_room()
+        self.tell_of_room()
         return effects
 
     def _follow_engine(self) -> None:
@@ -269,14 +269,15 @@ class Cluster:
         self.engine.forget_member(member)
         self._leave(member)
         self.version += 1
-        self._tell_of_room()
+        self.tell_of_room()
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """Let a gang's lease begin anew."""
         self._journal.renew(gang, now=now)
         self.engine.renew(gang, now=now)
 
-    def _tell_of_room(self) -> None:
+    def tell_of_room(self) -> None:
+        """Leaf cells may be of use to somebody who could not use them before."""
         for tell in self.on_room:
             tell()
 

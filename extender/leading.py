@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 _RENEW_SECONDS: Final = 0.5
 """While recovering: often enough that a piece of that work which takes two seconds does no harm."""
+_SHOW_SECONDS: Final = 10.0
+_SHOW_AGAIN_SECONDS: Final = 0.5
+_CATCH_UP_SECONDS: Final = 2.0
 
 
 class NotLeadingError(BackendError):
@@ -101,6 +104,22 @@ class Leading:
         """Wait until we lead; `on_wait` is called when somebody else does."""
         await self._term.acquire(on_wait=on_wait)
 
+    async def catch_up(self, reach: Callable[[str], Awaitable[None]]) -> None:
+        """Wait until we have seen all that leaders before us have written, or raise.
+
+        A watch may have died without a word: what was bound since would be given away again.
+        `reach` waits until pods are known up to a resource version. A process in which they are
+        not, after seconds, is of no use as a leader; the one that is started in its place lists
+        them anew.
+        """
+        try:
+            async with asyncio.timeout(_CATCH_UP_SECONDS):
+                version = await self._label.claim(self.epoch) if self._label else None
+                if version is not None:
+                    await reach(version)
+        except (KubeError, TimeoutError) as exc:
+            raise NotLeadingError("pods are not known as they are now") from exc
+
     async def recover(self, work: Awaitable[None]) -> None:
         """Do the work after which we know everything, and may answer verbs; renew meanwhile.
 
@@ -126,19 +145,28 @@ class Leading:
     async def keep(self) -> NoReturn:
         """Stay the leader, then raise NotLeadingError."""
         try:
-            await self._show()
             await self._term.keep()
         finally:
             await self._term.resign()
         raise NotLeadingError("leadership lost")
 
-    async def _show(self) -> None:
-        """Let the Service find us; it is no reason to stop if that fails."""
+    async def show(self) -> None:
+        """Let the Service find us for as long as we lead, and nobody else.
+
+        Beside `keep`: no renewal waits for it. A label that could not be set, or that somebody took
+        away, would keep kube-scheduler from every leader but the next.
+        """
+        while self._label is not None:
+            is_shown = self.is_leading and await self._try_to_show(self._label)
+            await asyncio.sleep(_SHOW_SECONDS if is_shown else _SHOW_AGAIN_SECONDS)
+
+    async def _try_to_show(self, label: LeaderLabel) -> bool:
         try:
-            if self._label is not None:
-                await self._label.move_here()
+            await label.move_here()
         except KubeError as exc:
             logger.warning("leader label not set", extra={"error": str(exc)})
+            return False
+        return True
 
     def add_to(self, app: web.Application) -> None:
         """Register `/leader`."""

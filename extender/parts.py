@@ -73,7 +73,8 @@ class State:
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
-        self.groups = GangSizes(client, on_change=self.cluster.touch)
+        self.groups = GangSizes(client)
+        self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = Policies(
@@ -154,7 +155,7 @@ class Verbs:
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
-            binder=Binder(client),
+            binder=Binder(client, check_leading=state.leading.check),
             writing=writing,
             metrics=state.metrics,
             clock=state.clock,
@@ -251,6 +252,8 @@ def _build_planner(
         clock=state.clock,
     )
     state.reranker.on_change.append(planner.rerank)
+    planner.follow_groups(state.groups.is_awaited)
+    state.groups.on_change.append(planner.look_for_groups)
     if state.quota_queue is not None:
         planner.follow_quota(state.quota_queue)
     return planner

@@ -16,10 +16,10 @@ from extender.events import Announcer
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink
 from extender.questions import ToRequest
-from extender.queue.model import Action, QueuedPod, Tell
-from extender.queue.planner import GangPlanner, Step
+from extender.queue.model import Action, QueuedPod, Step, Tell
+from extender.queue.planner import GangPlanner
 from extender.quota_queue import QuotaQueue
-from extender.requests import to_placement
+from extender.requests import to_placement, to_single_request
 from kube.client import Object
 from kube.node_wishes import NodeChoice
 from kube.pods import ManagedPod
@@ -106,6 +106,7 @@ class Planner:
     ) -> None:
         self._pods = pods
         self._to_request = to_request
+        self._awaits_group: Callable[[ManagedPod], bool] = lambda _: False
         self._hands = hands
         self._announcer = announcer
         self._metrics = metrics
@@ -122,6 +123,8 @@ class Planner:
         """Why gangs wait, as their owners were told last."""
         self._misfits: dict[PodUid, tuple[ManagedPod, Object]] = {}
         """Pods of a class that is not listed, as they were last seen."""
+        self._groupless: dict[PodUid, tuple[ManagedPod, Object]] = {}
+        """Pods whose PodGroup is not known, as they were last seen."""
         cells.follow(on_room=self.wake, on_expiry=self._expire)
 
     # -- what is seen
@@ -147,6 +150,15 @@ class Planner:
         self._gangs.rerank(self._priority)
         self.wake()
 
+    def follow_groups(self, awaits_group: Callable[[ManagedPod], bool]) -> None:
+        """Leave pods alone whose gang's size is not known yet."""
+        self._awaits_group = awaits_group
+
+    def look_for_groups(self) -> None:
+        """PodGroups came, changed or went: now it may be known how large a gang is."""
+        for pod, obj in list(self._groupless.values()):
+            self._see(pod, obj)
+
     def _priority(self, uid: PodUid) -> int | None:
         pod = self._pods.get(uid)
         try:
@@ -166,6 +178,8 @@ class Planner:
         """Say why our gate still holds a pod."""
         if pod.uid in self._held:
             return f"gang {pod.gang.key} waits for quota of group {pod.charged_group}"
+        if pod.uid in self._groupless:
+            return f"gang {pod.gang.key} waits for its PodGroup, which says how large it is"
         return self._reasons.get(pod.gang.key, f"gang {pod.gang.key} waits for its turn")
 
     def _see(self, pod: ManagedPod, obj: Object) -> None:
@@ -177,6 +191,10 @@ class Planner:
             return
         self._held.pop(pod.uid, None)
         self._misfits.pop(pod.uid, None)
+        self._groupless.pop(pod.uid, None)
+        if pod.is_gated and self._awaits_group(pod):
+            self._groupless[pod.uid] = pod, obj
+            return
         try:
             self._gangs.see(_to_queued(pod, obj, self._to_request))
         except RequestError as exc:
@@ -184,10 +202,13 @@ class Planner:
             self._misfits[pod.uid] = pod, obj
             self._refuse(pod, str(exc))
         self._news.set()
+        if pod.is_released and self._held:
+            self._note_charged(pod.gang.key)  # by the leader that let this one go
 
     def _lose(self, pod: ManagedPod) -> None:
         self._held.pop(pod.uid, None)
         self._misfits.pop(pod.uid, None)
+        self._groupless.pop(pod.uid, None)
         if not self._pods.of_gang(pod.gang.key):
             self._reasons.pop(pod.gang.key, None)
         self._gangs.lose(pod.uid)
@@ -264,4 +285,7 @@ def _to_queued(
         nominated=unbound.nominated,
         placement=to_placement(pod),
         node_wish=unbound.node_wish,
+        may_preempt=pod.may_preempt,
+        # A PodGroup says how many members are needed, not how many there may be.
+        alone=to_single_request(request, pod) if pod.gang.size is None else None,
     )

@@ -47,8 +47,10 @@ class NodeSink:
 
     def upsert(self, obj: Object) -> None:
         """Take note of a node that joined or changed."""
-        self._choice.upsert(read_traits(obj))
+        is_new_to_wishes = self._choice.upsert(read_traits(obj))
         self._cluster.observe_node(read_node(obj))
+        if is_new_to_wishes:
+            self._cluster.tell_of_room()  # a taint is gone, perhaps, of which cells know nothing
 
     def remove(self, obj: Object) -> None:
         """Take note of a node that left."""

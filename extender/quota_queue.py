@@ -7,7 +7,8 @@ its charge while it waits for leaf cells, like every other waiting gang.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from math import inf
 from typing import Final, NoReturn
 
 from extender.bookkeeping import LEADERSHIP, build_charge
@@ -55,7 +56,14 @@ class QuotaQueue:
 
     def holds(self, pod: ManagedPod) -> bool:
         """Whether a pod must not be planned yet."""
-        return pod.is_gated and pod.is_uncharged and charged_gang(pod) not in self._charged
+        is_unpaid = pod.is_uncharged and charged_gang(pod) not in self._charged
+        return pod.is_gated and is_unpaid and not self._has_begun(pod)
+
+    def _has_begun(self, pod: ManagedPod) -> bool:
+        """Whether a leader before us charged the gang: others of it were let go. That is known
+        without the ledger, which may be away while half of a gang waits for the other."""
+        gang = () if pod.is_charged_alone else self._pods.of_gang(pod.gang.key)
+        return any(not member.is_gated for member in gang)
 
     async def run(self) -> NoReturn:
         """Charge what can be charged, until cancelled."""
@@ -67,11 +75,21 @@ class QuotaQueue:
                 logger.warning("queued gangs not charged", extra={"error": str(exc)})
 
     async def charge(self) -> None:
-        """Try every gang that waits once, the oldest first."""
-        for pod in sorted(map(self._first, self._waiting), key=lambda pod: pod.created):
+        """Try the gangs that wait once, the oldest first; where one does not fit, none like it."""
+        too_much: dict[Hashable, int] = {}
+        for pod in self._oldest_first():
             charge = build_charge(pod, classes=self._policies.classes, sizes=self._sizes)
-            if charge is not None and await self._try(charge, pod):
+            if charge is None or charge.leaf_count >= too_much.get(_kind(charge), inf):
+                continue
+            try:
+                is_charged = await self._try(charge, pod)
+            except ValueError as exc:  # nobody of ours wrote that: it waits, and nobody else for it
+                logger.warning("gang cannot be charged", extra={"error": str(exc)})
+                continue
+            if is_charged:
                 self._note_charged(pod)
+            else:
+                too_much[_kind(charge)] = charge.leaf_count
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
         """Charge a gang; True also if it was charged before, by a leader that has died since."""
@@ -89,14 +107,20 @@ class QuotaQueue:
         group = self._policies.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def _first(self, charged: GangKey) -> ManagedPod:
-        pods = self._pods.of_gang(self._waiting[charged])
-        ours = (pod for pod in pods if charged_gang(pod) == charged)
-        return min(ours, key=lambda pod: (pod.created, pod.uid))
+    def _oldest_first(self) -> list[ManagedPod]:
+        """The first pod of every gang that waits."""
+        found = (self._first(charged, gang) for charged, gang in self._waiting.items())
+        return sorted((pod for pod in found if pod is not None), key=lambda pod: pod.created)
+
+    def _first(self, charged: GangKey, gang: GangKey) -> ManagedPod | None:
+        """None where pods go by another name since: they wait under that."""
+        ours = (pod for pod in self._pods.of_gang(gang) if charged_gang(pod) == charged)
+        return min(ours, key=lambda pod: (pod.created, pod.uid), default=None)
 
     def _note_charged(self, pod: ManagedPod) -> None:
+        if self._waiting.pop(charged_gang(pod), None) is None:
+            return  # it has ended meanwhile: the books will be put right, and a namesake pays anew
         self._charged.add(charged_gang(pod))
-        self._waiting.pop(charged_gang(pod), None)
         logger.info("queued gang charged", extra={"gang": str(pod.gang.key)})
         for tell in self.on_charged:
             tell(pod.gang.key)
@@ -109,3 +133,8 @@ class QuotaQueue:
         if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
             self._waiting.pop(charged_gang(pod), None)
             self._charged.discard(charged_gang(pod))
+
+
+def _kind(charge: Charge) -> Hashable:
+    """Gangs that are charged to the same accounts."""
+    return charge.user, charge.group, charge.class_name, charge.is_high, charge.leaf_type

@@ -1,10 +1,11 @@
 """Put a pod on a node: one API call that writes the node and the annotations together."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from kube.client import KubeClient, KubeError
+from kube.client import KubeClient, KubeError, Object
+from kube.marks import PLACEMENT_ANNOTATION
 from policy.errors import BackendError
 
 _TRIES = 3
@@ -29,17 +30,21 @@ class PodRef:
 class Binder:
     """Binds pods through the API server."""
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
+        """`check_leading` raises BackendError when bindings are somebody else's business."""
         self._client = client
+        self._check_leading = check_leading
 
     async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
         """Bind, on the condition that the pod is still the one that was decided about.
 
         kube-scheduler writes conditions to a pod just before it is bound, so that our view may be
         a moment old: then the pod is read again, and only its own change is a reason to give up.
-        A pod that is on that node already is bound, whoever asks twice.
+        A pod that is on that node already is bound, whoever asks twice. We may have slept
+        meanwhile, and whoever leads since may have told the pod another place.
         """
         for tries_left in reversed(range(_TRIES)):
+            self._check_leading()
             try:
                 await self._client.request(
                     "POST", f"{pod.path}/binding", body=_binding(pod, node, annotations)
@@ -48,30 +53,29 @@ class Binder:
             except KubeError as exc:
                 if not exc.is_conflict or not tries_left:
                     raise
-                again = await self._unbound_again(pod, node, conflict=exc)
-                if again is None:
+                now = await self._client.request("GET", pod.path)
+                if _is_bound(now, pod, node):
                     return
-                pod = again
+                if _has_lost(now, pod, annotations):
+                    raise
+                pod = replace(pod, resource_version=now["metadata"]["resourceVersion"])
 
-    async def _unbound_again(self, pod: PodRef, node: str, *, conflict: KubeError) -> PodRef | None:
-        """Read the pod once more; None if it is on the node.
 
-        The conflict stands if it is another pod, bound elsewhere, ending, or did not change.
-        """
-        now = await self._client.request("GET", pod.path)
-        metadata, bound_to = now["metadata"], now["spec"].get("nodeName")
-        is_same = metadata["uid"] == pod.uid
-        if is_same and bound_to == node:
-            return None
-        has_changed = metadata["resourceVersion"] != pod.resource_version
-        if not is_same or not has_changed or metadata.get("deletionTimestamp") or bound_to:
-            raise conflict
-        return PodRef(
-            namespace=pod.namespace,
-            name=pod.name,
-            uid=pod.uid,
-            resource_version=metadata["resourceVersion"],
-        )
+def _is_bound(now: Object, pod: PodRef, node: str) -> bool:
+    return bool(now["metadata"]["uid"] == pod.uid and now["spec"].get("nodeName") == node)
+
+
+def _has_lost(now: Object, pod: PodRef, annotations: Mapping[str, str]) -> bool:
+    """Whether it is another pod, bound elsewhere, ending, told another place, or as it was."""
+    metadata = now["metadata"]
+    told = (metadata.get("annotations") or {}).get(PLACEMENT_ANNOTATION)
+    return bool(
+        metadata["uid"] != pod.uid
+        or metadata["resourceVersion"] == pod.resource_version
+        or metadata.get("deletionTimestamp")
+        or now["spec"].get("nodeName")
+        or told not in (None, annotations.get(PLACEMENT_ANNOTATION))
+    )
 
 
 def is_unknown(error: BackendError) -> bool:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from kube.binding import PodRef
 from kube.client import STRATEGIC_PATCH, KubeClient, KubeError
 
-_ANOTHER_UID = (409, 422)  # a namesake: how a delete and how a patch are refused
+_PERHAPS_ANOTHER = (409, 422)  # how a delete and a patch of a namesake are refused, and others too
 
 
 class PodEnder:
@@ -30,10 +30,20 @@ class PodEnder:
             preconditions = {"uid": pod.uid}
             await self._client.request("DELETE", pod.path, body={"preconditions": preconditions})
         except KubeError as exc:
-            if exc.is_missing or exc.status in _ANOTHER_UID:
+            if exc.is_missing or (exc.status in _PERHAPS_ANOTHER and await self._is_gone(pod)):
                 return False
             raise
         return True
+
+    async def _is_gone(self, pod: PodRef) -> bool:
+        """Whether the name is nobody's by now, or another pod's."""
+        try:
+            now = await self._client.request("GET", pod.path)
+        except KubeError as exc:
+            if exc.is_missing:
+                return True
+            raise
+        return bool(now["metadata"]["uid"] != pod.uid)
 
 
 def _disrupted(pod: PodRef, why: str) -> dict[str, object]:

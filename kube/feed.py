@@ -71,6 +71,8 @@ class Feed:
         self._heard = time.monotonic()
         self._flows = asyncio.Event()
         self._flows.set()
+        self._reached = ""
+        self._moved = asyncio.Event()
         self.synced = asyncio.Event()
 
     @property
@@ -86,6 +88,17 @@ class Feed:
         """Tell the sink what happened meanwhile, and what happens."""
         self._flows.set()
 
+    async def reach(self, version: str) -> None:
+        """Wait until the sink knows all that was stored up to a resource version of its kind."""
+        while not _is_at_least(self._reached, version):
+            self._moved.clear()
+            await self._moved.wait()
+
+    def _note(self, version: str) -> str:
+        self._reached = version
+        self._moved.set()
+        return version
+
     async def run(self) -> None:
         """List and watch until cancelled."""
         backoff = _BACKOFF_FIRST_SECONDS
@@ -94,11 +107,11 @@ class Feed:
             began = time.monotonic()
             try:
                 if version is None:
-                    version = await self._list()
+                    version = self._note(await self._list())
                     self._on_synced()
                     self.synced.set()
                 async for seen in self._watch(version):
-                    version, backoff = seen, _BACKOFF_FIRST_SECONDS
+                    version, backoff = self._note(seen), _BACKOFF_FIRST_SECONDS
             except KubeError as exc:
                 if exc.is_missing and self._is_optional:
                     await self._pass_over()
@@ -160,6 +173,11 @@ class Feed:
             elif kind in ("ADDED", "MODIFIED"):
                 self._sink.upsert(self._trim(obj))
             yield reached
+
+
+def _is_at_least(reached: str, version: str) -> bool:
+    """Compare resource versions, which Kubernetes promises to be numbers that grow."""
+    return reached.isdecimal() and version.isdecimal() and int(reached) >= int(version)
 
 
 @contextmanager

@@ -28,9 +28,12 @@ _LOOK_SECONDS: Final = 60.0
 class GangSizes:
     """The sizes that PodGroup objects tell, of every kind that this cluster has."""
 
-    def __init__(self, client: KubeClient, *, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._sinks = {form: PodGroupSink(on_change=on_change) for form in _API_GROUPS}
+        self._sinks = {form: PodGroupSink(on_change=self._tell) for form in _API_GROUPS}
+        self._followed: dict[GangForm, None] = {}
+        self.on_change: list[Callable[[], None]] = []
+        """Who wants to know of PodGroups that came, changed or went."""
         self.looked = asyncio.Event()
         """Set when it is known which kinds there are, and what they hold."""
 
@@ -39,6 +42,22 @@ class GangSizes:
         sink = self._sinks.get(pod.gang.form)
         group = sink.find(pod.gang.key) if sink else None
         return group.min_size if group else None
+
+    def is_awaited(self, pod: ManagedPod) -> bool:
+        """Whether only a PodGroup can say how large the pod's gang is, and it is not known yet.
+
+        Two feeds have no order: a gang's pods may be seen before its PodGroup. Where the cluster
+        has no such kind there is nothing to wait for.
+        """
+        gang = pod.gang
+        says_itself = gang.size is not None or gang.min_size is not None or pod.is_charged_alone
+        if says_itself or gang.form not in self._followed:
+            return False
+        return self._sinks[gang.form].find(gang.key) is None
+
+    def _tell(self) -> None:
+        for tell in self.on_change:
+            tell()
 
     async def run(self) -> NoReturn:
         """Look for the kinds, and follow those that there are."""
@@ -51,6 +70,7 @@ class GangSizes:
                     group.create_task(feed.run())
                 for feed in found.values():
                     await feed.synced.wait()
+                self._followed.update(dict.fromkeys(found))
                 self.looked.set()
                 missing = [form for form in missing if form not in found]
                 await asyncio.sleep(_LOOK_SECONDS)

@@ -26,6 +26,8 @@ from kube.marks import EPOCH_ANNOTATION
 logger = logging.getLogger(__name__)
 
 _API_VERSION = "coordination.k8s.io/v1"
+_MISSING = ""
+"""The version of a Lease that is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,17 @@ class Observation:
         if record.version != self._version:
             self._version, self._since = record.version, now
         return not record.holder or now - self._since >= duration_seconds
+
+    def is_gone(self, *, now: float, duration_seconds: float) -> bool:
+        """Whether a Lease that is missing has been for that long, or was never seen.
+
+        Somebody deleted it: who holds it does not know yet, and leads for a while.
+        """
+        if self._version is None:
+            return True
+        if self._version != _MISSING:
+            self._version, self._since = _MISSING, now
+        return now - self._since >= duration_seconds
 
 
 class Leadership:
@@ -182,7 +195,7 @@ class Leadership:
             if not exc.is_missing:
                 raise
             record = None
-        if record is not None and not self._may_take(record):
+        if not self._may_take(record):
             return None
         try:
             if record is not None and self._is_ours(record):
@@ -197,9 +210,13 @@ class Leadership:
         """Whether our own term goes on: a renewal was written whose answer we did not hear."""
         return record.holder == self._settings.identity and record.epoch == self.epoch
 
-    def _may_take(self, record: Record) -> bool:
+    def _may_take(self, record: Record | None) -> bool:
+        now, duration = self._monotonic(), self._settings.duration_seconds
+        if record is None:
+            is_gone = self._observation.is_gone(now=now, duration_seconds=duration)
+            return is_gone or self.is_leading
         return record.holder == self._settings.identity or self._observation.is_stale(
-            record, now=self._monotonic(), duration_seconds=self._settings.duration_seconds
+            record, now=now, duration_seconds=duration
         )
 
     async def _begin_term(self, record: Record | None) -> Record:

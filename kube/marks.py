@@ -7,6 +7,8 @@ read them, except HiveD's two placement annotations, which we write so that its 
 from typing import Final
 
 # Ours.
+DOMAIN: Final = "cellgate.io/"
+"""What the names of all our labels and annotations begin with."""
 VC_LABEL: Final = "cellgate.io/vc"
 GROUP_LABEL: Final = "cellgate.io/group"
 GANG_LABEL: Final = "cellgate.io/gang"
@@ -23,6 +25,8 @@ REQUESTED_CLASS_ANNOTATION: Final = "cellgate.io/requested-class"
 CLASS_ANNOTATION: Final = "cellgate.io/class"
 """The class that was decided: the pod's own must not be another one."""
 DECISION_ANNOTATION: Final = "cellgate.io/decision"
+REQUEST_ANNOTATION: Final = "cellgate.io/request"
+"""What was decided upon, in one line: the pod must not ask for anything else when it is stored."""
 SHAPED_ANNOTATION: Final = "cellgate.io/shaped"
 """What the Shaping document gave to a pod, a line for each thing."""
 PLACEMENT_ANNOTATION: Final = "cellgate.io/placement"
@@ -63,3 +67,21 @@ PLACEMENT_ANNOTATIONS: Final = (
     HIVED_ISOLATION_ANNOTATION,
 )
 """Where a pod was put: written at its binding, never believed of a pod that is being created."""
+
+GANG_MARKS: Final = (
+    COSCHEDULING_LABEL,
+    COSCHEDULING_OLD_LABEL,
+    COSCHEDULING_LIGHT_LABEL,
+    COSCHEDULING_LIGHT_MIN_LABEL,
+    KUEUE_GROUP,
+    KUEUE_COUNT_ANNOTATION,
+    VOLCANO_ANNOTATION,
+    VOLCANO_OWN_ANNOTATION,
+)
+"""By which others say which gang a pod is of: fixed once that was decided."""
+
+
+def is_ours(annotation: object) -> bool:
+    """Tell whether only Cellgate may write an annotation on a managed pod."""
+    ours = (HIVED_SPEC_ANNOTATION, *PLACEMENT_ANNOTATIONS)
+    return isinstance(annotation, str) and (annotation.startswith(DOMAIN) or annotation in ours)

@@ -232,8 +232,10 @@ class Ledger(Protocol):
         when the gang is charged by the same decision, as only the leader does.
         """
 
-    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
-        """Let a charged gang have more leaf cells, as many as the limits allow.
+    async def resize(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> Answer:
+        """Let a charged gang have more leaf cells, if the limits allow it, or fewer.
 
         Held if it is not charged like `live` any more: then look again.
         """
@@ -261,6 +263,14 @@ class Ledger(Protocol):
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, by gang."""
+
+    async def charges_aged(
+        self, *, least_seconds: float, most_seconds: float
+    ) -> tuple[LiveCharge, ...]:
+        """Return live charges that were made, or had their size changed, so long ago; by gang."""
+
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
 
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""

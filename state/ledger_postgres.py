@@ -122,8 +122,10 @@ class PostgresLedger:
         assert not isinstance(answer, Refused), "nothing was limited"
         return answer
 
-    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
-        """Let a charged gang have more leaf cells."""
+    async def resize(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> Answer:
+        """Let a charged gang have more leaf cells, or fewer."""
         grown = replace(live, leaf_count=leaf_count)
         applicable = choose_applicable(grown, limits)
         extra = {"grows_from": live.leaf_count}
@@ -169,9 +171,19 @@ class PostgresLedger:
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, by gang."""
-        found = await self._read("live_charges")
-        live = [rows.from_live_charge(orjson.loads(row[0])) for row in found]
-        return tuple(sorted(live, key=lambda live: live.charge.gang))
+        return _to_live_charges(await self._read("live_charges"))
+
+    async def charges_aged(
+        self, *, least_seconds: float, most_seconds: float
+    ) -> tuple[LiveCharge, ...]:
+        """Return live charges that were made, or had their size changed, so long ago."""
+        least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
+        return _to_live_charges(await self._read("charges_aged", least, most, self._now()))
+
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+        names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
+        return frozenset(map(rows.from_gang, await self._read("charged_gangs", *names)))
 
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""
@@ -287,6 +299,11 @@ def _refusals() -> Iterator[None]:
         if (error.sqlstate or "").startswith(_REFUSED_CLASSES):
             raise ValueError(str(error)) from error
         raise
+
+
+def _to_live_charges(found: Sequence[asyncpg.Record]) -> tuple[LiveCharge, ...]:
+    live = [rows.from_live_charge(orjson.loads(row[0])) for row in found]
+    return tuple(sorted(live, key=lambda live: live.charge.gang))
 
 
 def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:

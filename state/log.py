@@ -7,9 +7,10 @@ disk and from there to Postgres when it is back, before anything younger. Each r
 own key and the store skips keys it has, so what is of unknown fate is simply written again.
 
 A record is *acknowledged* when Postgres or the spool has it: from then on it survives a kill -9.
-What can be lost, and is counted: in `dropped`, records that find no room (the newest, since older
-ones are acknowledged), that Postgres will never take, or that a newer leader's epoch forbids; in
-`lost`, those that a killed process had not yet got acknowledged.
+With a mirror it does so from the beginning: the process that comes next takes over what this one
+had in memory. What can be lost, and is counted: in `dropped`, records that find no room (the
+newest, since older ones are acknowledged), that Postgres will never take, or that a newer leader's
+epoch forbids; in `lost`, those that a killed process had not yet got acknowledged, nor mirrored.
 """
 
 import asyncio
@@ -21,10 +22,11 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from policy.errors import BackendError
+from state.mirror import Mirror
 from state.positions import END, Position
 from state.records import DecisionRecord
 from state.spool import Spool
-from state.spooling import RecordSpool, uninterrupted
+from state.spooling import RecordMirror, RecordSpool, uninterrupted
 
 __all__ = ["DecisionLog", "DecisionRecord", "DecisionStore", "LogSettings"]
 
@@ -93,6 +95,7 @@ class DecisionLog:
         settings: LogSettings | None = None,
         *,
         spool: Spool | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
         self._store = store
         self._settings = settings or LogSettings()
@@ -110,6 +113,8 @@ class DecisionLog:
         self._overflowed = 0
         if self._spool and self._spool.count:
             self._not_empty.set()
+        self._mirror = RecordMirror(mirror) if mirror else None
+        self._take_over()
 
     @property
     def pending(self) -> int:
@@ -168,8 +173,18 @@ class DecisionLog:
             return
         self._buffer.append(record)
         self._appended += 1
+        if self._mirror:
+            self._mirror.append(record)
         self._measure()
         self._not_empty.set()
+
+    def _take_over(self) -> None:
+        """Go on with what a killed process had in memory."""
+        left = self._mirror.left if self._mirror else []
+        if self._spool:
+            self._spool.note_taken_over(len(left))
+        for record in left:
+            self.append(record)
 
     async def recent(
         self,
@@ -311,6 +326,8 @@ class DecisionLog:
                 self._not_empty.clear()
 
     def _measure(self) -> None:
+        if self._mirror:
+            self._mirror.acknowledge(self.acknowledged)
         if self._spool:
             self._spool.measure(appended=self._appended, acknowledged=self.acknowledged)
 

@@ -99,8 +99,10 @@ class MemoryLedger:
         charge, expires_at = self._queued.get(gang, (None, now))
         return charge if expires_at > now else None
 
-    async def grow(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
-        """Let a charged gang have more leaf cells."""
+    async def resize(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> Answer:
+        """Let a charged gang have more leaf cells, or fewer."""
         grown = replace(live, leaf_count=leaf_count)
         existing = self._live.get(live.gang)
         if existing is None:
@@ -196,6 +198,20 @@ class MemoryLedger:
         """Return all live charges, by gang."""
         self._check_there()
         return tuple(self._live[gang] for gang in sorted(self._live))
+
+    async def charges_aged(
+        self, *, least_seconds: float, most_seconds: float
+    ) -> tuple[LiveCharge, ...]:
+        """Return live charges that were made, or had their size changed, so long ago."""
+        least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
+        now = self._clock()
+        live = await self.charges()
+        return tuple(one for one in live if least <= now - one.charged_at < most)
+
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+        self._check_there()
+        return frozenset(gangs) & self._live.keys()
 
     async def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used in this day, week and month."""

@@ -294,6 +294,12 @@ SELECT ledger_reconcile($1, $2, $3::jsonb, $4, $5)
 -- Read what is held or reserved now.
 SELECT to_jsonb(c) FROM charges AS c
 
+-- name: charges_aged
+-- Read charges that were made, or had their size changed, so long ago.
+SELECT to_jsonb(c)
+FROM charges AS c, (SELECT coalesce($3, clock_timestamp()) AS at) AS m
+WHERE c.charged_at <= m.at - $1::interval AND c.charged_at > m.at - $2::interval
+
 -- name: usage_of_scope
 -- Read what one scope holds, and what it has used in this day, week and month.
 SELECT ledger_usage(ledger_advance(held, NULL, 0, m.at, m.at))

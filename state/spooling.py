@@ -1,5 +1,7 @@
 """Records to and from a spool, without holding up the event loop: all file IO is in a thread.
 
+And to and from a mirror, which needs neither thread nor disk.
+
 A disk that fails is no reason to stop: the records stay in memory and the log goes on without a
 spool, as far as memory reaches, until the disk takes them again.
 """
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from state import codec
+from state.mirror import Mirror
 from state.records import DecisionRecord
 from state.spool import Spool
 
@@ -36,11 +39,7 @@ class RecordSpool:
         self._is_failing = False
         self._is_full = False
         self._undecodable = 0
-        if spool.meter.lost or spool.torn:
-            logger.error(
-                "decisions lost by a killed process",
-                extra={"lost": spool.meter.lost, "torn": spool.torn},
-            )
+        self._taken_over = 0
 
     @property
     def count(self) -> int:
@@ -49,13 +48,20 @@ class RecordSpool:
 
     @property
     def lost(self) -> int:
-        """Records that the process before this one had not got acknowledged."""
-        return self._spool.meter.lost
+        """Records that the process before this one had not got acknowledged, nor mirrored."""
+        return max(0, self._spool.meter.lost - self._taken_over)
 
     @property
     def unreadable(self) -> int:
         """Records on disk that are damaged, or in the layout of another version of Cellgate."""
         return self._undecodable + self._spool.unreadable
+
+    def note_taken_over(self, count: int) -> None:
+        """So many of them were found in a mirror: tell of the others."""
+        self._taken_over = count
+        if self.lost or self._spool.torn:
+            extra = {"lost": self.lost, "torn": self._spool.torn}
+            logger.error("decisions lost by a killed process", extra=extra)
 
     def measure(self, *, appended: int, acknowledged: int) -> None:
         """Take note of how far this process has got, for the one after it."""
@@ -128,6 +134,36 @@ class RecordSpool:
         if not self._is_failing:
             self._is_failing = True
             logger.error("spool fails, decisions stay in memory", extra={"error": str(error)})
+
+
+class RecordMirror:
+    """A mirror of the records that are in memory only; `left` are those of the previous process."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._acknowledged = 0
+        self.left = [record for payload in mirror.left if (record := _decode(payload)) is not None]
+        mirror.clear()
+
+    def append(self, record: DecisionRecord) -> None:
+        """Keep a record until it is acknowledged."""
+        try:
+            self._mirror.append(codec.encode(record))
+        except ValueError:  # it can never be stored: told when that is tried
+            self._mirror.append(b"")
+
+    def acknowledge(self, count: int) -> None:
+        """So many of those appended so far are settled or in the spool."""
+        self._mirror.release(count - self._acknowledged)
+        self._acknowledged = count
+
+
+def _decode(payload: bytes) -> DecisionRecord | None:
+    try:
+        return codec.decode(payload)
+    except ValueError as error:
+        logger.error("mirrored decision is unreadable", extra={"error": str(error)})
+        return None
 
 
 def _log_refusal(record: DecisionRecord, error: ValueError) -> None:

@@ -2,7 +2,7 @@
 
     reads     `usage(scope)`: what was known last, plus what this process knows better
     fresh     `run()`: one connection of its own that listens, looks and announces
-    degraded  `assume(charge)`: what was let in while Postgres did not answer
+    degraded  `assume(charge)`: what was let in while Postgres did not answer (`state.assumed`)
 
 Notifications are hints, not data. Whoever changes the ledger announces it after the commit, many
 changes at a time: a NOTIFY inside the transaction would make all commits of the server follow each
@@ -20,7 +20,7 @@ import random
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -30,6 +30,7 @@ import orjson
 from policy.errors import BackendError, SettingsError
 from policy.submission import GangKey
 from state import ledger_rows
+from state.assumed import AssumedCharges
 from state.database import backend_errors, describe_server, is_behind_pooler, target_session
 from state.ledger import Charge, Scope, Usage
 from state.queries import sql
@@ -39,6 +40,8 @@ logger = logging.getLogger(__name__)
 CHANNEL = "cellgate_usage"
 _FLAG = "--database-listen-url"
 _EVERYTHING = 0
+_MOST_EXPECTED = 500
+"""Assumed charges that one look looks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +62,8 @@ class CacheSettings:
     """Pauses between attempts to connect: doubled, with some chance in it."""
 
     assumed_seconds: float = 60.0
-    """How long an assumed charge counts that the ledger, which is back, does not have: long enough
-    for the leader to reconcile."""
+    """How long an assumed charge counts that the ledger does not have, from when it is back: long
+    enough for the leader to reconcile."""
 
 
 class UsageCache:
@@ -80,11 +83,11 @@ class UsageCache:
         self._clock = clock
         self._now = now
         self._known: dict[Scope, Usage] = {}
-        self._assumed: dict[GangKey, tuple[Charge, float]] = {}
-        # The same by scope: a read costs as much as its own scope, however long Postgres is away.
-        self._assumed_of: dict[Scope, dict[GangKey, Charge]] = {}
+        self.assumed = AssumedCharges()
+        """What counts here only."""
         self._version = _EVERYTHING
         self._fresh_at: float | None = None
+        self._back_at: float | None = None
         self._woken = asyncio.Event()
         self._is_to_announce = False
         self._name = uuid.uuid4().hex
@@ -101,26 +104,16 @@ class UsageCache:
         """Time since what is known was known to be true; infinite if it never was."""
         return float("inf") if self._fresh_at is None else self._clock() - self._fresh_at
 
-    @property
-    def assumed(self) -> tuple[Charge, ...]:
-        """Charges that count here only."""
-        return tuple(charge for charge, _ in self._assumed.values())
-
     def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds, and has used by now, as far as we know. Never waits."""
-        return self._with_assumed(self._known_of(scope).advance(self._now()))
+        return self.assumed.add_to(self._known_of(scope).advance(self._now()))
 
     def held(self, scope: Scope) -> Usage:
         """Return the same with leaf-cell-time as it was counted last: cheaper, for rules."""
-        return self._with_assumed(self._known_of(scope))
+        return self.assumed.add_to(self._known_of(scope))
 
     def _known_of(self, scope: Scope) -> Usage:
         return self._known.get(scope) or Usage(scope=scope)
-
-    def _with_assumed(self, usage: Usage) -> Usage:
-        for charge in self._assumed_of.get(usage.scope, {}).values():
-            usage = add_charge(usage, charge)
-        return usage
 
     def observe(self, usages: Sequence[Usage]) -> None:
         """Take in what a write of this process has changed, and tell the others.
@@ -131,22 +124,12 @@ class UsageCache:
         self._is_to_announce = True
         self._woken.set()
 
-    def assume(self, charge: Charge) -> None:
-        """Count a charge that Postgres did not, or may not have, heard of."""
-        self.forget(charge.gang)
-        self._assumed[charge.gang] = (charge, self._clock())
-        for scope in charge.scopes:
-            self._assumed_of.setdefault(scope, {})[charge.gang] = charge
+    def assume(self, charge: Charge, *, held: int = 0) -> None:
+        """Count a charge that Postgres did not, or may not have, heard of.
 
-    def forget(self, gang: GangKey) -> None:
-        """Do not count an assumed charge any more."""
-        if gang not in self._assumed:
-            return
-        charge, _ = self._assumed.pop(gang)
-        for scope in charge.scopes:
-            self._assumed_of[scope].pop(gang)
-            if not self._assumed_of[scope]:
-                del self._assumed_of[scope]
+        It counts `held` leaf cells of the gang already.
+        """
+        self.assumed.add(charge, held=held, now=self._clock())
 
     async def check(self) -> None:
         """Raise SettingsError if the URL can never work, or does not now: for start-up."""
@@ -205,7 +188,7 @@ class UsageCache:
     async def _follow(self, connection: asyncpg.Connection) -> NoReturn:
         await connection.add_listener(CHANNEL, self._hear)
         connection.add_termination_listener(lambda _: self._woken.set())
-        self._version = _EVERYTHING
+        self._version, self._back_at = _EVERYTHING, None
         while True:
             # Before the look: what is announced during it is looked at again.
             self._woken.clear()
@@ -238,39 +221,29 @@ class UsageCache:
             self.resyncs += 1
         self._keep_newer(usages)
         self._version = row["version"]
-        self._drop_assumed(charged)
         self._fresh_at = began
+        self._drop_assumed(charged)
 
     async def _find_charged(self, connection: asyncpg.Connection) -> set[GangKey]:
-        if not self._assumed:
+        gangs = self.assumed.expected(_MOST_EXPECTED)
+        if not gangs:
             return set()
-        names = [gang.namespace for gang in self._assumed], [gang.name for gang in self._assumed]
+        names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
         found = await connection.fetch(sql("charged_gangs"), *names)
         return {ledger_rows.from_gang(row) for row in found}
 
     def _drop_assumed(self, charged: Iterable[GangKey]) -> None:
-        """The ledger has them, or had time enough to get them."""
-        too_old = self._clock() - self._settings.assumed_seconds
-        over = [gang for gang, (_, since) in self._assumed.items() if since < too_old]
-        for gang in (*charged, *over):
-            self.forget(gang)
+        """The ledger has them, or has been back for long enough to get them."""
+        for gang in charged:
+            self.assumed.forget(gang)
+        now = self._clock()
+        self._back_at = self._back_at or now
+        too_old = now - self._settings.assumed_seconds
+        if self._back_at < too_old:
+            self.assumed.drop_older(too_old)
 
     def _keep_newer(self, usages: Iterable[Usage]) -> None:
         for usage in usages:
             known = self._known.get(usage.scope)
             if known is None or known.version < usage.version:
                 self._known[usage.scope] = usage
-
-
-def add_charge(usage: Usage, charge: Charge) -> Usage:
-    """Return the usage of a scope with one more charge in it."""
-    by_type = dict(usage.by_leaf_type)
-    if charge.leaf_type is not None:
-        by_type[charge.leaf_type] = by_type.get(charge.leaf_type, 0) + charge.leaf_count
-    return replace(
-        usage,
-        leaf_cells=usage.leaf_cells + charge.leaf_count,
-        leaf_cells_high=usage.leaf_cells_high + charge.leaf_count * charge.is_high,
-        gangs=usage.gangs + 1,
-        by_leaf_type=by_type,
-    )

@@ -11,55 +11,44 @@
                     by quotas: refuse, queue, or charge in the lower class
 
 So nobody gets over a limit by being fast, and nobody is refused because of a stale number. If the
-ledger does not answer in time, the last known usage and what this process has let in since decide
-(`_without_ledger`), and every answer says so.
+ledger does not answer within what is left of the review's budget, or others of the same submitter
+take all of it, the last known usage and what this process has let in since decide
+(`webhook.by_memory`), and every answer says so.
 """
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+import math
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
-from policy.admission import Admission, OverQuota, over_quota
+from policy.admission import Admission, over_quota
 from policy.decision import Outcome, RuleDecision
-from policy.errors import BackendError, ConflictError, RequestError
-from policy.limits import Exceeded, Limit, Measure, Scope
+from policy.errors import BackendError, ConflictError
+from policy.limits import Exceeded, Limit, Measure
 from policy.submission import Usage, UserName
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
-from state.ledger import Usage as HeldUsage
 from webhook.breaker import Breaker
-from webhook.limits import find_exceeded, guards, probes
+from webhook.budget import within_budget
+from webhook.by_memory import LiveUsage, MemoryDecider, decide, growth_limits, too_much
+from webhook.limits import guards, probes
 from webhook.podgroups import check_fixed
-from webhook.recent import Recent, RecentGangs
+from webhook.recent import RecentGangs
 from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_count_with
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
-_LEDGER_AWAY: Final = "the ledger does not answer: decided by the usage that was known last"
-_USAGE_UNKNOWN: Final = "the ledger does not answer and usage is not known: quotas are not applied"
+_FAIR_SECONDS: Final = 0.1
+"""A ledger that has answered somebody within that time is there, however much it has to do."""
 
 
-class LiveUsage(Protocol):
-    """Usage in memory: `state.usage_cache` or a twin of it."""
+_Answer = TypeVar("_Answer")
 
-    @property
-    def is_known(self) -> bool:
-        """Whether usage was ever read."""
 
-    @property
-    def assumed(self) -> tuple[Charge, ...]:
-        """What was let in and the ledger may not have heard of."""
-
-    def usage(self, scope: Scope) -> HeldUsage:
-        """Return what a scope holds and has used, to the best of our knowledge."""
-
-    def held(self, scope: Scope) -> HeldUsage:
-        """Return the same, leaf-cell-time aside: that may be old."""
-
-    def assume(self, charge: Charge) -> None:
-        """Count a charge that the ledger may not have heard of."""
+class _TooBusyError(BackendError):
+    """Time ran out, and not because of the ledger: it need not be left alone."""
 
 
 class Admitter:
@@ -69,56 +58,80 @@ class Admitter:
         self, *, ledger: Ledger, usage: LiveUsage, breaker: Breaker, recent: RecentGangs
     ) -> None:
         self._ledger = ledger
-        self._usage = usage
         self._breaker = breaker
-        self._recent = recent
+        self._memory = MemoryDecider(usage=usage, recent=recent, on_debt=breaker.note_debt)
+        self._heard_at = -math.inf
         self._turns: WeakValueDictionary[UserName, asyncio.Lock] = WeakValueDictionary()
 
     def preview(self, request: Request) -> Verdict:
         """Decide without charging, by what is known: for dry runs and templates."""
-        known = self._known_usage(request)
-        decision = self._decide(request, known)
-        recent = self._recent.find(request.submission.gang)
-        if recent is not None:
-            # One of its name that asks for something else may have ended: the ledger will tell.
-            with suppress(RequestError):
-                return _follow_recent(request, recent, Admission(rules=decision))
-        over = None if known is None else self._find_over(request, decision)
-        return decided(request, Admission(rules=decision, quota=over))
+        return self._memory.preview(request)
 
     async def admit(self, request: Request) -> Verdict:
         """Decide and charge; RequestError if the gang is another one than the one charged."""
         if not self._breaker.is_closed:
-            return self._without_ledger(request)
+            return self._memory.admit(request)
         try:
             return await self._with_ledger(request)
+        except _TooBusyError:
+            return self._memory.admit(request)
         except BackendError:
             self._breaker.note_failure()
-            return self._without_ledger(request)
+            return self._memory.admit(request)
 
     async def _with_ledger(self, request: Request) -> Verdict:
         user = request.submission.user
-        answer = await self._attempt(request, self._known_usage(request))
+        answer = await self._attempt_in_time(request, self._memory.known_usage(request))
         if isinstance(answer, Verdict):
             return answer
         # Somebody was faster. From now on, those of the same user take turns.
-        async with self._turns.setdefault(user, asyncio.Lock()):
+        async with self._turn_of(user):
             for _ in range(_ATTEMPTS):
                 if not self._breaker.is_closed:
                     raise BackendError("the ledger went away while others were being decided")
-                answer = await self._attempt(request, None)
+                answer = await self._attempt_in_time(request, None)
                 if isinstance(answer, Verdict):
                     return answer
         raise ConflictError(f"usage of {user} changes faster than decisions can be made")
 
+    @asynccontextmanager
+    async def _turn_of(self, user: UserName) -> AsyncIterator[None]:
+        turn = self._turns.setdefault(user, asyncio.Lock())
+        try:
+            async with within_budget():
+                await turn.acquire()
+        except TimeoutError as exc:
+            raise _TooBusyError(f"others of {user} are being decided") from exc
+        try:
+            yield
+        finally:
+            turn.release()
+
+    async def _attempt_in_time(self, request: Request, usage: Usage | None) -> Verdict | Usage:
+        """Attempt it within the budget: a ledger from which nobody has heard meanwhile is away."""
+        began = asyncio.get_running_loop().time()
+        try:
+            async with within_budget():
+                return await self._attempt(request, usage)
+        except TimeoutError as exc:
+            now = asyncio.get_running_loop().time()
+            is_away = now - max(began, self._heard_at) >= _FAIR_SECONDS
+            kind = BackendError if is_away else _TooBusyError
+            raise kind("the ledger did not answer within the budget of a review") from exc
+
+    async def _hear(self, answer: Awaitable[_Answer]) -> _Answer:
+        answered = await answer
+        self._heard_at = asyncio.get_running_loop().time()
+        return answered
+
     async def _attempt(self, request: Request, usage: Usage | None) -> Verdict | Usage:
         """Decide, by what the ledger says if usage is not given or speaks against the gang."""
-        decision = self._decide(request, usage)
+        decision = decide(request, usage)
         if usage is None or _must_be_sure(request, decision):
             fresh = await self._probe(request)
             if not isinstance(fresh, Usage):
                 return await self._of_gang(request, decision, fresh)
-            decision = self._decide(request, fresh)
+            decision = decide(request, fresh)
         if decision.outcome is Outcome.REFUSED:
             return decided(request, Admission(rules=decision))
         return await self._charge(request, decision)
@@ -129,7 +142,7 @@ class Admitter:
         quotas = request.group.limits(request.submission.user) if request.group else ()
         check_fixed(request.fixed_class, decision.final_class)
         charge = charge_of(request, decision.final_class)
-        answer = await self._ledger.charge(charge, limits=(*ranges, *quotas))
+        answer = await self._hear(self._ledger.charge(charge, limits=(*ranges, *quotas)))
         match answer:
             case Charged():
                 return self._charged(request, Admission(rules=decision))
@@ -161,7 +174,7 @@ class Admitter:
             return decided(request, admission)
         check_fixed(request.fixed_class, over.class_after)
         charge = charge_of(request, over.class_after)
-        answer = await self._ledger.charge(charge, limits=ranges)
+        answer = await self._hear(self._ledger.charge(charge, limits=ranges))
         match answer:
             case Charged():
                 return self._charged(request, admission)
@@ -175,16 +188,18 @@ class Admitter:
         verdict = decided(request, admission)
         if request.is_alone:
             return verdict
-        answer = await self._ledger.queue(charge_of(request, verdict.final_class))
+        answer = await self._hear(self._ledger.queue(charge_of(request, verdict.final_class)))
         if isinstance(answer, Held) or answer.charge.decision != request.decision:
             return await self._of_gang(request, admission.rules, answer)
-        self._remember(request, answer.charge, is_queued=True)
+        self._memory.remember(request, answer.charge, is_queued=True)
         return verdict
 
     async def _probe(self, request: Request) -> Usage | Held | Queued:
         """Ask the ledger what the submitter holds, and whether the gang is charged already."""
         charge = replace(charge_of(request, request.submission.requested_class), is_high=True)
-        answer = await self._ledger.charge(charge, limits=probes(request.submission.user))
+        answer = await self._hear(
+            self._ledger.charge(charge, limits=probes(request.submission.user))
+        )
         if isinstance(answer, Held | Queued):
             return answer
         if not isinstance(answer, Refused):
@@ -194,7 +209,7 @@ class Admitter:
 
     def _charged(self, request: Request, admission: Admission) -> Verdict:
         verdict = decided(request, admission)
-        self._remember(request, charge_of(request, verdict.final_class))
+        self._memory.remember(request, charge_of(request, verdict.final_class))
         return verdict
 
     async def _of_gang(
@@ -203,109 +218,34 @@ class Admitter:
         """Take over what was decided about the gang before."""
         admission = Admission(rules=decision)
         if isinstance(answer, Queued):
-            self._remember(request, answer.charge, is_queued=True)
+            self._memory.remember(request, answer.charge, is_queued=True)
             return replace(follow(request, answer.charge, admission), is_queued=True)
         is_running = answer.live.expires_at is None
         verdict = follow(request, answer.live.charge, admission, is_running=is_running)
         exceeded = await self._cover(request, answer.live.charge)
-        return self._too_much(request, verdict, exceeded) if exceeded else verdict
+        return too_much(request, verdict, exceeded) if exceeded else verdict
 
     async def _cover(self, request: Request, held: Charge) -> tuple[Exceeded, ...]:
         """Charge a gang for a member that asks for more than the first; say what is in the way."""
         for _ in range(_ATTEMPTS):
-            self._remember(request, held)
+            self._memory.remember(request, held)
             leaf_count = leaf_count_with(request, held)
             if leaf_count == held.leaf_count:
                 return ()
-            answer = await self._ledger.grow(held, leaf_count, limits=_growth_limits(request))
+            answer = await self._hear(
+                self._ledger.resize(held, leaf_count, limits=growth_limits(request))
+            )
             match answer:
                 case Refused(exceeded=exceeded):
                     return exceeded
                 case Charged(live=live):
-                    self._remember(request, live.charge)
+                    self._memory.remember(request, live.charge)
                     return ()
                 case Held(live=live):
                     held = live.charge
                 case Queued():
                     break
         raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
-
-    def _too_much(
-        self, request: Request, verdict: Verdict, exceeded: tuple[Exceeded, ...]
-    ) -> Verdict:
-        """Refuse a member with which its gang would be over quota: it cannot wait alone."""
-        assert request.group is not None
-        rules = verdict.admission.rules
-        asked = next((one.asked for one in exceeded if one.asked > 1), rules.submission.leaf_count)
-        over = OverQuota(
-            group=request.group.name,
-            outcome=Outcome.REFUSED,
-            exceeded=exceeded,
-            class_before=verdict.final_class,
-            class_after=verdict.final_class,
-        )
-        rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
-        return decided(request, Admission(rules=rules, quota=over))
-
-    def _remember(self, request: Request, charge: Charge, *, is_queued: bool = False) -> None:
-        """The ledger may be away, or not know of it, when the gang's next member comes."""
-        if not request.is_alone:
-            self._recent.note(charge, is_queued=is_queued)
-
-    def _without_ledger(self, request: Request) -> Verdict:
-        """Decide by the last known usage plus what was let in here since; nothing is awaited."""
-        recent = self._recent.find(request.submission.gang)
-        known = self._known_usage(request)
-        decision = self._decide(request, known)
-        if recent is not None:
-            noted = Admission(rules=decision, notes=(_LEDGER_AWAY,))
-            return _follow_recent(request, recent, noted)
-        over = None if known is None else self._find_over(request, decision)
-        note = _USAGE_UNKNOWN if known is None else _LEDGER_AWAY
-        verdict = decided(request, Admission(rules=decision, quota=over, notes=(note,)))
-        if verdict.outcome is Outcome.ADMITTED:
-            check_fixed(request.fixed_class, verdict.final_class)
-            charge = charge_of(request, verdict.final_class)
-            self._usage.assume(charge)
-            self._remember(request, charge)
-        return verdict
-
-    def _find_over(self, request: Request, decision: RuleDecision) -> OverQuota | None:
-        """Compare with quotas in memory."""
-        if request.group is None or decision.outcome is Outcome.REFUSED:
-            return None
-        charge = charge_of(request, decision.final_class)
-        limits = request.group.limits(request.submission.user)
-        exceeded = find_exceeded(charge, limits, self._usage.usage)
-        if not exceeded:
-            return None
-        return over_quota(decision, request.group, exceeded, classes=request.policy.classes)
-
-    def _known_usage(self, request: Request) -> Usage | None:
-        if not self._usage.is_known:
-            return None
-        held = self._usage.held(Scope(request.submission.user))
-        return Usage(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
-
-    def _decide(self, request: Request, usage: Usage | None) -> RuleDecision:
-        policy, fixed = request.policy, request.fixed_class
-        decision = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
-        if fixed is None or not policy.classes.is_lower(fixed, decision.final_class):
-            return decision
-        # Its PodGroup was lowered when there was less room, or by its author.
-        submission = replace(request.submission, requested_class=fixed)
-        return policy.rules.decide(submission, usage=usage, classes=policy.classes)
-
-
-def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Verdict:
-    return replace(follow(request, recent.charge, admission), is_queued=recent.is_queued)
-
-
-def _growth_limits(request: Request) -> tuple[Limit, ...]:
-    """Return what a growing gang must stay within; nothing where the group lets it run beyond."""
-    if request.group is None or request.group.lowers:
-        return ()
-    return request.group.limits(request.submission.user)
 
 
 def _must_be_sure(request: Request, decision: RuleDecision) -> bool:

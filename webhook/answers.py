@@ -11,6 +11,7 @@ from kube.submitters import format_submitter_groups
 from kube.texts import LABEL_VALUE
 from policy.decision import Outcome
 from webhook import mutate
+from webhook.decided import describe_request
 from webhook.identify import Submitter
 from webhook.shaping import Shaped
 from webhook.verdict import Request, Verdict
@@ -55,6 +56,7 @@ def build_answer(
         marks.REQUESTED_CLASS_ANNOTATION: request.submission.requested_class,
         marks.CLASS_ANNOTATION: verdict.final_class,
         marks.DECISION_ANNOTATION: str(verdict.decision),
+        marks.REQUEST_ANNOTATION: describe_request(obj, pod),
         **_hived_annotation(pod, verdict, request),
         **shaped.annotations,
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
@@ -77,6 +79,14 @@ def build_answer(
     return Answer(
         is_allowed=True, patch=patch, warnings=[*verdict.format_warnings(), *shaped.warnings]
     )
+
+
+def forget_decision(obj: Mapping[str, Any]) -> Answer:
+    """Let a pod pass that asks for nothing, without a decision that its author wrote.
+
+    It would be believed if another webhook made the pod ask for leaf cells later.
+    """
+    return Answer(is_allowed=True, patch=mutate.unmark_patch(obj, (marks.DECISION_ANNOTATION,)))
 
 
 def _group_label(request: Request) -> dict[str, str]:

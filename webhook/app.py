@@ -16,7 +16,7 @@ from service.running import RunningService, running
 from state.ledger import Ledger
 from state.log import DecisionLog
 from state.log_metrics import LogMetrics
-from webhook.admitting import LiveUsage
+from webhook.by_memory import LiveUsage
 from webhook.callers import demand_certificates
 from webhook.cluster_view import ClusterView, Source
 from webhook.metrics import WebhookMetrics
@@ -64,7 +64,7 @@ async def run_webhook(
         health=health,
         metrics=metrics,
         max_body_bytes=_MAX_BODY_BYTES,
-        guard=demand_certificates() if settings.client_ca else None,
+        guard=demand_certificates(settings.client_names) if settings.client_ca else None,
     )
     ReviewRoutes(reviews, health).add_to(app)
     async with running(
@@ -81,6 +81,7 @@ async def run_webhook(
             webhook.supervisor.start(f"{name} feed", feed.run())
         webhook.supervisor.start("events", events.run())
         webhook.supervisor.start("ledger probe", reviews.breaker.run())
+        webhook.supervisor.start("recent gangs", reviews.recent.run())
         yield webhook
 
 

@@ -8,32 +8,43 @@ import asyncio
 import logging
 from typing import Final
 
-from state.ledger import Charge, Ledger
-from webhook.admitting import LiveUsage
+from state.assumed import AssumedCharges
+from state.ledger import Charge, Charged, Held, Ledger
 
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 100
 """Charges that wait together: each has as long as that of a review."""
+_ATTEMPTS: Final = 3
 
 
-async def catch_up(ledger: Ledger, usage: LiveUsage) -> None:
+async def catch_up(ledger: Ledger, assumed: AssumedCharges) -> None:
     """Charge what only we count, whatever the limits: it was let in. BackendError if it is away."""
-    told: set[Charge] = set()
+    told = 0
     # What is let in meanwhile is told, too: nobody would once the ledger is used again.
-    while missing := [charge for charge in usage.assumed if charge not in told][:_AT_ONCE]:
-        charging = [_charge(ledger, charge) for charge in missing]
-        for failure in await asyncio.gather(*charging, return_exceptions=True):
+    while missing := assumed.untold(_AT_ONCE):
+        telling = [_tell(ledger, charge) for charge in missing]
+        for failure in await asyncio.gather(*telling, return_exceptions=True):
             if failure is not None:
                 raise failure
-        told.update(missing)
+        assumed.note_told(missing)
+        told += len(missing)
     if told:
-        logger.info("ledger told", extra={"gangs": len(told)})
+        logger.info("ledger told", extra={"gangs": told})
 
 
-async def _charge(ledger: Ledger, charge: Charge) -> None:
+async def _tell(ledger: Ledger, charge: Charge) -> None:
     try:
-        await ledger.charge(charge)
+        answer = await ledger.charge(charge)
+        for _ in range(_ATTEMPTS):
+            # Its first members were charged before, or by another replica.
+            if not isinstance(answer, Charged | Held) or _covers(answer, charge):
+                return
+            answer = await ledger.resize(answer.live.charge, charge.leaf_count)
     except ValueError as exc:
         extra = {"gang": str(charge.gang), "error": str(exc)}
         logger.warning("gang let in cannot be charged", extra=extra)
+
+
+def _covers(answer: Charged | Held, charge: Charge) -> bool:
+    return answer.live.charge.leaf_count >= charge.leaf_count

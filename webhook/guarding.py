@@ -2,34 +2,22 @@
 
 At creation another webhook may have been at the pod after ours. Afterwards our marks (labels and
 annotations that say who pays for which gang, in which class and where) and our gate are ours alone:
-whoever could change them could run at somebody else's cost, or without a plan.
+whoever could change them could run at somebody else's cost, or without a plan. What shapes gave to
+it stays, too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from kube import marks
 from kube.objects import items, mapping, marks_of
+from kube.pods import read_pod
 from policy.errors import Problem, RequestError
-from policy.wording import quote
+from policy.ownership import Editor
+from webhook.decided import check_decided
+from webhook.shape_guard import find_undone
 from webhook.told import ToldPods
 from webhook.wire import ALLOWED, Answer, ReviewRequest, UserInfo
-
-_OURS: Final = "cellgate.io/"
-_ANNOTATIONS: Final = (marks.HIVED_SPEC_ANNOTATION, *marks.PLACEMENT_ANNOTATIONS)
-"""Ours on every managed pod, beside those of our own domain."""
-_GANG_MARKS: Final = (
-    marks.COSCHEDULING_LABEL,
-    marks.COSCHEDULING_OLD_LABEL,
-    marks.COSCHEDULING_LIGHT_LABEL,
-    marks.COSCHEDULING_LIGHT_MIN_LABEL,
-    marks.KUEUE_GROUP,
-    marks.KUEUE_COUNT_ANNOTATION,
-    marks.VOLCANO_ANNOTATION,
-    marks.VOLCANO_OWN_ANNOTATION,
-)
-"""By which a pod may say which gang it is of: fixed once that was decided."""
-
 
 _Part = Literal["labels", "annotations"]
 _PARTS: Final[tuple[_Part, ...]] = ("annotations", "labels")
@@ -38,11 +26,10 @@ _PARTS: Final[tuple[_Part, ...]] = ("annotations", "labels")
 class PodGuard:
     """Answers about pods that are about to be stored."""
 
-    def __init__(self, *, told: ToldPods, namespace: str, admins: Sequence[str]) -> None:
-        """`namespace` is where our own service accounts are; `admins` may change everything."""
+    def __init__(self, *, told: ToldPods, trusted: Collection[str]) -> None:
+        """`trusted` are users and groups who may change everything: ours, and admins."""
         self._told = told
-        self._ours = f"system:serviceaccount:{namespace}:"
-        self._admins = frozenset(admins)
+        self._trusted = trusted
 
     async def validate(self, review: ReviewRequest) -> Answer:
         """Refuse a pod that does not say what was decided, and changes of our marks by others."""
@@ -55,28 +42,20 @@ class PodGuard:
             return Answer(is_allowed=False, message=str(exc))
         return ALLOWED
 
-    def _check_new(self, pod: Mapping[str, Any], *, is_dry_run: bool) -> None:
-        annotations = marks_of(pod, "annotations")
-        decided, decision = (
-            annotations.get(key) for key in (marks.CLASS_ANNOTATION, marks.DECISION_ANNOTATION)
-        )
-        if not isinstance(decided, str) or not isinstance(decision, str):
-            return  # it was let through without us
-        given = mapping(pod.get("spec")).get("priorityClassName") or ""
-        if given != decided:
-            message = f"was decided to be {quote(decided)}, but another webhook changed it"
-            raise RequestError.at("spec.priorityClassName", message)
+    def _check_new(self, obj: Mapping[str, Any], *, is_dry_run: bool) -> None:
+        pod = read_pod(obj)
+        if pod is None:
+            return
+        decision = check_decided(obj, pod)
         if not is_dry_run:
-            self._told.announce(pod, decision)
+            self._told.announce(obj, decision)
 
     def _check_change(
         self, user: UserInfo, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> None:
-        if user.username.startswith(self._ours):
+        if Editor(user=user.username, groups=user.groups).is_any_of(self._trusted):
             return
-        if not self._admins.isdisjoint((user.username, *user.groups)):
-            return
-        problems = list(_changes(before, after))
+        problems = [*_changes(before, after), *find_undone(before, after)]
         if problems:
             raise RequestError(problems)
 
@@ -100,9 +79,9 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Pr
 
 
 def _is_ours(key: str, part: _Part, *, is_decided: bool) -> bool:
-    if part == "annotations" and (key.startswith(_OURS) or key in _ANNOTATIONS):
+    if part == "annotations" and marks.is_ours(key):
         return True
-    return is_decided and (key.startswith(_OURS) or key in _GANG_MARKS)
+    return is_decided and (key.startswith(marks.DOMAIN) or key in marks.GANG_MARKS)
 
 
 def _gates(pod: Mapping[str, Any]) -> list[Any]:

@@ -4,7 +4,6 @@ Asked only about gangs of which pods were seen running: members that come togeth
 the extender, which lets none beyond the size start. Whoever comes later is told here and now.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,10 +13,10 @@ from kube.gangs import GangForm
 from kube.objects import items, mapping
 from kube.pods import ManagedPod
 from policy.errors import RequestError
+from webhook.budget import KUBE_SECONDS, within_budget
 
 _LABELS: Final = {GangForm.CELLGATE: marks.GANG_LABEL, GangForm.KUEUE: marks.KUEUE_GROUP}
 _LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
-_SECONDS: Final = 1.0
 
 
 class Members:
@@ -44,7 +43,7 @@ class Members:
             "resourceVersion": "0",  # from the API server's memory
         }
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with within_budget(KUBE_SECONDS):
                 path = f"/api/v1/namespaces/{pod.namespace}/pods"
                 found = await self._client.request("GET", path, query=query)
         except (KubeError, TimeoutError):

@@ -24,6 +24,7 @@ from policy.errors import ConflictError, RequestError
 from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName
 from webhook import mutate
 from webhook.admitting import Admitter
+from webhook.budget import KUBE_SECONDS, within_budget
 from webhook.pods import PodReviews
 from webhook.stamps import find_templates, to_pod
 from webhook.verdict import Request, Verdict
@@ -104,8 +105,9 @@ class PodGroupReviews:
             if _OWNER.items() <= owner.items() and owner.get("controller") is True:
                 path = f"/apis/batch/v1/namespaces/{review.namespace}/jobs/{owner.get('name')}"
                 try:
-                    return await self._client.request("GET", path)
-                except KubeError:
+                    async with within_budget(KUBE_SECONDS):
+                        return await self._client.request("GET", path)
+                except (KubeError, TimeoutError):
                     return {}  # its pods are refused later if they do not fit
         return {}
 

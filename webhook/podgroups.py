@@ -15,6 +15,7 @@ from policy.errors import RequestError
 from policy.policies import Policy
 from policy.submission import ClassName, GangKey
 from policy.wording import listing, quote
+from webhook.budget import KUBE_SECONDS, within_budget
 
 _PATH = "spec.schedulingGroup.podGroupName"
 
@@ -36,12 +37,15 @@ class PodGroups:
     async def _ask(self, form: GangForm, key: GangKey) -> PodGroup | None:
         path = f"/apis/{APIS[form]}/namespaces/{key.namespace}/podgroups/{key.name}"
         try:
-            return read_pod_group(await self._client.request("GET", path))
+            async with within_budget(KUBE_SECONDS):
+                return read_pod_group(await self._client.request("GET", path))
+        except TimeoutError:
+            return None  # what Kubernetes does not tell now cannot be held against a pod
         except KubeError as exc:
             if exc.is_missing and form is GangForm.NATIVE:
                 message = f"there is no PodGroup {quote(key.name)}; create it before its pods"
                 raise RequestError.at(_PATH, message) from exc
-            return None  # what Kubernetes does not tell now cannot be held against a pod
+            return None
 
 
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:

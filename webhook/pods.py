@@ -4,7 +4,7 @@ Fails closed on what a pod says, and open on what the ledger does not: a pod tha
 refused; a ledger that does not answer costs a warning (`webhook.admitting`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -19,7 +19,7 @@ from policy.submission import ClassName, Submission
 from policy.wording import quote
 from service.clock import Clock
 from webhook.admitting import Admitter
-from webhook.answers import AnswerSettings, build_answer
+from webhook.answers import AnswerSettings, build_answer, forget_decision
 from webhook.cluster_view import ClusterView
 from webhook.identify import Submitter, identify
 from webhook.members import Members
@@ -41,6 +41,15 @@ class Asked:
     submitter: Submitter
     request: Request
     shaped: Shaped
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a pod would get."""
+
+    verdict: Verdict
+    warnings: Sequence[str]
+    """What shapes would give to it against its author's word."""
 
 
 class PodReviews:
@@ -74,7 +83,7 @@ class PodReviews:
         try:
             pod = self.read_plain(review, review.object)
             if pod is None:
-                return ALLOWED
+                return forget_decision(review.object)
             group = await self._groups.find(pod)
             asked = self._understand(review, review.object, pod, group)
             verdict = await self._decide(asked, is_dry_run=review.dry_run)
@@ -95,7 +104,7 @@ class PodReviews:
             settings=self._settings,
         )
 
-    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Verdict | None:
+    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Preview | None:
         """Say what a pod would get, without any effect; None for one that is not managed.
 
         Raises RequestError for one that makes no sense.
@@ -103,7 +112,8 @@ class PodReviews:
         pod = self.read_plain(review, obj)
         if pod is None:
             return None
-        return self._admitter.preview(self._understand(review, obj, pod, None).request)
+        asked = self._understand(review, obj, pod, None)
+        return Preview(self._admitter.preview(asked.request), asked.shaped.warnings)
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup

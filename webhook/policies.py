@@ -19,7 +19,7 @@ from policy.quotas import QuotaGroup
 from state.ledger import Holding, Ledger
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
-DEFAULT_ADMINS = ("system:masters",)
+DEFAULT_ADMINS = ("system:masters", "kubeadm:cluster-admins")
 _LEDGER_SECONDS: Final = 1.0
 
 

@@ -11,9 +11,11 @@ from policy.submission import UserName
 from service.clock import Clock
 from state.ledger import Ledger
 from state.log import DecisionLog
-from webhook.admitting import Admitter, LiveUsage
+from webhook.admitting import Admitter
 from webhook.answers import AnswerSettings
+from webhook.bindings import BindingGuard
 from webhook.breaker import Breaker
+from webhook.by_memory import LiveUsage
 from webhook.catching_up import catch_up
 from webhook.cluster_view import ClusterView
 from webhook.guarding import PodGuard
@@ -24,7 +26,7 @@ from webhook.podgroup_reviews import PodGroupReviews
 from webhook.podgroups import PodGroups
 from webhook.pods import PodReviews
 from webhook.policies import PolicyReviews
-from webhook.recent import RecentGangs
+from webhook.recent import RecentCheck, RecentGangs
 from webhook.settings import WebhookSettings
 from webhook.templates import TemplateReviews
 from webhook.told import ToldPods
@@ -48,10 +50,12 @@ class Reviews:
 
     pods: PodReviews
     guard: PodGuard
+    bindings: BindingGuard
     templates: TemplateReviews
     policies: PolicyReviews
     breaker: Breaker
-    """To be run beside them."""
+    recent: RecentCheck
+    """These two are to be run beside them."""
 
 
 def build_reviews(
@@ -67,14 +71,10 @@ def build_reviews(
     clock, told = Clock(), ToldPods(events)
     breaker = Breaker(
         partial(state.ledger.usage, _ANYBODY),
-        catch_up=partial(catch_up, state.ledger, state.usage),
+        catch_up=partial(catch_up, state.ledger, state.usage.assumed),
     )
-    admitter = Admitter(
-        ledger=state.ledger,
-        usage=state.usage,
-        breaker=breaker,
-        recent=RecentGangs(monotonic=clock.monotonic),
-    )
+    recent = RecentGangs(monotonic=clock.monotonic)
+    admitter = Admitter(ledger=state.ledger, usage=state.usage, breaker=breaker, recent=recent)
     pods = PodReviews(
         view=view,
         groups=PodGroups(view.pod_groups, client),
@@ -93,7 +93,12 @@ def build_reviews(
     )
     return Reviews(
         pods=pods,
-        guard=PodGuard(told=told, namespace=settings.namespace, admins=settings.admins),
+        guard=PodGuard(told=told, trusted=(settings.extender, *settings.admins)),
+        bindings=BindingGuard(
+            client,
+            writers=(settings.extender, *settings.admins),
+            binders=(settings.scheduler, *settings.binders),
+        ),
         templates=TemplateReviews(policies=view.policies, pods=pods, groups=groups),
         policies=PolicyReviews(
             view.policies,
@@ -102,4 +107,7 @@ def build_reviews(
             admins=settings.admins,
         ),
         breaker=breaker,
+        recent=RecentCheck(
+            recent, ledger=state.ledger, assumed=state.usage.assumed, breaker=breaker
+        ),
     )

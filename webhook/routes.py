@@ -10,6 +10,7 @@ from aiohttp import web
 
 from service.health import Health
 from service.http import json_answer
+from webhook.budget import parse_timeout, spending
 from webhook.reviews import Reviews
 from webhook.wire import Answer, ReviewRequest, format_review, parse_review
 
@@ -25,6 +26,7 @@ class ReviewRoutes:
         """Register the routes."""
         self._add(app, "/mutate/pods", self._reviews.pods.mutate)
         self._add(app, "/validate/pods", self._reviews.guard.validate)
+        self._add(app, "/validate/bindings", self._reviews.bindings.validate)
         self._add(app, "/mutate/templates", self._reviews.templates.mutate)
         self._add(app, "/validate/policies", self._reviews.policies.validate)
 
@@ -35,7 +37,10 @@ class ReviewRoutes:
             if not self._health.can_answer:
                 reasons = "; ".join(self._health.reasons())
                 return json_answer({"error": f"webhook is not ready: {reasons}"}, status=503)
+            seconds = parse_timeout(http_request.query.get("timeout"))
             request = parse_review(await http_request.read())
-            return json_answer(format_review(request.uid, await review(request)))
+            with spending(seconds):
+                answer = await review(request)
+            return json_answer(format_review(request.uid, answer))
 
         app.router.add_post(path, handle)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from certs.serving import ServingCertificates
+from certs.serving import ServingCertificates, follow_client_ca
 from certs.store import CertificateStore
 from kube import webhook_configurations
 from kube.client import KubeClient
@@ -108,8 +108,11 @@ class SecretServing:
         }
 
     def start(self, supervisor: Supervisor) -> None:
-        """Run for leadership."""
+        """Run for leadership, and follow the file by which callers are known."""
         supervisor.start("certificate steward", self._steward.run())
+        if self._settings.client_ca is not None:
+            following = follow_client_ca(self.context, self._settings.client_ca)
+            supervisor.start("client CA", following)
 
 
 def build_serving(

@@ -25,6 +25,8 @@ class WebhookSettings:
     """Unique to this process: by which it leads. Needed with a Secret."""
     client_ca: Path | None = None
     """The CA of the certificate that the API server must show; None asks for none."""
+    client_names: tuple[str, ...] = ()
+    """The common names that such a certificate may have; without any, every name will do."""
     linger_seconds: float = LINGER_SECONDS
     """How long we go on answering when asked to end, each caller for the last time: an API server
     must find its connections closed before it uses them again, since it does not ask twice."""
@@ -32,6 +34,8 @@ class WebhookSettings:
     """Where the policy documents are, and our own Service."""
     admins: tuple[str, ...] = DEFAULT_ADMINS
     """Users and groups who may change every policy document."""
+    binders: tuple[str, ...] = ("system:kube-scheduler",)
+    """Users and groups who may bind managed pods, beside our own services."""
     gates_all: bool = True
     """Whether every gang waits for the planner."""
 
@@ -42,6 +46,18 @@ class WebhookSettings:
                 "name a directory for certificates with --certs DIR, "
                 "or the Secret that replicas share with --certs-secret NAME"
             )
+        if self.client_names and self.client_ca is None:
+            raise SettingsError("--client-names needs --client-ca FILE")
+
+    @property
+    def extender(self) -> str:
+        """The only one of our services that writes on pods which exist."""
+        return f"system:serviceaccount:{self.namespace}:cellgate-extender"
+
+    @property
+    def scheduler(self) -> str:
+        """Our own kube-scheduler."""
+        return f"system:serviceaccount:{self.namespace}:cellgate-scheduler"
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -18,7 +18,12 @@ from policy.submission import UserName
 from policy.wording import quote
 from webhook.wire import Operation
 
+VOLUME_PREFIX: Final = "cellgate-"
+"""What the names of volumes of shapes begin with."""
+FIXED: Final = ", fixed"
+"""How a line ends that tells what nobody but the admins may change."""
 _CONTAINERS: Final = ("containers", "initContainers")
+_AMOUNTS: Final = ("requests", "limits")
 _PLAIN_FIELDS: Final = (
     "nodeSelector",
     "tolerations",
@@ -79,7 +84,7 @@ class _Shaping:
         self._fix_requests(shape.fixed_requests)
         self._default_requests(shape.requests)
         for place, mount in enumerate(shape.mounts):
-            self._mount(f"cellgate-{shape.name}-{place}", mount)
+            self._mount(f"{VOLUME_PREFIX}{shape.name}-{place}", mount)
         if shape.max_run_seconds is not None:
             self._limit_run_time(shape.max_run_seconds)
 
@@ -95,6 +100,7 @@ class _Shaping:
             for name in _PLAIN_FIELDS
             if name in self._spec and self._spec[name] != self._before.get(name)
         ]
+        patch += self._resources_patch()
         for name in _CONTAINERS:
             pairs = zip(items(self._before.get(name)), items(self._spec.get(name)), strict=True)
             patch += [
@@ -103,6 +109,14 @@ class _Shaping:
                 if old != new
             ]
         return patch
+
+    def _resources_patch(self) -> list[Operation]:
+        left = self._spec.get("resources")
+        if left == self._before.get("resources"):
+            return []
+        if not left:
+            return [{"op": "remove", "path": "/spec/resources"}]
+        return [{"op": "replace", "path": "/spec/resources", "value": left}]
 
     # -- one kind of gift each
 
@@ -132,6 +146,7 @@ class _Shaping:
                 continue
             for container in self._containers_with_cells():
                 self._fix_request(container, resource, quantity)
+            self._drop_pod_request(resource)
 
     def _fix_request(self, container: dict[str, Any], resource: str, quantity: str) -> None:
         resources = mapping(container.get("resources"))
@@ -142,18 +157,36 @@ class _Shaping:
             container["resources"]["limits"] = {**limits, **fixed}
         is_new = container["resources"] != resources
         what = f"{resource} {quantity} for container {container.get('name')}"
-        self._note(what, is_new=is_new)
+        # Listed in any case: it is what a later resize must leave alone.
+        self._note(f"{what}{FIXED}", is_new=True)
         if is_new and own not in (None, quantity):
             self._warn(f"{what}, not the {own} it asked for")
 
+    def _drop_pod_request(self, resource: str) -> None:
+        """Take away what a pod asks for as a whole: it would count instead of its containers'."""
+        resources = mapping(self._spec.get("resources"))
+        parts = {part: mapping(resources.get(part)) for part in _AMOUNTS}
+        own = parts["limits"].get(resource, parts["requests"].get(resource))
+        if own is None:
+            return
+        kept = {
+            part: {name: amount for name, amount in amounts.items() if name != resource}
+            for part, amounts in parts.items()
+        }
+        rest = {key: value for key, value in {**resources, **kept}.items() if value}
+        self._spec["resources"] = rest
+        self._warn(f"{resource} for each container, not the {own} it asked for as a whole")
+
     def _default_requests(self, wanted: Mapping[str, str]) -> None:
+        shared = _amounts(self._spec)
         for resource, quantity in wanted.items():
-            if not self._is_first("requests", resource):
+            # Containers share what the pod asks for as a whole, and must not ask for more.
+            if not self._is_first("requests", resource) or resource in shared:
                 continue
             for container in self._containers_with_cells():
                 resources = mapping(container.get("resources"))
                 requests = mapping(resources.get("requests"))
-                is_new = resource not in {**requests, **mapping(resources.get("limits"))}
+                is_new = resource not in _amounts(container)
                 if is_new:
                     requests = {**requests, resource: quantity}
                     container["resources"] = {**resources, "requests": requests}
@@ -225,10 +258,14 @@ class _Shaping:
 
     def _containers_with_cells(self) -> Iterator[dict[str, Any]]:
         for container in self._containers():
-            resources = mapping(container.get("resources"))
-            asked = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
-            if MATCHED_RESOURCES & asked.keys():
+            if MATCHED_RESOURCES & _amounts(container).keys():
                 yield container
+
+
+def _amounts(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a container, or a pod as a whole, asks for."""
+    resources = mapping(part.get("resources"))
+    return {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@
 Replicas serve what the Secret says; only the leader writes, and only over what it has read. The API
 server is told of a CA before anything signed by it is served, and told again at once when somebody
 changes our configurations. To have a new CA, as after a leak, annotate the Secret with
-`cellgate.io/renew: ca`; what is deleted comes back as it was.
+`cellgate.io/renew: ca`; what is deleted or damaged comes back as it was.
 """
 
 import asyncio
@@ -109,7 +109,9 @@ class Steward:
             overlap=self._settings.overlap,
             wants_new_ca=secret.annotations.get(RENEW_ANNOTATION) == _NEW_CA,
         )
-        if self._leadership.is_leading and renewed.to_files() != secret.files:
+        if renewed.to_files() != secret.files:
+            if not self._leadership.is_leading:
+                return _RETRY_SECONDS  # nobody must believe what was not saved
             await self._secrets.save(name, renewed.to_files(), over=secret)
             logger.info("certificates renewed", extra={"authorities": len(renewed.trusted)})
         await self._publish(renewed)
@@ -122,8 +124,17 @@ class Steward:
         return max(1.0, self._settings.overlap.total_seconds())
 
     def _read(self, secret: Secret) -> Certificates | None:
-        """Return what the Secret holds; what it held before, if it is gone."""
-        return read_files(secret.files) if secret.files else self._shared.known
+        """Return what the Secret holds; what it held before, if it is gone or damaged.
+
+        None if nobody remembers: then all is made anew, since nothing could be served.
+        """
+        if not secret.files:
+            return self._shared.known
+        try:
+            return read_files(secret.files)
+        except ValueError as exc:
+            logger.error("certificates damaged: restoring them", extra={"error": str(exc)})
+            return self._shared.known
 
     async def _publish(self, certificates: Certificates) -> bool:
         """Tell the API server whom to believe; True if that was news."""

@@ -110,13 +110,14 @@ class TemplateReviews:
             return
         pod = to_pod(review, change.template, stamp.annotations)
         try:
-            verdict = self._pods.preview(review, pod)
+            preview = self._pods.preview(review, pod)
         except RequestError as exc:
             raise _within(change.template, exc) from exc
-        if verdict is None:
+        if preview is None:
             return
+        verdict = preview.verdict
         if verdict.outcome is not Outcome.REFUSED:
-            yield from verdict.format_warnings()
+            yield from (*verdict.format_warnings(), *preview.warnings)
         elif _is_for_now(review):
             raise RequestError.at(change.template.path, verdict.admission.format_refusal())
         else:

@@ -21,6 +21,8 @@ class QueuedGang:
     """Nodes that kube-scheduler would not use for it, and until when we believe that."""
     victims: tuple[GangKey, ...] = ()
     """Whom it preempts at present."""
+    waits_since: float = 0.0
+    """Ranked like one that was created then, where it is no younger itself."""
     told: str = ""
     """Code of the reason that its owner was told last."""
     _in_order: list[QueuedPod] | None = None
@@ -46,7 +48,7 @@ class QueuedGang:
         """Those of its pods that have another priority now, with it."""
         ranks = {uid: priority_of(uid) for uid in self.pods}
         return [
-            replace(pod, request=replace(pod.request, priority=rank))
+            _at_priority(pod, rank)
             for uid, pod in self.pods.items()
             if (rank := ranks[uid]) is not None and rank != pod.request.priority
         ]
@@ -54,6 +56,10 @@ class QueuedGang:
     def members(self) -> list[QueuedPod]:
         """The pods that count: surplus ones, the youngest, do not."""
         return self.oldest_first()[: self.size]
+
+    def surplus(self) -> list[QueuedPod]:
+        """The pods beyond its size."""
+        return self.oldest_first()[self.size :]
 
     @property
     def first(self) -> QueuedPod:
@@ -111,14 +117,18 @@ class QueuedGang:
     def standing(self) -> Standing:
         """What its rank is made of."""
         request = self.first.request
-        return Standing(
-            gang=self.key, vc=request.vc, priority=request.priority, created=self.first.created
-        )
+        since = max(self.first.created, self.waits_since)
+        return Standing(gang=self.key, vc=request.vc, priority=request.priority, since=since)
 
     def forget_refused_nodes(self, now: float) -> None:
         """Nodes refused long ago may have changed."""
         left = {node: until for node, until in self.refused_nodes.items() if until > now}
         self.refused_nodes = left
+
+
+def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
+    alone = replace(pod.alone, priority=rank) if pod.alone else None
+    return replace(pod, request=replace(pod.request, priority=rank), alone=alone)
 
 
 def _terms(pod: QueuedPod) -> Mapping[str, object]:

@@ -1,9 +1,9 @@
 """What the planner is told, and what it wants done. Immutable."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import Decision, MemberRequest, Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 
@@ -24,6 +24,9 @@ class QueuedPod:
     """What its annotation says."""
     node_wish: Hashable = None
     """Stands for its node selector, affinity and tolerations: equal wishes, equal nodes."""
+    may_preempt: bool = True
+    alone: MemberRequest | None = None
+    """What it asks for by itself, where its gang may have more members than it needs."""
 
     @property
     def uid(self) -> PodUid:
@@ -78,3 +81,14 @@ class Tell:
     uid: PodUid
     code: str
     reason: str
+
+
+@dataclass(slots=True)
+class Step:
+    """What one step decided, and what is to be done about it."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    tells: list[Tell] = field(default_factory=list)
+    has_more: bool = False
+    """There are gangs that this step had no time for."""

@@ -18,8 +18,8 @@ class Standing:
     gang: GangKey
     vc: VcName
     priority: int
-    created: float
-    """When its oldest member was created."""
+    since: float
+    """When its oldest member was created, or the youngest of all when its last lease ran out."""
 
 
 Rank = tuple[float, ...]
@@ -28,4 +28,4 @@ Order = Callable[[Standing], Rank]
 
 def by_priority_and_age(standing: Standing) -> Rank:
     """Higher priorities first, then the older gang."""
-    return -standing.priority, standing.created
+    return -standing.priority, standing.since

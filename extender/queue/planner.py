@@ -12,19 +12,19 @@ starts from what is seen now, and nothing is remembered that a look could tell.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from math import inf, nextafter
 
 from extender.cells.model import (
-    Decision,
     MemberRequest,
-    Place,
     Preempt,
     Reject,
     Wait,
 )
 from extender.queue.attempts import Attempts
+from extender.queue.deciding import decide_all, refusal
 from extender.queue.gangs import PriorityOf, QueuedGang
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Tell
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.waiting import Shape, Waiting, shape_of
@@ -38,17 +38,6 @@ _REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GATHERING_SECONDS = 5.0
 _GANGS_PER_STEP = 8
-
-
-@dataclass(slots=True)
-class Step:
-    """What one step decided, and what is to be done about it."""
-
-    decisions: list[Decision] = field(default_factory=list)
-    actions: list[Action] = field(default_factory=list)
-    tells: list[Tell] = field(default_factory=list)
-    has_more: bool = False
-    """There are gangs that this step had no time for."""
 
 
 class GangPlanner:
@@ -70,6 +59,8 @@ class GangPlanner:
         self._gathering: dict[GangKey, float] = {}
         """Gangs with too few members, and since when."""
         self._renew_at = 0.0
+        self._youngest = 0.0
+        """When the last pod was created, of all that were ever seen."""
 
     # -- what is seen
 
@@ -88,6 +79,7 @@ class GangPlanner:
         if gang.pods.get(pod.uid) == pod:
             return
         gang.put(pod)
+        self._youngest = max(self._youngest, pod.created)
         self._gang_of[pod.uid] = key
         self._changed[key] = None
         if pod.node is not None:
@@ -111,10 +103,18 @@ class GangPlanner:
     def expire(self, gangs: Iterable[GangKey]) -> None:
         """The leases of these gangs ended."""
         for key in gangs:
-            for uid in self._gangs[key].pods if key in self._gangs else ():
-                self._way.leave(uid)
+            if key in self._gangs:
+                self._set_back(self._gangs[key])
             self._changed[key] = None
             self._waiting.wake()
+
+    def _set_back(self, gang: QueuedGang) -> None:
+        """Let a gang that had its chance wait behind its equals: it may lack more than leaf cells,
+        and would have them for nothing, again and again."""
+        if not self._way.is_held_back(gang.key):
+            gang.waits_since = nextafter(self._youngest, inf)
+        for uid in gang.pods:
+            self._way.leave(uid)
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
@@ -170,6 +170,7 @@ class GangPlanner:
 
     def _keep_time(self, now: float) -> None:
         """Do what is due: refusals stand, leases are renewed, failures tried again."""
+        self._way.clear(now)
         for uid, since in list(self._refused_since.items()):
             if now - since >= _REFUSAL_STANDS_SECONDS:
                 self._give_up_place(uid, now=now)
@@ -197,16 +198,16 @@ class GangPlanner:
         gang = self._gangs[key]
         gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
         leaving = [gang.pods[uid]] if gang.has_begun else list(gang.pods.values())
-        self._withdraw(pod for pod in leaving if pod.node is None)
+        self._withdraw(*(pod.uid for pod in leaving if pod.node is None))
         self._changed[key] = None
 
-    def _withdraw(self, pods: Iterable[QueuedPod]) -> None:
+    def _withdraw(self, *uids: PodUid) -> None:
         """Give the places of some pods back, and what is reserved for them."""
-        for pod in pods:
-            had_place = self._cells.has_place(pod.uid)
-            self._cells.forget_member(pod.uid)
-            self._way.leave(pod.uid)
-            self._refused_since.pop(pod.uid, None)
+        for uid in uids:
+            had_place = self._cells.has_place(uid)
+            self._cells.forget_member(uid)
+            self._way.leave(uid)
+            self._refused_since.pop(uid, None)
             if had_place:
                 self._waiting.wake()
 
@@ -233,7 +234,14 @@ class GangPlanner:
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
             else:
                 self._waiting.remove(gang.key)
+                self._send_surplus_alone(gang)
             self._act(gang, step, now=now)
+
+    def _send_surplus_alone(self, gang: QueuedGang) -> None:
+        """Let members beyond what a gang needs go by themselves, now that it has its places."""
+        for pod in gang.surplus():
+            if pod.alone is not None:
+                self.see(replace(pod, request=pod.alone, gang_size=1, alone=None))
 
     def _note_unfinished(self, gang: QueuedGang) -> None:
         runs_by_half = gang.has_begun and any(pod.node is None for pod in gang.pods.values())
@@ -253,7 +261,9 @@ class GangPlanner:
 
     def _forget(self, gang: QueuedGang) -> None:
         self._gathering.pop(gang.key, None)
+        self._unfinished.pop(gang.key, None)
         self._waiting.remove(gang.key)
+        self._way.call_off(gang.key)
         del self._gangs[gang.key]
 
     def _take_back(self, gang: QueuedGang) -> None:
@@ -266,7 +276,7 @@ class GangPlanner:
         gang.victims = ()
         if any(pod.is_released or self._is_being_released(pod) for pod in gang.pods.values()):
             return
-        self._withdraw(list(gang.pods.values()))
+        self._withdraw(*gang.pods)
 
     def _is_being_released(self, pod: QueuedPod) -> bool:
         return self._attempts.is_under_way(pod.uid)
@@ -283,6 +293,7 @@ class GangPlanner:
             [pod.request.leaf_count for pod in self._unplaced(gang)],
             nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
             own=gang.key if is_peculiar else None,
+            may_preempt=gang.first.may_preempt,
         )
 
     # -- planning
@@ -293,21 +304,33 @@ class GangPlanner:
         if stranger is not None:
             self._refuse(gang, mismatch(gang, stranger), step)
             return
-        decisions = self._decide(self._requests(gang), self._candidates(gang), now=now)
+        requests, candidates = self._requests(gang), self._candidates(gang)
+        is_whole = gang.starts_whole
+        decisions = decide_all(self._cells, requests, candidates, is_whole=is_whole, now=now)
         step.decisions += decisions
         gang.victims = ()
-        if not isinstance(decisions[-1], Place) and gang.starts_whole:
-            self._withdraw(gang.pods[placed.request.member] for placed in decisions[:-1])
-        match decisions[-1]:
-            case Place():
+        refused = refusal(decisions)
+        if refused is not None and is_whole:
+            self._withdraw(*(placed.request.member for placed in decisions[:-1]))
+        match refused:
+            case None:
                 gang.told = ""
             case Preempt(victims=victims) as last:
                 # One that may not preempt only hears whom it waits for.
                 gang.victims = victims if self._cells.is_preempting(gang.key) else ()
                 self._refuse(gang, last, step)
+                self._unseat_unbound(gang.victims)
             case Wait() | Reject() as last:
                 self._refuse(gang, last, step)
         self._changed[gang.key] = None
+
+    def _unseat_unbound(self, victims: Sequence[GangKey]) -> None:
+        """Victims that do not run yet need not end: they give their places back, and wait."""
+        for victim in victims:
+            self._changed[victim] = None
+            for uid in sorted(self._cells.members_of(victim)):
+                if not self._cells.is_bound(uid):
+                    self._withdraw(uid)
 
     def _requests(self, gang: QueuedGang) -> list[MemberRequest]:
         counts = gang.leaf_counts()
@@ -317,21 +340,6 @@ class GangPlanner:
         is_free = gang.first.request.ignores_candidates
         wishes = () if is_free else gang.node_wishes()
         return self._nodes.fitting(wishes, without=gang.refused_nodes)
-
-    def _decide(
-        self, requests: Sequence[MemberRequest], candidates: Collection[NodeName], *, now: float
-    ) -> list[Decision]:
-        """Place one member after the other; the first finds room for all, the others take it."""
-        decisions: list[Decision] = []
-        for request in requests:
-            decision = self._cells.decide(request, candidate_nodes=candidates, now=now)
-            decisions.append(decision)
-            if not isinstance(decision, Place):
-                break
-            if decision.others:
-                places = (decision.placement, *decision.others)
-                candidates = dict.fromkeys(place.node for place in places)
-        return decisions
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt, step: Step) -> None:
         # A gang that preempts, or that is wrong in itself, says nothing about those like it.
@@ -355,7 +363,7 @@ class GangPlanner:
                 self._attempts.begin(action)
                 step.actions.append(action)
             if isinstance(action, Release):
-                self._way.enter(action.uid)
+                self._way.enter(action.uid, now=now)
 
     def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
         for pod in gang.members():
@@ -370,7 +378,7 @@ class GangPlanner:
 
     def _for_victims(self, gang: QueuedGang) -> Iterable[Action]:
         for victim in gang.victims:
-            for uid in sorted(self._cells.members_of(victim)):
+            for uid in filter(self._cells.is_bound, sorted(self._cells.members_of(victim))):
                 yield End(
                     uid=uid,
                     victim=victim,

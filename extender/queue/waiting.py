@@ -9,12 +9,16 @@ different shapes wait, not on how many gangs.
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import count
 
 from extender.cells.model import MemberRequest
 from extender.queue.order import Rank
 from policy.submission import GangKey, LeafType, PodUid
 
 _NOBODY = GangKey("", "")
+
+_Place = tuple[Rank, GangKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +31,36 @@ class Shape:
     """Leaf cells of each member that has no place yet, largest first."""
     nodes: Hashable
     """Stands for the nodes that it may use."""
+    may_preempt: bool = True
     own: GangKey | None = None
     """The gang itself, if it has begun: then nobody else is like it."""
 
     @property
     def kind(self) -> Hashable:
         """All but the sizes: shapes of one kind can be compared."""
-        return self.request, self.nodes, self.own
+        return self.request, self.nodes, self.may_preempt, self.own
 
 
 def shape_of(
-    request: MemberRequest, sizes: Iterable[int], *, nodes: Hashable, own: GangKey | None
+    request: MemberRequest,
+    sizes: Iterable[int],
+    *,
+    nodes: Hashable,
+    own: GangKey | None,
+    may_preempt: bool = True,
 ) -> Shape:
     """Forget who asks."""
     nameless = replace(
         request, member=PodUid(""), gang=_NOBODY, leaf_count=0, gang_leaf_counts=(), created=0.0
     )
-    return Shape(nameless, tuple(sorted(sizes, reverse=True)), nodes, own)
+    return Shape(nameless, tuple(sorted(sizes, reverse=True)), nodes, may_preempt, own)
 
 
 @dataclass(slots=True, eq=False)
 class _Line:
     """All waiting gangs of one shape, best rank first."""
 
-    places: list[tuple[Rank, GangKey]] = field(default_factory=list)
+    places: list[_Place] = field(default_factory=list)
     is_refused: bool = False
 
 
@@ -60,8 +70,14 @@ class Waiting:
     def __init__(self) -> None:
         self._lines: dict[Shape, _Line] = {}
         self._entries: dict[GangKey, tuple[Shape, Rank]] = {}
-        self._new: list[tuple[Rank, GangKey]] = []
+        self._heads: list[tuple[_Place, int, Shape]] = []
+        """A heap of the first of every line that is worth a look, and of some that are no more; the
+        number keeps shapes from being compared."""
+        self._count = count()
+        self._new: list[_Place] = []
         """Gangs that nobody has looked at: each is owed an answer in its own words."""
+        self._woken: dict[LeafType | None, None] = {}
+        """What came free since the last look."""
         self._too_much: dict[Hashable, list[tuple[int, ...]]] = {}
         """Sizes that did not fit, by kind."""
 
@@ -77,8 +93,10 @@ class Waiting:
             return
         self.remove(gang)
         self._entries[gang] = shape, rank
-        insort(self._lines.setdefault(shape, _Line()).places, (rank, gang))
+        line = self._lines.setdefault(shape, _Line())
+        insort(line.places, (rank, gang))
         insort(self._new, (rank, gang))
+        self._offer(shape, line)
 
     def remove(self, gang: GangKey) -> None:
         """A gang waits no longer."""
@@ -89,20 +107,32 @@ class Waiting:
         line = self._lines[shape]
         _take_out(line.places, (rank, gang))
         _take_out(self._new, (rank, gang))
-        if not line.places:
+        if line.places:
+            self._offer(shape, line)
+        else:
             del self._lines[shape]
+
+    def _offer(self, shape: Shape, line: _Line) -> None:
+        """The first of a line may be another one now."""
+        if not line.is_refused:
+            heappush(self._heads, (line.places[0], next(self._count), shape))
 
     def first(self) -> GangKey | None:
         """The best ranked gang that is worth a look."""
-        heads = [
-            line.places[0]
-            for shape, line in self._lines.items()
-            if not line.is_refused and not self._asks_too_much(shape)
-        ]
+        self._rise()
+        while self._heads and not self._is_worth_a_look(*self._heads[0]):
+            heappop(self._heads)
+        heads = [place for place, _, _ in self._heads[:1]]
         return min([*heads, *self._new[:1]])[1] if heads or self._new else None
+
+    def _is_worth_a_look(self, place: _Place, _: int, shape: Shape) -> bool:
+        line = self._lines.get(shape)
+        is_first = line is not None and not line.is_refused and line.places[0] == place
+        return is_first and not self._asks_too_much(shape)
 
     def refuse(self, gang: GangKey) -> None:
         """A gang does not fit: neither will those that ask for as much."""
+        self._rise()
         shape, rank = self._entries[gang]
         _take_out(self._new, (rank, gang))
         self._lines[shape].is_refused = True
@@ -111,17 +141,27 @@ class Waiting:
 
     def wake(self, leaf_type: LeafType | None = None) -> None:
         """Leaf cells of a type came free or joined; None: of any type."""
+        self._woken[leaf_type] = None
+
+    def _rise(self) -> None:
+        """Make true what `wake` said, once for all that happened since the last look."""
+        if not self._woken:
+            return
         for shape, line in self._lines.items():
-            if _may_use(shape.request, leaf_type):
+            if any(_may_use(shape.request, leaf_type) for leaf_type in self._woken):
                 line.is_refused = False
                 self._too_much.pop(shape.kind, None)
+        self._woken.clear()
+        self._heads.clear()
+        for shape, line in self._lines.items():
+            self._offer(shape, line)
 
     def _asks_too_much(self, shape: Shape) -> bool:
         tried = self._too_much.get(shape.kind, ())
         return any(_is_at_least(shape.sizes, sizes) for sizes in tried)
 
 
-def _take_out(places: list[tuple[Rank, GangKey]], place: tuple[Rank, GangKey]) -> None:
+def _take_out(places: list[_Place], place: _Place) -> None:
     index = bisect_left(places, place)
     if index < len(places) and places[index] == place:
         del places[index]

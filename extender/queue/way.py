@@ -3,6 +3,9 @@
 kube-scheduler is kept busy, and no more: pods that only wait there get in the way of those being
 bound, and lose their nominations. Whoever has its place and finds the way full is held back, and
 called when there is room, first come first served. A gang goes whole.
+
+Who is on the way for long keeps kube-scheduler busy no more: it lacks something else than leaf
+cells, a volume perhaps. It goes on, and is in nobody's way.
 """
 
 from collections.abc import Iterable
@@ -12,13 +15,16 @@ from policy.submission import GangKey, PodUid
 _MOST_PODS = 96
 # Gangs that have their places and follow next: more leases would only grow old.
 _MOST_HELD_BACK = 16
+# So long kube-scheduler needs at most for a way full of pods.
+_LONG_SECONDS = 10.0
 
 
 class Way:
     """Who is on the way, and who waits for it to be free."""
 
     def __init__(self) -> None:
-        self._pods: dict[PodUid, None] = {}
+        self._pods: dict[PodUid, float] = {}
+        """Who is on the way, and since when: the first come first."""
         self._held_back: dict[GangKey, None] = {}
 
     @property
@@ -43,9 +49,18 @@ class Way:
         """A gang has nobody to send, any more or yet."""
         self._held_back.pop(gang, None)
 
-    def enter(self, uid: PodUid) -> None:
+    def is_held_back(self, gang: GangKey) -> bool:
+        """Whether a gang waits for the way to be free."""
+        return gang in self._held_back
+
+    def enter(self, uid: PodUid, *, now: float) -> None:
         """A pod is being released."""
-        self._pods[uid] = None
+        self._pods.setdefault(uid, now)
+
+    def clear(self, now: float) -> None:
+        """Do not wait for those that have been on the way for long."""
+        while self._pods and now - next(iter(self._pods.values())) >= _LONG_SECONDS:
+            del self._pods[next(iter(self._pods))]
 
     def leave(self, uid: PodUid) -> None:
         """A pod is bound, gone, or has lost its place."""

@@ -1,8 +1,9 @@
 """Kill -9 of Postgres and of a writer at random, then count: `python -m tests.chaos.log`.
 
 What must hold when the dust settles: every acknowledged decision is stored, once; whatever else is
-missing was counted as lost by the process that came next. The short form runs with the tests, five
-minutes by hand: `--seconds 300`.
+missing was counted as lost by the process that came next. With a mirror, as in the second half of
+the time, nothing is missing. The short form runs with the tests, five minutes by hand:
+`--seconds 300`.
 """
 
 import asyncio
@@ -40,6 +41,7 @@ class Life:
     acknowledged: int
     lost_before: int | None
     """Unknown of a writer that was killed before it could tell."""
+    is_mirrored: bool
 
 
 class Chaos:
@@ -47,7 +49,7 @@ class Chaos:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._spool = folder / "spool"
+        self._is_mirrored = False
         self._servers_killed = 0
 
     async def run(self, seconds: float) -> dict[str, int]:
@@ -56,13 +58,18 @@ class Chaos:
         async with open_database(url, application_name="chaos") as database:
             await migrate(database.pool)
             async with _kept_alive(database):
-                lives = await self._rage(database, until=time.monotonic() + seconds)
-                await _until_up(database)
-                last = await asyncio.to_thread(self._finish, database.url)
+                plain = await self._live_and_die(database, seconds=seconds / 2)
+                self._is_mirrored = True
+                mirrored = await self._live_and_die(database, seconds=seconds / 2)
                 rows = await database.pool.fetch(
                     "SELECT subject, count(*) FROM decisions GROUP BY 1"
                 )
-        return self._check([*lives, last], {row["subject"]: row["count"] for row in rows})
+        return self._check([*plain, *mirrored], {row["subject"]: row["count"] for row in rows})
+
+    async def _live_and_die(self, database: Database, *, seconds: float) -> list[Life]:
+        lives = await self._rage(database, until=time.monotonic() + seconds)
+        await _until_up(database)
+        return [*lives, await asyncio.to_thread(self._finish, database.url)]
 
     def _check(self, lives: Sequence[Life], stored: Mapping[str, int]) -> dict[str, int]:
         assert set(stored.values()) <= {1}, "a decision is stored twice"
@@ -71,6 +78,7 @@ class Chaos:
             is_there = [f"{life.name}/{number}" in stored for number in range(life.appended)]
             assert all(is_there[: life.acknowledged]), f"{life.name} lost acknowledged decisions"
             missing += is_there.count(False)
+            assert all(is_there) or not life.is_mirrored, f"{life.name} lost mirrored decisions"
             if following.lost_before is not None:
                 assert is_there.count(False) <= following.lost_before, "a loss was not counted"
         return {
@@ -78,14 +86,15 @@ class Chaos:
             "stored decisions": len(stored),
             "lost, none of them acknowledged": missing,
             "servers killed": self._servers_killed,
-            "writers killed": len(lives) - 1,
+            "writers killed": len(lives) - 2,
+            "mirrored decisions": sum(life.appended for life in lives if life.is_mirrored),
         }
 
     async def _rage(self, database: Database, *, until: float) -> list[Life]:
         """Let writers live and die one after the other, while the server dies too."""
         lives: list[Life] = []
         while time.monotonic() < until or _is_too_early(lives, until=until):
-            name = f"life-{len(lives)}"
+            name = f"{'mirrored' if self._is_mirrored else 'plain'}-{len(lives)}"
             with self._writer(database.url, name) as process:
                 for _ in range(random.randint(1, 3)):
                     await asyncio.sleep(random.uniform(0.2, 1.2))
@@ -93,7 +102,7 @@ class Chaos:
                         self._kill_server(database)
                 process.kill()
                 output, _ = process.communicate()
-            lives.append(_life(name, output))
+            lives.append(self._life(name, output))
         return lives
 
     def _kill_server(self, database: Database) -> None:
@@ -108,11 +117,13 @@ class Chaos:
         with self._writer(url, "") as process:
             output, _ = process.communicate(timeout=_UP_SECONDS)
             assert process.returncode == 0
-        return _life("", output)
+        return self._life("", output)
 
     @contextmanager
     def _writer(self, url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
-        command = [sys.executable, "-m", "tests.chaos.log_writer", url, str(self._spool), name]
+        folder = str(self._folder / ("mirrored" if self._is_mirrored else "spool"))
+        mirror = folder if self._is_mirrored else ""
+        command = [sys.executable, "-m", "tests.chaos.log_writer", url, folder, mirror, name]
         with subprocess.Popen(
             command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         ) as process:
@@ -120,6 +131,18 @@ class Chaos:
                 yield process
             finally:
                 process.kill()
+
+    def _life(self, name: str, output: str) -> Life:
+        """Read the last whole line; a writer that was killed early has none, and wrote nothing."""
+        lines = [line for line in output.split("\n")[:-1] if line]
+        appended, acknowledged, lost = map(int, lines[-1].split()) if lines else (0, 0, None)
+        return Life(
+            name=name,
+            appended=appended,
+            acknowledged=acknowledged,
+            lost_before=lost,
+            is_mirrored=self._is_mirrored,
+        )
 
 
 def _is_too_early(lives: Sequence[Life], *, until: float) -> bool:
@@ -148,13 +171,6 @@ async def _until_up(database: Database) -> None:
                 return
             except BackendError:
                 await asyncio.sleep(0.1)
-
-
-def _life(name: str, output: str) -> Life:
-    """Read the last whole line; a writer that was killed early has none, and wrote nothing."""
-    lines = [line for line in output.split("\n")[:-1] if line]
-    appended, acknowledged, lost = map(int, lines[-1].split()) if lines else (0, 0, None)
-    return Life(name=name, appended=appended, acknowledged=acknowledged, lost_before=lost)
 
 
 def rage(seconds: float) -> dict[str, int]:

@@ -1,7 +1,8 @@
-"""Writes decisions until it is killed: `python -m tests.chaos.log_writer URL SPOOL NAME`.
+"""Writes decisions until it is killed: `python -m tests.chaos.log_writer URL SPOOL MIRROR NAME`.
 
 Appends records `NAME/0`, `NAME/1` … and prints, as `appended acknowledged lost`, how far it got.
-With an empty NAME it writes nothing of its own and ends when the spool is empty.
+With an empty NAME it writes nothing of its own and ends when the spool is empty. MIRROR is a
+folder, or empty for none.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from pathlib import Path
 from state.database import PoolSettings, open_database
 from state.decisions import PostgresDecisions
 from state.log import DecisionLog, LogSettings
+from state.mirror import open_mirror
 from state.records import DecisionRecord
 from state.spool import Spool, SpoolSettings
 
@@ -21,12 +23,14 @@ _SETTINGS = LogSettings(
 )
 
 
-async def main(url: str, directory: str, name: str) -> None:
+async def main(url: str, directory: str, mirrored: str, name: str) -> None:
     """Write until killed, or until nothing is left."""
     pool = PoolSettings(connections=2, open_timeout_seconds=30, statement_timeout_seconds=2)
     spool = Spool(Path(directory), SpoolSettings(segment_bytes=20_000))
     async with open_database(url, application_name="writer", settings=pool) as database:
-        log = DecisionLog(PostgresDecisions(database.pool), _SETTINGS, spool=spool)
+        mirror = open_mirror(Path(mirrored)) if mirrored else None
+        store = PostgresDecisions(database.pool)
+        log = DecisionLog(store, _SETTINGS, spool=spool, mirror=mirror)
         writer = asyncio.create_task(log.run())
         if name:
             await _append_for_ever(log, name)

@@ -48,9 +48,9 @@ async def test_a_charged_gang_grows_within_its_limits(ledger: Ledger, clock: Clo
     await ledger.confirm([charge.gang], term=TERM)
     clock.advance(minutes=30)
     limit = at_most(6, Measure.LEAF_CELLS)
-    refused = await ledger.grow(charge, 7, limits=[limit])
+    refused = await ledger.resize(charge, 7, limits=[limit])
     assert refused == Refused(exceeded=(Exceeded(limit=limit, used=0, asked=7),))
-    grown = await ledger.grow(charge, 6, limits=[limit])
+    grown = await ledger.resize(charge, 6, limits=[limit])
     assert isinstance(grown, Charged)
     assert grown.live.expires_at is None
     clock.advance(minutes=30)
@@ -64,9 +64,48 @@ async def test_a_charged_gang_grows_within_its_limits(ledger: Ledger, clock: Clo
 async def test_who_grows_what_another_has_grown_looks_again(ledger: Ledger) -> None:
     charge = replace(a_charge(), leaf_count=3)
     await ledger.charge(charge)
-    assert isinstance(await ledger.grow(charge, 6), Charged)
-    again = await ledger.grow(charge, 6)
+    assert isinstance(await ledger.resize(charge, 6), Charged)
+    again = await ledger.resize(charge, 6)
     assert isinstance(again, Held)
     assert again.live.charge.leaf_count == 6
-    assert isinstance(await ledger.grow(again.live.charge, 9), Charged)
+    assert isinstance(await ledger.resize(again.live.charge, 9), Charged)
     assert (await ledger.usage(ALICE)).leaf_cells == 9
+
+
+async def test_gangs_that_are_charged_are_found_among_others(ledger: Ledger) -> None:
+    charged, waiting, gone = a_charge("a"), a_charge("b"), a_charge("c")
+    await ledger.charge(charged)
+    await ledger.queue(waiting)
+    await ledger.charge(gone)
+    await ledger.release([gone.gang], term=TERM)
+    gangs = [one.gang for one in (charged, waiting, gone)]
+    assert await ledger.find_charged(gangs) == {charged.gang}
+    assert await ledger.find_charged([]) == frozenset()
+
+
+async def test_a_charge_that_was_too_large_shrinks(ledger: Ledger) -> None:
+    charge = replace(a_charge(), leaf_count=9)
+    await ledger.charge(charge)
+    shrunk = await ledger.resize(charge, 3)
+    assert isinstance(shrunk, Charged)
+    assert shrunk.live.charge == replace(charge, leaf_count=3)
+    assert (await ledger.usage(ALICE)).leaf_cells == 3
+
+
+async def test_charges_are_found_by_when_they_were_made_or_resized(
+    ledger: Ledger, clock: Clock
+) -> None:
+    first, second = a_charge("a"), a_charge("b")
+    await ledger.charge(first)
+    clock.advance(seconds=10)
+    await ledger.charge(second)
+
+    async def aged(least_seconds: float, most_seconds: float) -> list[str]:
+        found = await ledger.charges_aged(least_seconds=least_seconds, most_seconds=most_seconds)
+        return [live.charge.gang.name for live in found]
+
+    assert await aged(0, 5) == ["b"]
+    assert await aged(0, 10) == ["b"]
+    assert await aged(10, 11) == ["a"]
+    await ledger.resize(first, 9)
+    assert await aged(0, 5) == ["a", "b"]

@@ -12,7 +12,8 @@ import os
 import shutil
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from certs.clients import SCHEDULER
 from certs.store import CertificateStore
 from extender.app import service_hosts
 from kube.webhook_configurations import GROUP, KINDS, NAME
+from state.embedded import EmbeddedPostgres
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
@@ -53,13 +55,19 @@ class Installation:
         serves_tls: bool = False,
         manifests: str = "base",
         webhook_flags: Sequence[str] = (),
+        webhook_certs: Path | None = None,
     ) -> None:
-        """`manifests` is the base or an overlay."""
+        """`manifests` is the base or an overlay; `webhook_certs` stands for a mounted Secret."""
         self._plane = control_plane
         self._http = http
         self._database_url = database_url
         self._serves_tls = serves_tls
         self.manifests = manifests
+        self._webhook_certs = (
+            ("--certs-secret", CERTS_SECRET)
+            if webhook_certs is None
+            else ("--certs", str(webhook_certs))
+        )
         # One that nobody stands in for need not wait until callers have gone elsewhere.
         self._webhook_flags = (
             *webhook_flags,
@@ -133,9 +141,9 @@ class Installation:
             ),
         )
 
-    async def apply(self) -> None:
+    async def apply(self, *flags: str) -> None:
         """Apply the manifests, for the first time or again."""
-        await self._plane.kubectl("apply", "-k", str(self._write_overlay()))
+        await self._plane.kubectl("apply", "-k", str(self._write_overlay()), *flags)
 
     def mount_certificates(self) -> None:
         """Make certificates, and give the extender what a mounted Secret would hold."""
@@ -150,7 +158,7 @@ class Installation:
         """Start a webhook as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.webhook_ports[replica]}"
         spool = self._plane.directory / f"webhook-spool-{replica}"
-        flags = ("--certs-secret", CERTS_SECRET, "--spool-dir", str(spool), *self._webhook_flags)
+        flags = (*self._webhook_certs, "--spool-dir", str(spool), *self._webhook_flags)
         self.webhooks[replica] = await self._start("webhook", "--listen", address, *flags)
         await self.wait_ready(self.webhook_port_url(replica))
 
@@ -278,3 +286,15 @@ class Installation:
         if not self._serves_tls:
             del extender["tlsConfig"], extender["enableHTTPS"]
         return configuration
+
+
+@asynccontextmanager
+async def installed(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
+    """Cellgate with a database of its own, ready; `how` as of an `Installation`."""
+    async with (
+        EmbeddedPostgres(plane.directory / "database") as database,
+        aiohttp.ClientSession() as http,
+    ):
+        installation = Installation(plane, http, database_url=database.url, **how)
+        await installation.install()
+        yield installation

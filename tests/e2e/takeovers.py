@@ -26,7 +26,6 @@ from tests.e2e.installation import Installation
 
 NODES = 6
 _AT_ONCE = 5
-_SIZE = 2
 WAYS = ("kill", "pause", "stop")
 
 
@@ -65,6 +64,8 @@ async def leader_of(cellgate: Installation, *, other_than: int | None = None) ->
 class GangStream:
     """Gangs that come and go until they are told to stop; each has to run whole."""
 
+    size = 2
+
     def __init__(self, plane: ControlPlane, path: str) -> None:
         self._plane = plane
         self._path = path
@@ -86,11 +87,20 @@ class GangStream:
     async def _flow(self) -> None:
         while not self._stops.is_set():
             name = f"gang{next(self._numbers)}"
-            await create(self._plane, self._path, a_gang(name, size=_SIZE, gpus=8))
-            await running(self._plane, self._path, name, size=_SIZE)
-            check_no_leaf_cell_twice((await self._plane.api.get(self._path))["items"])
-            await end(self._plane, self._path, name, size=_SIZE)
+            await self._begin(name)
+            await self._until_it_runs(name)
+            await self._finish(name)
             self.finished += 1
+
+    async def _begin(self, name: str) -> None:
+        await create(self._plane, self._path, a_gang(name, size=self.size, gpus=8))
+
+    async def _until_it_runs(self, name: str) -> None:
+        await running(self._plane, self._path, name, size=self.size)
+        check_no_leaf_cell_twice((await self._plane.api.get(self._path))["items"])
+
+    async def _finish(self, name: str) -> None:
+        await end(self._plane, self._path, name, size=self.size)
 
 
 async def depose(cellgate: Installation, way: str) -> float:

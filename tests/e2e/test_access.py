@@ -10,14 +10,13 @@ import pytest
 import pytest_asyncio
 
 from certs.clients import SCHEDULER
-from state.embedded import EmbeddedPostgres
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
 from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
-from tests.e2e.installation import NAMESPACE, Installation
+from tests.e2e.installation import NAMESPACE, Installation, installed
 
 PODS = "/api/v1/namespaces/default/pods"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
@@ -35,12 +34,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate as it serves in a cluster."""
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(plane, http, database_url=database.url, serves_tls=True)
-        await installation.install()
+    async with installed(plane, serves_tls=True) as installation:
         yield installation
 
 

@@ -3,19 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import aiohttp
 import orjson
 import pytest
 import pytest_asyncio
 
 from kube import marks
-from state.embedded import EmbeddedPostgres
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.e2e.conftest import run_control_plane
 from tests.e2e.gangs import a_gang, a_member, create, end, own_pods, running, told
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, installed
 from tests.e2e.policies import delete_policy, put_policy
 
 NODES = 4
@@ -32,12 +30,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate, installed and ready."""
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(plane, http, database_url=database.url)
-        await installation.install()
+    async with installed(plane) as installation:
         yield installation
 
 

@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 import pytest_asyncio
 
 from kube import marks
 from policy.submission import ClassName, GangKey, Submission, Usage, UserName
-from state.embedded import EmbeddedPostgres
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
@@ -22,7 +20,7 @@ from tests.controlplane.identity import ALICE, BOB, User
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import NAMESPACE, Installation
+from tests.e2e.installation import NAMESPACE, Installation, installed
 from tests.e2e.policies import (
     CONFIG_MAPS,
     SHAPES,
@@ -63,12 +61,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate, installed and ready, with classes and without rules."""
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(plane, http, database_url=database.url)
-        await installation.install()
+    async with installed(plane) as installation:
         yield installation
 
 

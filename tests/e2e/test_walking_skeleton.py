@@ -4,13 +4,11 @@ import json
 import secrets
 from collections.abc import AsyncIterator
 
-import aiohttp
 import orjson
 import pytest
 import pytest_asyncio
 
 from kube import marks
-from state.embedded import EmbeddedPostgres
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
@@ -18,7 +16,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
 from tests.e2e.gangs import told
-from tests.e2e.installation import NAMESPACE, Installation
+from tests.e2e.installation import NAMESPACE, Installation, installed
 
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-rules"
 
@@ -34,12 +32,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate, installed and ready."""
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(plane, http, database_url=database.url)
-        await installation.install()
+    async with installed(plane) as installation:
         yield installation
 
 

@@ -14,13 +14,13 @@ import yaml
 
 from certs.issue import KeyPair, issue_ca, issue_client
 from kube import marks
-from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook_load import a_pod
 from tests.controlplane.api import ApiError
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, installed
 
 _PODS = "/api/v1/namespaces/default/pods"
 
@@ -43,12 +43,14 @@ class Certified:
         return self.folder / f"{name}.crt", self.folder / f"{name}.key"
 
     def write(self) -> None:
-        """Make a CA, the API server's certificate, and one of another CA."""
+        """Make a CA, the API server's certificate, one of another name, and one of another CA."""
         now = datetime.now(UTC)
         ca, other = issue_ca(now=now), issue_ca(now=now)
         self.ca.write_bytes(ca.certificate)
         self._save("apiserver", issue_client(ca, name="kube-apiserver", now=now))
+        self._save("kubelet", issue_client(ca, name="kubelet", now=now))
         self._save("stranger", issue_client(other, name="kube-apiserver", now=now))
+        (self.folder / "other.crt").write_bytes(other.certificate)
         kubeconfig = self.folder / "webhooks.kubeconfig"
         certificate, key = map(str, self.pair("apiserver"))
         user = {"client-certificate": certificate, "client-key": key}
@@ -105,17 +107,8 @@ async def plane(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane, certified: Certified) -> AsyncIterator[Installation]:
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(
-            plane,
-            http,
-            database_url=database.url,
-            webhook_flags=("--client-ca", str(certified.ca)),
-        )
-        await installation.install()
+    flags = ("--client-ca", str(certified.ca), "--client-names", "kube-apiserver,other")
+    async with installed(plane, webhook_flags=flags) as installation:
         yield installation
 
 
@@ -154,6 +147,27 @@ async def test_only_the_api_server_gets_a_review(
     stranger.load_cert_chain(*certified.pair("stranger"))
     with pytest.raises(aiohttp.ClientError):
         await _forge(cellgate, stranger)
+    misnamed = _trusting()
+    misnamed.load_cert_chain(*certified.pair("kubelet"))
+    assert await _forge(cellgate, misnamed) == 401
+
+
+async def test_another_ca_of_the_api_server_is_believed_without_a_restart(
+    plane: ControlPlane, cellgate: Installation, certified: Certified
+) -> None:
+    with certified.ca.open("ab") as file:
+        file.write((certified.folder / "other.crt").read_bytes())
+    successor = _trusting()
+    successor.load_cert_chain(*certified.pair("stranger"))
+
+    async def is_believed() -> bool:
+        try:
+            return await _forge(cellgate, successor) != 401
+        except aiohttp.ClientError:
+            return False
+
+    await poll_until(is_believed, deadline_seconds=20, explain=lambda: "the old CA only")
+    await _create(plane)
 
 
 @pytest.mark.parametrize("part", ["", "/status"], ids=["pod", "status"])

@@ -71,8 +71,18 @@ async def _create(load: Load, name: str, *, is_managed: bool = True) -> None:
 async def test_manifests_applied_again_leave_the_trust_alone(
     plane: ControlPlane, cellgate: Installation, load: Load
 ) -> None:
-    await cellgate.apply()
-    await _create(load, "after-apply")
+    """By either kind of apply, and from one to the other: nobody has to put it back."""
+
+    async def generations() -> list[int]:
+        paths = [f"{GROUP}/{kind}/cellgate" for kind in KINDS]
+        return [(await plane.api.get(path))["metadata"]["generation"] for path in paths]
+
+    before = await generations()
+    server_side = ("--server-side", "--force-conflicts")
+    for number, flags in enumerate(((), server_side, server_side, ())):
+        await cellgate.apply(*flags)
+        assert await generations() == before
+        await _create(load, f"after-apply-{number}")
 
 
 async def test_trust_that_somebody_removed_comes_back(

@@ -55,7 +55,7 @@ class Fuzzer:
         dice = self._dice
         path = dice.choice(
             ["/mutate/pods", "/mutate/pods", "/mutate/templates", "/validate/pods",
-             "/validate/policies"]
+             "/validate/bindings", "/validate/policies"]
         )  # fmt: skip
         obj = self._object(path)
         for _ in range(dice.choice([0, 1, 1, 2, 3, 6])):

@@ -79,7 +79,8 @@ class PlannerWorld:
     def lead(self) -> None:
         """A new leader starts from what the API server has."""
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
-        self.planner = GangPlanner(EngineCells(self.engine), self)
+        self.cells = EngineCells(self.engine)
+        self.planner = GangPlanner(self.cells, self)
         self.actions.clear()
         for node, is_healthy in self.nodes.items():
             self.engine.observe_node(a_node(node, is_healthy=is_healthy))
@@ -172,6 +173,7 @@ class PlannerWorld:
             case Nominate(node=node):
                 self.change(pod, nominated=node)
             case End():
+                assert pod.seen_as.node is not None, "who does not run only loses its place"
                 self.delete(action.uid)
         return True
 

@@ -4,11 +4,14 @@ No leaf cell twice at any moment; and when the world works again, every gang tha
 fits is placed whole.
 """
 
+from dataclasses import replace
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from extender.cells.model import Place
+from policy.submission import PodUid
 from tests.property.planner_world import FakePod, PlannerWorld
 from tests.unit.extender.cells.builders import a_cluster, a_gang
 
@@ -35,12 +38,28 @@ class PlannerHistory(RuleBasedStateMachine):
         missing=st.sampled_from([0, 0, 0, 1]),
         vc=st.sampled_from("ab"),
         priority=st.sampled_from([-1, 0, 5]),
+        gang_min=st.sampled_from([None, None, 1, 2]),
     )
-    def submit(self, sizes: list[int], missing: int, vc: str, priority: int) -> None:
+    def submit(
+        self, sizes: list[int], missing: int, vc: str, priority: int, gang_min: int | None
+    ) -> None:
         self.born += 1
         gang = a_gang(f"g{self.born}").of(*sizes).in_vc(vc).at(priority)
+        if gang_min is not None and gang_min < len(sizes):
+            gang = gang.at_least(gang_min)
         for request in gang.members()[missing:]:
             self.world.create(request, size=len(sizes))
+
+    @rule(data=st.data())
+    def start_again(self, data: st.DataObject) -> None:
+        """A controller makes a new pod in the place of one that is gone."""
+        if self.world.pods:
+            uid = data.draw(st.sampled_from(sorted(self.world.pods)))
+            lost = self.world.pods[uid].seen_as
+            self.world.delete(uid)
+            self.born += 1
+            request = replace(lost.request, member=PodUid(f"again-{self.born}"))
+            self.world.create(request, size=lost.gang_size)
 
     @rule(data=st.data())
     def deliver(self, data: st.DataObject) -> None:

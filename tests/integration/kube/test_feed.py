@@ -106,6 +106,20 @@ async def test_a_paused_feed_tells_what_happened_when_it_goes_on(
     await asyncio.wait([task])
 
 
+async def test_who_waits_for_a_version_knows_all_up_to_it(client: KubeClient) -> None:
+    copy = Copy()
+    feed = Feed(client, CONFIG_MAPS, sink=copy, on_synced=lambda: None)
+    task = asyncio.create_task(feed.run())
+    await feed.synced.wait()
+    for index in range(5):
+        await create(client, f"c{index}", "x")
+    last = await client.request("GET", f"{CONFIG_MAPS}/c4")
+    await asyncio.wait_for(feed.reach(last["metadata"]["resourceVersion"]), 10)
+    assert len(copy.values) == 5
+    task.cancel()
+    await asyncio.wait([task])
+
+
 async def test_what_is_there_already_is_listed_in_pages(client: KubeClient) -> None:
     for index in range(1100):
         await create(client, f"c{index:04}", "x")

@@ -200,3 +200,17 @@ async def test_of_two_that_take_over_one_leads(client: KubeClient, clock: HeldCl
     clock.now += 5
     won = await asyncio.gather(*(heir.attempt() for heir in heirs))
     assert sorted(won) == [False, False, False, True]
+
+
+async def test_a_lease_that_somebody_deleted_is_not_taken_while_its_holder_leads(
+    client: KubeClient, clock: HeldClock
+) -> None:
+    first, second = Replica(client, "first", clock), Replica(client, "second", clock)
+    assert await first.attempt()
+    assert not await second.attempt()
+    await client.request("DELETE", f"{LEASES}/cellgate-extender")
+    led = []
+    for seconds in (2, 4):
+        clock.now += seconds
+        led.append((first.is_leading, await second.attempt()))
+    assert led == [(True, False), (False, True)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kube.binding import PodRef
-from kube.client import KubeClient, KubeError
+from kube.client import KubeClient, KubeError, Object
 from kube.ending import PodEnder
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
 from kube.pod_writes import PodWriter
@@ -89,3 +89,23 @@ async def test_a_victim_is_told_why_before_it_is_deleted(client: KubeClient) -> 
 async def test_a_pod_that_is_gone_is_ended(client: KubeClient) -> None:
     gone = PodRef(namespace="default", name="nobody", uid="any", resource_version=None)
     assert not await PodEnder(client).end(gone, why="preempted")
+
+
+class Contended:
+    """An API server on which every patch loses against somebody else's."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+
+    async def request(self, method: str, path: str, **rest: Any) -> Object:
+        if method == "PATCH":
+            raise KubeError("the object has been modified", status=409)
+        return await self._client.request(method, path, **rest)
+
+
+async def test_a_victim_that_could_not_be_written_is_not_taken_for_gone(client: KubeClient) -> None:
+    """Whoever preempts it would wait for ever for a pod that nobody ends."""
+    pod = await _create(client)
+    with pytest.raises(KubeError, match="modified"):
+        await PodEnder(Contended(client)).end(pod, why="preempted")  # type: ignore[arg-type]
+    assert not (await _read(client))["metadata"].get("deletionTimestamp")

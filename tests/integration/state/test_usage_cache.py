@@ -97,8 +97,8 @@ async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
     cache.assume(a_charge(leaf_count=2, group=GroupName("nlp")))
     assert cache.usage(ALICE).leaf_cells == 2
     assert cache.usage(VISION).leaf_cells == 0
-    cache.forget(a_gang("bert"))
-    cache.forget(a_gang("bert"))
+    cache.assumed.forget(a_gang("bert"))
+    cache.assumed.forget(a_gang("bert"))
     assert cache.usage(ALICE) == Usage(scope=ALICE)
 
 
@@ -169,7 +169,7 @@ async def test_an_assumed_charge_counts_until_the_ledger_has_it(database: Databa
         cache.assume(charge)
         assert cache.usage(VISION) == Usage(scope=VISION, leaf_cells=4, leaf_cells_high=4, gangs=1)
         await PostgresLedger(database.pool).reconcile([charge], term=TERM)
-        await eventually(lambda: cache.assumed == ())
+        await eventually(lambda: len(cache.assumed) == 0)
         assert cache.usage(VISION).leaf_cells == 4
 
 
@@ -177,6 +177,21 @@ async def test_an_assumed_charge_that_nobody_confirms_is_forgotten(database: Dat
     settings = CacheSettings(look_seconds=0.05, assumed_seconds=0.2)
     async with _running(UsageCache(database.url, settings)) as cache:
         cache.assume(a_charge())
+        await eventually(lambda: cache.usage(ALICE).gangs == 0)
+
+
+async def test_an_assumed_charge_outlives_an_outage_of_any_length(database: Database) -> None:
+    seconds = 0.0
+    cache = UsageCache(database.url, _ONLY_LOOKS, clock=lambda: seconds)
+    cache.assume(a_charge())
+    seconds = 10_000.0
+    async with _running(cache):
+        await eventually(lambda: cache.staleness_seconds == 0)
+        assert cache.usage(ALICE).gangs == 1
+        seconds += 59
+        await eventually(lambda: cache.staleness_seconds == 0)
+        assert cache.usage(ALICE).gangs == 1
+        seconds += 2
         await eventually(lambda: cache.usage(ALICE).gangs == 0)
 
 

@@ -18,12 +18,15 @@ from tests.charges import TERM
 from tests.unit.webhook.admission import World, a_policy
 from webhook.admitting import Admitter
 from webhook.breaker import Breaker
+from webhook.budget import spending
 from webhook.recent import RecentGangs
+from webhook.verdict import Request, Verdict
 
 SUBMISSIONS = 500
 ALICE = Scope(UserName("alice"))
 # The machine may be busy: what is tested is not how fast it is.
-PATIENT = LedgerSettings(charge_timeout_seconds=60)
+_SECONDS = 60.0
+PATIENT = LedgerSettings(charge_timeout_seconds=_SECONDS)
 
 
 @asynccontextmanager
@@ -54,11 +57,17 @@ async def replicas(database: Database) -> AsyncIterator[list[Admitter]]:
         yield [await stack.enter_async_context(a_replica(database)) for _ in range(3)]
 
 
+async def _admit_all(replicas: list[Admitter], requests: list[Request]) -> list[Verdict]:
+    with spending(_SECONDS):
+        return await asyncio.gather(
+            *(replicas[number % 3].admit(one) for number, one in enumerate(requests))
+        )
+
+
 async def _submit_all(replicas: list[Admitter], policy: Policy) -> Counter[tuple[str, str]]:
     world = World(policy)
-    verdicts = await asyncio.gather(
-        *(replicas[number % 3].admit(world.ask(f"gang-{number}")) for number in range(SUBMISSIONS))
-    )
+    requests = [world.ask(f"gang-{number}") for number in range(SUBMISSIONS)]
+    verdicts = await _admit_all(replicas, requests)
     return Counter((str(verdict.outcome), str(verdict.final_class)) for verdict in verdicts)
 
 
@@ -95,9 +104,8 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
 ) -> None:
     quotas = "groups: [{name: v, limits: {leafCells: 64}, users: [{name: alice}]}]"
     world = World(a_policy(rules="- {occupied: '> 64', then: oppo}", quotas=quotas))
-    verdicts = await asyncio.gather(
-        *(replicas[n % 3].admit(world.ask("big", cells=64, size=64)) for n in range(64))
-    )
+    members = [world.ask("big", cells=64, size=64) for _ in range(64)]
+    verdicts = await _admit_all(replicas, members)
     assert len({(verdict.decision, verdict.final_class) for verdict in verdicts}) == 1
     assert {verdict.outcome for verdict in verdicts} == {Outcome.ADMITTED}
     group = await PostgresLedger(database.pool).usage(Scope(None, GroupName("v")))

@@ -176,6 +176,7 @@ async def test_a_pod_is_lowered_and_its_submitter_told(
                 "cellgate.io/requested-class": "prod",
                 "cellgate.io/class": "oppo",
                 "cellgate.io/decision": UID,
+                "cellgate.io/request": "1 leaf cells, main=1 nvidia.com/gpu",
             },
         },
         {"op": "add", "path": "/spec/schedulerName", "value": "cellgate-scheduler"},
@@ -352,3 +353,9 @@ async def test_a_strange_object_is_refused_or_let_pass_but_never_a_fault(
     for path in ("/mutate/pods", "/validate/policies"):
         status, answer = await api_server.send(path, orjson.dumps({"request": request}))
         assert status == 200, answer
+
+
+async def test_what_the_api_server_waits_must_be_a_duration(api_server: ApiServer) -> None:
+    status, answer = await api_server.send("/mutate/pods?timeout=soon", b"{}")
+    assert status == 400
+    assert answer == {"error": "query parameter timeout: must be a duration such as 3s"}

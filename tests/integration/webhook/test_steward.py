@@ -5,13 +5,17 @@ import base64
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from certs.issue import issue_ca
 from kube.client import MERGE_PATCH, KubeClient, Object
+from kube.leadership import Leadership, LeadershipSettings
 from kube.webhook_configurations import GROUP, KINDS
+from service.clock import Clock
 from service.running import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
@@ -21,6 +25,8 @@ from state.memory_ledger import MemoryLedger
 from state.memory_usage import MemoryUsage
 from tests.clusters import connected
 from webhook.app import WebhookSettings, run_webhook
+from webhook.certificates import SharedCertificates
+from webhook.steward import Steward, StewardSettings
 
 SECRETS = "/api/v1/namespaces/cellgate-system/secrets"
 SECRET = f"{SECRETS}/cellgate-certs"
@@ -167,12 +173,58 @@ async def test_whoever_removes_the_trust_or_the_secret_gets_it_back(client: Kube
         assert await _is_trusted(client, one)
 
 
-async def test_a_damaged_secret_changes_nothing(client: KubeClient) -> None:
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+OTHER_KEY = _encoded(issue_ca(now=datetime.now(UTC)).key)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"webhook.crt": _encoded(b"garbage"), "signing.crt": _encoded(b"garbage")},
+        {"signing.key": None},
+        {"ca.crt": ""},
+        {"webhook.key": OTHER_KEY},
+    ],
+    ids=["garbage", "no key of the CA", "no trust", "another key"],
+)
+async def test_a_damaged_secret_changes_nothing_and_is_mended(
+    client: KubeClient, damage: dict[str, str | None]
+) -> None:
     async with a_replica(client) as one:
         await _until_published(client)
-        garbage = base64.b64encode(b"garbage").decode()
-        body = {"data": {"webhook.crt": garbage, "signing.crt": garbage}}
-        await client.request("PATCH", SECRET, body=body, content_type=MERGE_PATCH)
-        await asyncio.sleep(0.2)
+        before = await _files(client)
+        await client.request("PATCH", SECRET, body={"data": damage}, content_type=MERGE_PATCH)
+        async with asyncio.timeout(30):
+            while await _files(client) != before:
+                assert await _is_trusted(client, one)
         assert await _is_trusted(client, one)
-        assert (await _files(client))["webhook.crt"] == b"garbage"
+
+
+async def test_a_damaged_secret_that_nobody_remembers_is_made_anew(client: KubeClient) -> None:
+    body = {"metadata": {"name": "cellgate-certs"}, "data": {"ca.crt": _encoded(b"garbage")}}
+    await client.request("POST", SECRETS, body=body)
+    async with a_replica(client) as one:
+        await _until_published(client)
+        assert await _is_trusted(client, one)
+
+
+async def test_nobody_is_told_of_what_was_not_saved(client: KubeClient) -> None:
+    """As by a replica that has just ceased to lead."""
+    clock = Clock()
+    term = LeadershipSettings(name="cellgate-webhook", namespace="cellgate-system", identity="a")
+    leadership = Leadership(client, term, monotonic=clock.monotonic, utc_now=clock.now)
+    steward = Steward(
+        client,
+        StewardSettings(
+            namespace="cellgate-system", secret="cellgate-certs", overlap=timedelta(seconds=2)
+        ),
+        leadership=leadership,
+        shared=SharedCertificates(now=clock.now(), on_first=lambda: None),
+        utc_now=clock.now,
+    )
+    await steward.tend()
+    assert not await _exists(client, SECRET)
+    assert await _bundles(client) == {b""}

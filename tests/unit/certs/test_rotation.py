@@ -1,5 +1,6 @@
 """At every moment of a rotation, whatever is served is trusted by whoever heard of it before."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,6 +20,9 @@ def _renew(known: Certificates | None, *, days: float, wants_new_ca: bool = Fals
         overlap=OVERLAP,
         wants_new_ca=wants_new_ca,
     )
+
+
+OTHER = _renew(None, days=0).to_files()
 
 
 @pytest.fixture
@@ -84,10 +88,37 @@ def test_a_ca_that_has_ended_is_replaced_at_once(first: Certificates) -> None:
     assert late.signing.expires > START + timedelta(days=4000)
 
 
+def test_what_a_fast_clock_made_is_replaced_once_the_clock_is_right(first: Certificates) -> None:
+    """Nobody accepts what has not begun: a leaf, the next CA, or everything."""
+    leaf = _renew(replace(first, others=_renew(first, days=300).others), days=1)
+    assert leaf.signing == first.signing
+    assert all(pair.is_valid(START + timedelta(days=1)) for pair in leaf.others.values())
+
+    early = _renew(first, days=300, wants_new_ca=True)
+    following = _renew(early, days=1).next
+    assert following is not None
+    assert following.is_valid(START + timedelta(days=1))
+
+    later = _renew(_renew(None, days=400), days=1)
+    assert later.signing.is_valid(START + timedelta(days=1))
+    assert all(pair.is_issued_by(later.signing) for pair in later.others.values())
+    assert later.trusted == (later.signing.certificate,)
+
+
 def test_what_was_written_down_is_understood(first: Certificates) -> None:
     both = _renew(first, days=1, wants_new_ca=True)
     assert read_files(both.to_files()) == both
     assert set(both.files_of("caller")) == {"ca.crt", "caller.crt", "caller.key"}
+
+
+def test_what_somebody_else_wrote_down_is_understood(first: Certificates) -> None:
+    spaced = {name: b"# ours\n" + text + b"\n\n" for name, text in first.to_files().items()}
+    understood = read_files(spaced)
+    assert (understood.trusted, understood.signing.certificate) == (
+        first.trusted,
+        first.signing.certificate,
+    )
+    assert _renew(understood, days=30).trusted == first.trusted
 
 
 @pytest.mark.parametrize(
@@ -97,8 +128,23 @@ def test_what_was_written_down_is_understood(first: Certificates) -> None:
         ({"webhook.crt": b"nonsense"}, "webhook.crt is no certificate"),
         ({"webhook.crt": None}, "webhook.crt is no certificate"),
         ({"ca.crt": b"nonsense"}, "ca.crt holds no certificates"),
+        ({"ca.crt": b""}, "ca.crt holds no certificates"),
+        ({"ca.crt": None}, "ca.crt holds no certificates"),
+        ({"ca.crt": OTHER["ca.crt"]}, "ca.crt lacks signing.crt"),
+        ({"webhook.key": OTHER["webhook.key"]}, "webhook.key is not the key of webhook.crt"),
+        ({"signing.key": b"nonsense"}, "signing.key is not the key of signing.crt"),
     ],
-    ids=["no CA", "a damaged certificate", "a key without one", "damaged trust"],
+    ids=[
+        "no CA",
+        "a damaged certificate",
+        "a key without one",
+        "damaged trust",
+        "empty trust",
+        "no trust",
+        "trust in others",
+        "another key",
+        "a damaged key",
+    ],
 )
 def test_what_is_damaged_is_told(
     first: Certificates, change: dict[str, bytes | None], told: str

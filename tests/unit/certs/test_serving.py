@@ -2,16 +2,19 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from certs.clients import read_client
-from certs.serving import ServingCertificates
+from certs.issue import issue_ca, issue_serving
+from certs.serving import ServingCertificates, follow_client_ca
 from certs.store import CertificateStore
+from certs.tls import build_context_of
 from policy.errors import SettingsError
 from tests.eventually import eventually
 from tests.unit.certs.handshakes import shake_hands
@@ -56,9 +59,13 @@ class _World:
         return self.meet()[1] == stored
 
 
+def _following(serving: ServingCertificates) -> AbstractAsyncContextManager[None]:
+    return _running(serving.run(look_seconds=0.005))
+
+
 @asynccontextmanager
-async def _following(serving: ServingCertificates) -> AsyncIterator[None]:
-    task = asyncio.create_task(serving.run(look_seconds=0.005))
+async def _running(loop: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(loop)
     yield
     task.cancel()
     with suppress(asyncio.CancelledError):
@@ -76,7 +83,7 @@ async def test_what_expires_soon_is_renewed_while_serving(tmp_path: Path) -> Non
     _, before = world.meet()
     world.days = 0
     async with _following(world.serving):
-        await eventually(lambda: world.meet()[1] != before)
+        await eventually(lambda: world.meet(shows=False)[1] != before)
     assert world.served_is_stored()
 
 
@@ -112,3 +119,19 @@ def test_given_certificates_that_are_not_there_are_told_in_one_line(tmp_path: Pa
     world.path("extender.crt").unlink()
     with pytest.raises(SettingsError, match=r"cannot serve TLS with .*extender\.crt"):
         world.serve()
+
+
+async def test_the_ca_of_callers_is_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = datetime.now(UTC)
+    old, new = issue_ca(now=now), issue_ca(now=now)
+    path = tmp_path / "callers.crt"
+    path.write_bytes(old.certificate)
+    context = build_context_of(issue_serving(old, hosts=HOSTS, now=now), client_ca=path)
+    async with _running(follow_client_ca(context, path, look_seconds=0.005)):
+        path.write_bytes(b"nonsense")
+        await eventually(lambda: "client CA not reloaded" in caplog.messages)
+        assert len(context.get_ca_certs()) == 1
+        path.write_bytes(new.certificate)
+        await eventually(lambda: len(context.get_ca_certs()) == 2)

@@ -51,6 +51,14 @@ def test_the_serving_certificate_is_renewed_under_the_same_ca(tmp_path: Path) ->
     assert changed == ["serving.crt", "serving.key"]
 
 
+def test_what_a_fast_clock_made_is_made_again(tmp_path: Path) -> None:
+    store = CertificateStore(tmp_path)
+    later = store.ensure(hosts=HOSTS, clients=["caller"], now=NOW + timedelta(days=100))
+    ca = store.ensure(hosts=HOSTS, clients=["caller"], now=NOW)
+    assert ca != later
+    assert ca.is_valid(NOW)
+
+
 def test_a_new_host_makes_a_new_serving_certificate(tmp_path: Path) -> None:
     store = CertificateStore(tmp_path)
     store.ensure(hosts=HOSTS, now=NOW)
@@ -65,7 +73,8 @@ def test_an_interrupted_renewal_of_the_ca_is_finished(tmp_path: Path) -> None:
     store = CertificateStore(tmp_path)
     store.ensure(hosts=HOSTS, now=NOW)
     stale = {name: (tmp_path / name).read_bytes() for name in ("serving.crt", "serving.key")}
-    ca = store.ensure(hosts=HOSTS, now=NOW + timedelta(days=3600))
+    store.ca_path.unlink()
+    ca = store.ensure(hosts=HOSTS, now=NOW)
     for name, content in stale.items():
         (tmp_path / name).write_bytes(content)
 

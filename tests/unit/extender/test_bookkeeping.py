@@ -1,6 +1,7 @@
 """The ledger follows the pods."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -152,3 +153,90 @@ async def test_pods_that_are_charged_alone_are_released_one_by_one() -> None:
     await books.keeper.settle()
     (live,) = await books.ledger.charges()
     assert (live.charge.gang.name, live.charge.leaf_count) == ("b", 8)
+
+
+class Later:
+    """A clock of the ledger, some time ago or now."""
+
+    def __init__(self) -> None:
+        self.ago = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) - self.ago
+
+
+async def _prove_later(books: Books, clock: Later, *, seconds: float) -> None:
+    """Compare after so many seconds: for the ledger, what it has was charged then."""
+    clock.ago -= timedelta(seconds=seconds)
+    await books.keeper.prove()
+
+
+async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    clock.ago = timedelta(minutes=2)
+    charge = a_charge("g", decision=decision)
+    await books.ledger.charge(charge)
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    clock.ago = timedelta()
+    await books.ledger.resize(charge, 4000)
+    await _prove_later(books, clock, seconds=9)
+    assert await books.held() == 4000  # its pods may be on their way
+    await _prove_later(books, clock, seconds=2)
+    assert await books.held() == 16
+    assert books.shell.drift("ledger-corrected") == 1
+
+
+async def test_a_gang_that_is_not_whole_pays_for_no_forged_member_either() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    charge = a_charge("g", decision=decision)
+    await books.ledger.charge(charge)
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.settle()
+    await books.ledger.resize(charge, 4000)
+    await _prove_later(books, clock, seconds=11)
+    assert await books.held() == 16  # the other one may ask for as much
+
+
+async def test_a_forged_first_member_is_forgotten_when_the_real_ones_are_there() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    forged = replace(a_charge("g", decision=decision), leaf_count=4000)
+    await books.ledger.charge(forged)
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    await _prove_later(books, clock, seconds=11)
+    assert await books.held() == 16
+
+
+async def test_members_that_are_larger_keep_what_their_gang_grew_by() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    charge = replace(a_charge("g", decision=decision), leaf_count=2)
+    await books.ledger.charge(charge)
+    await books.ledger.resize(charge, 5)
+    books.shell.pods.upsert(member("b", decision).with_gpus(4))
+    await books.keeper.settle()
+    await _prove_later(books, clock, seconds=11)
+    assert await books.held() == 5
+    books.shell.pods.upsert(member("a", decision).with_gpus(1))
+    await _prove_later(books, clock, seconds=1)
+    assert await books.held() == 5
+
+
+async def test_what_was_let_in_without_the_ledger_does_not_expire_while_it_runs() -> None:
+    """The leader saw the pods, and confirmed nothing, before the ledger was told of them."""
+    books, decision = Books(), uuid4()
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    assert books.keeper.compares_soon
+    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert live.expires_at is None
+    assert not books.keeper.compares_soon

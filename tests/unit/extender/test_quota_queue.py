@@ -1,5 +1,7 @@
 """Gangs that wait for quota are planned once they are charged, and not before."""
 
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID, uuid4
 
 from extender.bookkeeping import LEADERSHIP
@@ -8,8 +10,9 @@ from extender.quota_queue import QuotaQueue
 from kube import marks
 from kube.gangs import GangForm
 from kube.pods import ManagedPod
+from policy.limits import Limit
 from policy.submission import GangKey, GroupName
-from state.ledger import Scope, Term
+from state.ledger import Answer, Charge, Scope, Term
 from state.memory_ledger import MemoryLedger
 from tests.builders import PodBuilder, a_pod
 from tests.unit.extender.shell import Shell
@@ -139,3 +142,71 @@ async def test_pods_of_a_group_that_is_no_gang_wait_and_are_charged_one_by_one()
     assert [world.holds(pod) for pod in pods] == [False, True]
     world.shell.pods.remove(pods[0])
     assert world.holds(pods[1])
+
+
+class CountingLedger(MemoryLedger):
+    """Counts how often it is asked to charge."""
+
+    asked = 0
+
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+        self.asked += 1
+        return await super().charge(charge, limits=limits)
+
+
+async def test_where_one_does_not_fit_none_like_it_is_tried() -> None:
+    """Two thousand gangs over quota must not mean two thousand questions a second."""
+    ledger = CountingLedger()
+    world = World(ledger)
+    for number in range(20):
+        world.shell.pods.upsert(queued(f"p{number:02}", uuid4()))
+    await world.queue.charge()
+    assert ledger.asked == 2
+    assert await world.held() == 8
+
+
+async def test_a_gang_of_which_some_were_let_go_was_charged_whatever_the_ledger_says() -> None:
+    world = World()
+    waits = queued("a", uuid4()).in_gang("bert", size=2)
+    let_go = queued("b", uuid4()).in_gang("bert", size=2)
+    world.shell.pods.upsert(waits)
+    assert world.holds(waits)
+    world.shell.pods.upsert({**let_go, "spec": {**let_go["spec"], "schedulingGates": []}})
+    assert not world.holds(waits)
+
+
+async def test_a_pod_whose_decision_was_rewritten_stops_nobody() -> None:
+    world = World()
+    pod = queued("a", uuid4()).unnamed("a-")
+    pod["metadata"] |= {"name": "a-1", "uid": "uid-of-a", "resourceVersion": "1"}
+    world.shell.pods.upsert(pod)
+    world.shell.pods.upsert(pod.annotated(marks.DECISION_ANNOTATION, str(uuid4())))
+    await world.queue.charge()
+    assert await world.held() == 8
+
+
+async def test_a_gang_that_ended_while_it_was_charged_leaves_nothing_to_a_namesake() -> None:
+    world = World()
+    pod = queued("a", uuid4())
+    world.shell.pods.upsert(pod)
+    charge = world.ledger.charge
+
+    async def charge_slowly(*args: Any, **options: Any) -> Any:
+        world.shell.pods.remove(pod)
+        return await charge(*args, **options)
+
+    world.ledger.charge = charge_slowly  # type: ignore[method-assign]
+    await world.queue.charge()
+    assert world.told == []
+    assert world.holds(pod)
+
+
+async def test_a_forged_decision_stops_nobody() -> None:
+    """One that is another gang's cannot be charged; the leader must not die of it, nor the next."""
+    world = World()
+    decision = uuid4()
+    for name in "abc":
+        pod = queued(name, decision if name != "c" else uuid4())
+        world.shell.pods.upsert(pod.with_gpus(4))
+    await world.queue.charge()
+    assert [gang.name for gang in world.told] == ["a", "c"]

@@ -97,6 +97,9 @@ async def test_the_kinds_that_a_cluster_has_are_followed() -> None:
     assert pod is not None
     assert other is not None
     assert (groups.size(pod), groups.size(other)) == (2, None)
+    early = read_pod(a_pod().with_gpus(1).labelled(marks.COSCHEDULING_LABEL, "not-there-yet"))
+    assert early is not None
+    assert [groups.is_awaited(one) for one in (pod, early, other)] == [False, True, False]
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

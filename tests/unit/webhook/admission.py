@@ -44,19 +44,23 @@ class World:
         self.ledger = MemoryLedger(self.clock)
         self.usage = MemoryUsage(self.ledger)
 
-    def breaker(self) -> Breaker:
+    def breaker(self, **settings: Any) -> Breaker:
         """A breaker of this ledger."""
-        return Breaker(lambda: self.ledger.usage(Scope(UserName("alice"))))
+        return Breaker(lambda: self.ledger.usage(Scope(UserName("alice"))), **settings)
 
     def replica(
-        self, usage: MemoryUsage | None = None, *, breaker: Breaker | None = None
+        self,
+        usage: MemoryUsage | None = None,
+        *,
+        breaker: Breaker | None = None,
+        recent: RecentGangs | None = None,
     ) -> Admitter:
         """Start one more process."""
         return Admitter(
             ledger=self.ledger,
             usage=usage or self.usage,
             breaker=breaker or self.breaker(),
-            recent=RecentGangs(monotonic=lambda: self.seconds),
+            recent=recent or RecentGangs(monotonic=lambda: self.seconds),
         )
 
     def member(self, gang: str, *, own: int, size: int) -> Request:

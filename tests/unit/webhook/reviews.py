@@ -49,6 +49,10 @@ class NoCluster(KubeClient):
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
         if path.endswith("/pods") and self._stored:
             return {"items": list(self._stored)}
+        pod = path.rpartition("/pods/")[2]
+        for one in self._stored:
+            if pod == one["metadata"]["name"]:
+                return dict(one)
         job = path.rpartition("/jobs/")[2]
         if job in self._jobs:
             return self._jobs[job]
@@ -74,6 +78,7 @@ class Webhook:
     gates_all: bool = False
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     stored: list[Mapping[str, Any]] = field(default_factory=list)
+    client: KubeClient | None = None
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -91,11 +96,12 @@ class Webhook:
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
             state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
-            client=NoCluster(self.jobs, self.stored),
+            client=self.client or NoCluster(self.jobs, self.stored),
             events=self.events,
             metrics=metrics,
         )
         self.pods, self.guard, self.templates = reviews.pods, reviews.guard, reviews.templates
+        self.bindings = reviews.bindings
 
 
 def config_map(kind: str, text: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ async def test_a_ledger_that_is_back_hears_of_everything() -> None:
     for name in ("a", "b"):
         await replica.admit(world.ask(name, cells=2))
     world.ledger.is_away = False
-    await catch_up(world.ledger, world.usage)
+    await catch_up(world.ledger, world.usage.assumed)
     assert (await world.ledger.usage(ALICE)).leaf_cells == 4
 
 
@@ -29,7 +29,7 @@ async def test_one_that_goes_away_again_is_told_later() -> None:
     world.ledger.is_away = True
     await world.replica().admit(world.ask("a"))
     with pytest.raises(BackendError):
-        await catch_up(world.ledger, world.usage)
+        await catch_up(world.ledger, world.usage.assumed)
     assert len(world.usage.assumed) == 1
 
 
@@ -46,11 +46,11 @@ async def test_what_is_let_in_meanwhile_is_told_too(monkeypatch: pytest.MonkeyPa
         return await charge(*told, **limits)
 
     monkeypatch.setattr(world.ledger, "charge", charge_slowly)
-    await catch_up(world.ledger, world.usage)
+    await catch_up(world.ledger, world.usage.assumed)
     assert (await world.ledger.usage(ALICE)).leaf_cells == 4
 
 
 async def test_nothing_is_told_where_nothing_was_missed() -> None:
     world = World()
     world.ledger.is_away = True
-    await catch_up(world.ledger, world.usage)
+    await catch_up(world.ledger, world.usage.assumed)

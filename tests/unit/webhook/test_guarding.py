@@ -1,5 +1,6 @@
 """What was decided stays, and is told on the pod and its workload."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +17,11 @@ apiVersion: cellgate.io/v1
 kind: Rules
 rules: [{priority: prod, then: oppo, note: experiments}]
 """
+GROUP = {"priorityClassName": "test", "schedulingPolicy": {"gang": {"minCount": 2}}}
+HINT = (
+    "another webhook changed it after Cellgate had decided; "
+    'the name of its configuration must come before "cellgate" in the alphabet'
+)
 EXTENDER = "system:serviceaccount:cellgate-system:cellgate-extender"
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j1", "controller": True}
 
@@ -65,9 +71,73 @@ async def test_a_class_that_another_webhook_changed_is_refused() -> None:
     stored = await _create(webhook, a_pod().with_gpus(1).of_class("prod"))
     stored["spec"]["priorityClassName"] = "prod"
     refused = await webhook.guard.validate(a_review(stored))
-    assert refused.message == (
-        'spec.priorityClassName: was decided to be "oppo", but another webhook changed it'
-    )
+    assert refused.message == f'spec.priorityClassName: was "oppo" and is "prod": {HINT}'
+
+
+ASKED = (
+    "1 leaf cells, main=1 nvidia.com/gpu, cellgate.io/gang=bert, cellgate.io/gang-size=2, "
+    "cellgate.io/leaf-type=A100, cellgate.io/vc=lab"
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "was", "now"),
+    [
+        (
+            PodBuilder.with_gpus,
+            "1 leaf cells, main=1 nvidia.com/gpu",
+            "8 leaf cells, main=8 nvidia.com/gpu",
+        ),
+        (PodBuilder.in_vc, "cellgate.io/vc=lab", "cellgate.io/vc=8"),
+        (PodBuilder.wanting, "cellgate.io/leaf-type=A100", "cellgate.io/leaf-type=8"),
+        (
+            lambda pod, size: pod.in_gang("bert", size=size),
+            "cellgate.io/gang-size=2",
+            "cellgate.io/gang-size=8",
+        ),
+    ],
+    ids=["leaf cells", "VC", "leaf type", "gang"],
+)
+async def test_what_another_webhook_made_of_a_pod_is_refused(
+    changed: Callable[[PodBuilder, object], PodBuilder], was: str, now: str
+) -> None:
+    webhook = Webhook()
+    pod = a_pod().with_gpus(1).in_vc("lab").wanting("A100").in_gang("bert", size=2)
+    stored = await _create(webhook, pod)
+    assert stored["metadata"]["annotations"][marks.REQUEST_ANNOTATION] == ASKED
+    assert (await webhook.guard.validate(a_review(stored))).is_allowed
+    later = changed(PodBuilder(stored), "8")
+    refused = await webhook.guard.validate(a_review(dict(later)))
+    assert refused.message == f'spec: was "{was}" and is "{now}": {HINT}'
+
+
+async def test_a_pod_that_asks_for_leaf_cells_after_us_is_refused() -> None:
+    """Also one whose author wrote a decision on it: nobody else would take it away."""
+    webhook = Webhook()
+    forged = a_pod().annotated(marks.DECISION_ANNOTATION, "1").annotated("example.org/note", "x")
+    stored = await _create(webhook, forged)
+    assert stored["metadata"]["annotations"] == {"example.org/note": "x"}
+    refused = await webhook.guard.validate(a_review(dict(PodBuilder(stored).with_gpus(1))))
+    path = f"metadata.annotations[{marks.DECISION_ANNOTATION}]"
+    assert refused.message == f"{path}: is missing from a pod that asks for leaf cells: {HINT}"
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        a_pod().with_gpus(2).in_native_gang("bert"),
+        a_pod().with_gpus(2).labelled(marks.COSCHEDULING_LABEL, "bert"),
+        a_pod().for_hived().with_gpus(2).with_hived_spec("virtualCluster: a\nleafCellNumber: 2"),
+        a_pod("").with_gpus(1),
+        a_pod().with_gpus(0),
+    ],
+    ids=["native", "coscheduling", "hived", "without a name", "nothing"],
+)
+async def test_what_we_decided_about_is_stored(pod: PodBuilder) -> None:
+    webhook = Webhook()
+    webhook.groups.replace([{"metadata": {"name": "bert", "namespace": "lab"}, "spec": GROUP}])
+    stored = await _create(webhook, pod)
+    assert (await webhook.guard.validate(a_review(stored))).is_allowed
 
 
 async def _change(user: str, key: str, value: str | None, part: str = "annotations") -> Answer:
@@ -100,6 +170,8 @@ async def test_our_marks_are_ours_to_change(part: str, key: str) -> None:
     assert refused.message == f"metadata.{part}[{key}]: only Cellgate may change it"
     for ours in (EXTENDER, "root"):
         assert (await _change(ours, key, "x", part)).is_allowed
+    neighbour = "system:serviceaccount:cellgate-system:default"
+    assert not (await _change(neighbour, key, "x", part)).is_allowed
 
 
 async def test_our_marks_cannot_be_taken_away_and_others_are_free() -> None:
@@ -140,10 +212,11 @@ async def test_the_gate_is_ours_to_lift() -> None:
         {"metadata": {"labels": 5, "annotations": {marks.DECISION_ANNOTATION: {}}}},
     ],
 )
-async def test_strange_objects_are_let_pass(obj: dict[str, Any]) -> None:
+async def test_strange_objects_do_not_disturb_us(obj: dict[str, Any]) -> None:
     webhook = Webhook()
     assert (await webhook.guard.validate(a_review(obj, old=obj))).is_allowed
-    assert (await webhook.guard.validate(a_review({"kind": "Pod", **obj}))).is_allowed
+    answer = await webhook.guard.validate(a_review({"kind": "Pod", **obj}))
+    assert answer.is_allowed or "must be a mapping" in answer.message
 
 
 async def test_nobody_ends_the_wait_for_quota_by_hand() -> None:
@@ -169,3 +242,22 @@ async def test_nobody_leaves_a_gang_that_is_charged() -> None:
     changed = {**stored, "metadata": {**stored["metadata"], "labels": {key: "other"}}}
     refused = await webhook.guard.validate(a_review(changed, old=stored))
     assert refused.message == f"metadata.labels[{key}]: only Cellgate may change it"
+
+
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups: [{name: vision, limits: {leafCells: 0}, over: queue, users: [{name: alice}]}]
+"""
+
+
+async def test_a_pod_over_quota_is_not_let_in_without_its_gate() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    stored = await _create(webhook, a_pod().with_gpus(1))
+    assert (await webhook.guard.validate(a_review(stored))).is_allowed
+    del stored["spec"]["schedulingGates"]
+    refused = await webhook.guard.validate(a_review(stored))
+    assert refused.message == (
+        "spec.schedulingGates: has no cellgate.io/queued, though its quota is used up: "
+        "another webhook lifted it"
+    )

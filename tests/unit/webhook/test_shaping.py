@@ -50,7 +50,7 @@ LINES = [
     "train: nodeSelector org=vision",
     "train: tolerations key=train operator=Equal value=true effect=NoSchedule",
     "train: imagePullSecrets name=hub",
-    "train: memory 32Gi for container main",
+    "train: memory 32Gi for container main, fixed",
     "train: cpu 8 for container main",
     "train: mount /mnt from persistentVolumeClaim work",
     "train: mount /dev/shm from memory 4Gi",
@@ -135,6 +135,40 @@ def test_what_a_shape_fixes_is_told_if_it_was_asked_for_otherwise() -> None:
     ]
 
 
+def test_a_pod_cannot_ask_as_a_whole_for_what_a_shape_fixes() -> None:
+    """Kubernetes counts what a pod asks for as a whole, and not what its containers do."""
+    whole = {"requests": {"memory": "1Ti", "cpu": "4"}, "limits": {"memory": "2Ti"}}
+    shapes = "- {name: small, fixedRequests: {memory: 4Gi}}"
+    assert shaped_spec(a_spec(resources=whole), shapes)["resources"] == {"requests": {"cpu": "4"}}
+    assert shape(a_spec(resources=whole), shapes).warnings == [
+        "cellgate: shape small gives the pod memory for each container, "
+        "not the 2Ti it asked for as a whole"
+    ]
+    only = a_spec(resources={"limits": {"memory": "2Ti"}})
+    assert "resources" not in shaped_spec(only, shapes)
+
+
+def test_a_default_leaves_a_pod_alone_that_asks_as_a_whole() -> None:
+    """Containers that ask for more than their pod would make it invalid."""
+    spec = a_spec(resources={"requests": {"memory": "1Gi"}})
+    shaped = shaped_spec(spec, "- {name: large, requests: {memory: 8Gi, cpu: 2}}")
+    assert shaped["resources"] == spec["resources"]
+    assert shaped["containers"][0]["resources"]["requests"] == {"cpu": "2"}
+
+
+async def test_the_author_of_a_template_is_told_what_its_pods_will_get() -> None:
+    shapes = "[{name: small, fixedRequests: {memory: 4Gi}}]"
+    webhook = Webhook({"shaping": f"{HEAD}Shaping\nshapes: {shapes}"})
+    pod = a_pod().with_container({"nvidia.com/gpu": "1", "memory": "1Ti"}, name="train")
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x", "namespace": "lab"}}
+    template = {"metadata": {}, "spec": pod["spec"]}
+    answer = await webhook.templates.mutate(a_review({**job, "spec": {"template": template}}))
+    assert answer.warnings == [
+        "cellgate: shape small gives the pod memory 4Gi for container train, "
+        "not the 1Ti it asked for"
+    ]
+
+
 def test_a_pod_that_wants_to_go_elsewhere_is_refused() -> None:
     spec = a_spec(nodeSelector={"org": "nlp", "zone": "b"})
     shapes = "- {name: train, nodeSelector: {org: vision, zone: a}}"
@@ -163,7 +197,7 @@ def test_of_two_shapes_the_first_counts_and_the_shortest_time() -> None:
     shaped = shape(a_spec(), shapes)
     assert shaped.lines == [
         "a: nodeSelector org=x",
-        "a: cpu 1 for container main",
+        "a: cpu 1 for container main, fixed",
         "a: mount /m from memory 1Gi",
         "a: activeDeadlineSeconds 60",
         "b: activeDeadlineSeconds 30",
@@ -208,7 +242,8 @@ def test_a_volume_of_a_shape_is_mounted_nowhere_else() -> None:
     [
         {"nodeSelector": 5, "tolerations": "x", "volumes": {}, "imagePullSecrets": [7]},
         {"activeDeadlineSeconds": "soon", "initContainers": ["x", 3]},
-        {"containers": [{"resources": 5, "volumeMounts": "x"}]},
+        {"containers": [{"resources": 5, "volumeMounts": "x"}], "resources": 5},
+        {"resources": {"requests": 5, "limits": {"memory": {}}}},
         {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}, "requests": 3}}]},
     ],
 )

@@ -2,76 +2,36 @@
 
 from dataclasses import replace
 
-from extender.cells.model import GangState, Placement
-from extender.queue.model import Action, End, Nominate, Release
-from policy.submission import GangKey, NodeName, PodUid
+from extender.cells.model import GangState
+from extender.queue.model import End, Nominate, Release
+from policy.submission import PodUid
 from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
-from tests.unit.extender.cells.builders import GangBuilder, a_cluster, a_gang
-
-
-def _world() -> PlannerWorld:
-    """Two racks of two nodes of four leaf cells, half of them promised to each of two VCs."""
-    cluster = a_cluster("2 racks x 2 nodes x 4").promising("a", node=2).promising("b", node=2)
-    return PlannerWorld(cluster.build())
-
-
-def _submit(world: PlannerWorld, gang: GangBuilder, *, missing: int = 0) -> None:
-    members = gang.members()
-    for request in members[missing:]:
-        world.create(request, size=len(members))
-    _deliver(world)
-
-
-def _deliver(world: PlannerWorld) -> None:
-    for uid in list(world.undelivered):
-        world.deliver(uid)
-
-
-def _step(world: PlannerWorld) -> list[Action]:
-    world.step()
-    return list(world.actions)
-
-
-def _run(world: PlannerWorld) -> None:
-    """Do all that is asked for, and bind what can be bound."""
-    for _ in range(3):
-        world.step()
-        while world.actions:
-            world.perform(0, is_done=True, is_told_done=True)
-        for uid in sorted(world.pods):
-            world.schedule(uid)
-        _deliver(world)
-    world.check()
-
-
-def _nodes(world: PlannerWorld, gang: str) -> list[NodeName | None]:
-    return [pod.seen_as.node for pod in world.gangs().get(GangKey("ns", gang), [])]
-
-
-def _is_whole(world: PlannerWorld, gang: str) -> bool:
-    nodes = _nodes(world, gang)
-    return bool(nodes) and None not in nodes
-
-
-def _placement(world: PlannerWorld, uid: str) -> Placement:
-    placement = world.engine.placement(PodUid(uid))
-    assert placement is not None
-    return placement
+from tests.unit.extender.cells.builders import a_gang
+from tests.unit.extender.queue.driving import (
+    deliver,
+    is_whole,
+    nodes_of_gang,
+    placement,
+    run,
+    step,
+    submit,
+    world_of_two_vcs,
+)
 
 
 def test_a_gang_is_left_alone_until_all_members_exist() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     gang = a_gang("bert").of(4, 4)
-    _submit(world, gang, missing=1)
-    assert _step(world) == []
+    submit(world, gang, missing=1)
+    assert step(world) == []
     world.create(gang.member(0), size=2)
-    _deliver(world)
-    assert [type(action) for action in _step(world)] == [Release, Release]
+    deliver(world)
+    assert [type(action) for action in step(world)] == [Release, Release]
 
 
 def test_who_waits_long_for_its_members_is_told_once() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(4, 4), missing=1)
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4), missing=1)
     assert world.planner.step(now=world.now).tells == []
     world.now += 5
     assert [tell.reason for tell in world.planner.step(now=world.now).tells] == [
@@ -82,42 +42,42 @@ def test_who_waits_long_for_its_members_is_told_once() -> None:
 
 
 def test_a_gang_that_is_gone_before_it_was_told_is_told_nothing() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(4, 4), missing=1)
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4), missing=1)
     world.step()
     world.delete(PodUid("bert-1"))
-    _deliver(world)
+    deliver(world)
     world.now += 5
     assert world.planner.step(now=world.now).tells == []
 
 
 def test_an_incremental_gang_is_looked_at_with_its_minimum() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(4, 4).at_least(1), missing=1)
-    _run(world)
-    assert len(_nodes(world, "bert")) == 1
-    assert _is_whole(world, "bert")
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4).at_least(1), missing=1)
+    run(world)
+    assert len(nodes_of_gang(world, "bert")) == 1
+    assert is_whole(world, "bert")
 
 
 def test_a_gang_of_mixed_sizes_is_planned_as_it_is() -> None:
     """Labels tell the size of a gang, not its members' sizes: only the pods together do."""
-    world = _world()
+    world = world_of_two_vcs()
     for index, size in enumerate([4, 2, 1]):
         request = replace(
             a_gang("bert").times(3, size).member(),
             member=PodUid(f"bert-{index}"),
         )
         world.create(request, size=3)
-    _deliver(world)
-    _run(world)
-    assert _is_whole(world, "bert")
+    deliver(world)
+    run(world)
+    assert is_whole(world, "bert")
 
 
 def test_members_that_disagree_are_told_so() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     world.create(a_gang("bert").of(1, 1).member(0), size=2)
     world.create(a_gang("bert").of(1, 1).in_vc("b").member(1), size=2)
-    _deliver(world)
+    deliver(world)
     step = world.planner.step(now=world.now)
     assert step.actions == []
     assert [tell.reason for tell in step.tells] == [
@@ -127,90 +87,90 @@ def test_members_that_disagree_are_told_so() -> None:
 
 
 def test_surplus_members_stay_behind_the_gate() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     gang = a_gang("bert").of(1, 1, 1)
     for request in gang.members():
         world.create(request, size=2)
-    _deliver(world)
-    assert len(_step(world)) == 2
+    deliver(world)
+    assert len(step(world)) == 2
 
 
 def test_higher_priorities_come_first_then_the_older() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     for name, priority in (("old", 0), ("young", 0), ("high", 5)):
-        _submit(world, a_gang(name).of(4, 4).at(priority))
+        submit(world, a_gang(name).of(4, 4).at(priority))
         world.now += 1
-    placed = {action.uid for action in _step(world)}
+    placed = {action.uid for action in step(world)}
     assert placed == {"high-0", "high-1"}
 
 
 def test_who_waits_is_ordered_by_the_priority_that_its_class_has_now() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     for name, priority in (("old", 0), ("high", 5)):
-        _submit(world, a_gang(name).of(4, 4).at(priority))
+        submit(world, a_gang(name).of(4, 4).at(priority))
     now = {PodUid(f"old-{index}"): 9 for index in range(2)}
     world.planner.rerank(now.get)
-    placed = {action.uid for action in _step(world)}
+    placed = {action.uid for action in step(world)}
     assert placed == {"old-0", "old-1"}
 
 
 def test_a_failed_release_is_tried_again_after_a_pause() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(1))
-    _step(world)
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(1))
+    step(world)
     world.perform(0, is_done=False, is_told_done=False)
-    assert _step(world) == []
+    assert step(world) == []
     world.now += 0.2
-    assert [action.uid for action in _step(world)] == ["bert-0"]
+    assert [action.uid for action in step(world)] == ["bert-0"]
 
 
 def test_a_release_that_was_done_is_not_asked_for_twice() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(1))
-    _step(world)
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(1))
+    step(world)
     world.perform(0, is_done=True, is_told_done=True)
-    assert _step(world) == []
-    _deliver(world)
-    assert _step(world) == []
+    assert step(world) == []
+    deliver(world)
+    assert step(world) == []
 
 
 def test_a_nomination_that_kube_scheduler_dropped_is_given_again() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(1))
-    _step(world)
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(1))
+    step(world)
     world.perform(0, is_done=True, is_told_done=True)
-    _deliver(world)
+    deliver(world)
     world.change(world.pods[PodUid("bert-0")], nominated=None)
-    _deliver(world)
-    node = _placement(world, "bert-0").node
-    assert _step(world) == [Nominate(uid=PodUid("bert-0"), node=node)]
+    deliver(world)
+    node = placement(world, "bert-0").node
+    assert step(world) == [Nominate(uid=PodUid("bert-0"), node=node)]
 
 
 def test_a_lease_that_is_not_used_in_time_is_planned_again() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(4, 4))
-    _step(world)
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4))
+    step(world)
     world.perform(0, is_done=True, is_told_done=True)
-    _deliver(world)
+    deliver(world)
     world.actions.clear()
     world.now += LEASE_SECONDS
-    _step(world)
+    step(world)
     assert all(world.engine.placement(uid) for uid in world.pods)
 
 
 def test_a_half_begun_gang_keeps_its_places_until_it_is_whole() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     rival = a_gang("rival").of(2, 2)
-    _submit(world, rival, missing=1)
+    submit(world, rival, missing=1)
     world.now += 1
-    _submit(world, a_gang("bert").of(4, 4))
-    _step(world)
+    submit(world, a_gang("bert").of(4, 4))
+    step(world)
     world.perform(0, is_done=True, is_told_done=True)
-    _deliver(world)
+    deliver(world)
     world.schedule(next(uid for uid, pod in world.pods.items() if pod.seen_as.is_released))
-    _deliver(world)
+    deliver(world)
     world.create(rival.member(0), size=2)
-    _deliver(world)
+    deliver(world)
     for _ in range(8):
         world.now += LEASE_SECONDS / 3
         world.step()
@@ -218,109 +178,109 @@ def test_a_half_begun_gang_keeps_its_places_until_it_is_whole() -> None:
 
 
 def test_what_a_lease_that_ended_leaves_is_given_to_who_waits() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     for request in a_gang("never-gated").of(4, 4).members():
         decision = world.engine.plan(request, candidate_nodes=world.nodes)
         world.engine.apply(decision, now=world.now)
-    _submit(world, a_gang("bert").of(4, 4))
-    assert _step(world) == []
+    submit(world, a_gang("bert").of(4, 4))
+    assert step(world) == []
     world.now += LEASE_SECONDS
-    assert [action.uid for action in _step(world)] == ["bert-0", "bert-1"]
+    assert [action.uid for action in step(world)] == ["bert-0", "bert-1"]
 
 
 def test_a_node_that_kube_scheduler_keeps_refusing_is_given_up() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(4))
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4))
     _run_release(world)
-    refused = _placement(world, "bert-0").node
+    refused = placement(world, "bert-0").node
     world.planner.refuse_node(PodUid("bert-0"), now=world.now)
     world.step()
-    assert _placement(world, "bert-0").node == refused, "one refusal means little"
+    assert placement(world, "bert-0").node == refused, "one refusal means little"
     world.now += 3
     world.step()
-    assert _placement(world, "bert-0").node != refused
+    assert placement(world, "bert-0").node != refused
 
 
 def _run_release(world: PlannerWorld) -> None:
     world.step()
     while world.actions:
         world.perform(0, is_done=True, is_told_done=True)
-    _deliver(world)
+    deliver(world)
 
 
 def test_members_that_vanish_before_the_release_give_everything_back() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(4, 4))
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4))
     world.step()
     for index in range(len(world.actions)):
         world.perform(0, is_done=False, is_told_done=False)
         assert index < 2
     world.delete(PodUid("bert-0"))
-    _deliver(world)
+    deliver(world)
     world.step()
     assert world.engine.gangs() == []
 
 
 def test_the_next_starts_when_one_ends() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     for name in ("first", "second"):
-        _submit(world, a_gang(name).of(4, 4))
+        submit(world, a_gang(name).of(4, 4))
         world.now += 1
-    _run(world)
-    assert _is_whole(world, "first")
-    assert not _is_whole(world, "second")
+    run(world)
+    assert is_whole(world, "first")
+    assert not is_whole(world, "second")
     for uid in ("first-0", "first-1"):
         world.delete(PodUid(uid))
-    _deliver(world)
-    _run(world)
-    assert _is_whole(world, "second")
+    deliver(world)
+    run(world)
+    assert is_whole(world, "second")
 
 
 def test_victims_end_whole_and_the_preemptor_starts_in_their_place() -> None:
-    world = _world()
-    _submit(world, a_gang("low").of(4, 4).at(0))
-    _run(world)
-    _submit(world, a_gang("high").of(4, 4).at(5))
-    actions = _step(world)
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4).at(0))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
+    actions = step(world)
     assert sorted(action.uid for action in actions if isinstance(action, End)) == ["low-0", "low-1"]
-    _run(world)
-    assert _is_whole(world, "high")
-    assert _nodes(world, "low") == []
+    run(world)
+    assert is_whole(world, "high")
+    assert nodes_of_gang(world, "low") == []
 
 
 def test_nobody_slips_into_what_victims_leave() -> None:
-    world = _world()
-    _submit(world, a_gang("low").of(4, 4).at(0))
-    _run(world)
-    _submit(world, a_gang("high").of(4, 4).at(5))
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4).at(0))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
     world.step()
     world.perform(0, is_done=True, is_told_done=True)
-    _deliver(world)
-    _submit(world, a_gang("thief").of(4).at(0))
+    deliver(world)
+    submit(world, a_gang("thief").of(4).at(0))
     world.step()
     assert world.engine.placement(PodUid("thief-0")) is None
 
 
 def test_victims_are_spared_when_the_preemptor_goes_away_first() -> None:
-    world = _world()
-    _submit(world, a_gang("low").of(4, 4).at(0))
-    _run(world)
-    _submit(world, a_gang("high").of(4, 4).at(5))
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4).at(0))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
     world.step()
     for uid in ("high-0", "high-1"):
         world.delete(PodUid(uid))
-    _deliver(world)
+    deliver(world)
     while world.actions:
         world.perform(0, is_done=True, is_told_done=True)
-    _deliver(world)
-    assert _is_whole(world, "low")
+    deliver(world)
+    assert is_whole(world, "low")
 
 
 def test_a_preemption_outlasts_its_lease_while_victims_take_their_time() -> None:
-    world = _world()
-    _submit(world, a_gang("low").of(4, 4).at(0))
-    _run(world)
-    _submit(world, a_gang("high").of(4, 4).at(5))
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4).at(0))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
     for _ in range(12):
         world.step()
         world.now += LEASE_SECONDS / 3
@@ -329,49 +289,49 @@ def test_a_preemption_outlasts_its_lease_while_victims_take_their_time() -> None
 
 
 def test_a_new_leader_goes_on_where_the_old_one_died() -> None:
-    world = _world()
-    _submit(world, a_gang("bert").of(4, 4))
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4))
     world.step()
     world.perform(0, is_done=True, is_told_done=True)
     released = next(pod for pod in world.pods.values() if pod.seen_as.is_released)
     before = released.seen_as.placement
     world.lead()
-    _run(world)
-    assert _is_whole(world, "bert")
+    run(world)
+    assert is_whole(world, "bert")
     assert released.seen_as.placement == before
 
 
 def test_a_new_leader_leaves_places_as_they_were_told() -> None:
-    world = _world()
-    _submit(world, a_gang("early").of(4))
-    _run(world)
-    _submit(world, a_gang("bert").of(4))
+    world = world_of_two_vcs()
+    submit(world, a_gang("early").of(4))
+    run(world)
+    submit(world, a_gang("bert").of(4))
     _run_release(world)
-    told = _placement(world, "bert-0")
+    told = placement(world, "bert-0")
     world.delete(PodUid("early-0"))
-    _deliver(world)
+    deliver(world)
     world.lead()
     world.step()
-    now = _placement(world, "bert-0")
+    now = placement(world, "bert-0")
     assert (now.node, now.leaf_cells) == (told.node, told.leaf_cells)
 
 
 def test_a_gang_whose_members_are_not_as_announced_does_not_start_by_half() -> None:
-    world = _world()
+    world = world_of_two_vcs()
     announced = a_gang("bert").of(4, 2)
     world.create(announced.member(0), size=2)
     other = replace(announced.member(0), member=PodUid("bert-1"))
     world.create(other, size=2)
-    _deliver(world)
-    assert _step(world) == []
+    deliver(world)
+    assert step(world) == []
     assert world.engine.gangs() == []
 
 
 def test_a_reason_is_told_once() -> None:
-    world = _world()
-    _submit(world, a_gang("first").of(4, 4))
-    _run(world)
-    _submit(world, a_gang("next").of(4, 4))
+    world = world_of_two_vcs()
+    submit(world, a_gang("first").of(4, 4))
+    run(world)
+    submit(world, a_gang("next").of(4, 4))
     tells = world.planner.step(now=world.now).tells
     assert [(tell.gang.name, tell.code) for tell in tells] == [("next", "vc-full")]
     world.planner.wake()

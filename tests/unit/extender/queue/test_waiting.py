@@ -93,3 +93,31 @@ def test_a_gang_that_changed_is_looked_at_again() -> None:
     assert waiting.first() is None
     waiting.put(_key("only"), _shape([4]), (0,))
     assert waiting.first() == _key("only")
+
+
+def test_who_may_preempt_is_another_kind() -> None:
+    waiting = Waiting()
+    for rank, may_preempt in enumerate([False, True]):
+        request = a_gang("any").of(8).member()
+        shape = shape_of(request, [8], nodes=None, own=None, may_preempt=may_preempt)
+        waiting.put(_key(str(may_preempt)), shape, (rank,))
+    _drain(waiting)
+    waiting.wake()
+    assert _drain(waiting) == ["False", "True"]
+
+
+def test_who_is_refused_after_a_change_is_not_woken_by_it() -> None:
+    waiting = _waiting(first=[8])
+    waiting.wake()
+    waiting.refuse(_key("first"))
+    assert waiting.first() is None
+
+
+def test_a_better_rank_comes_first_in_a_line_that_was_looked_at() -> None:
+    waiting = _waiting(first=[8], second=[8])
+    assert waiting.first() == _key("first")
+    waiting.put(_key("best"), _shape([8]), (-1,))
+    assert waiting.first() == _key("best")
+    waiting.remove(_key("best"))
+    waiting.remove(_key("first"))
+    assert waiting.first() == _key("second")

@@ -18,7 +18,7 @@ def _full_way() -> Way:
     for number in range(24):
         assert way.lets_go(_gang(number), _pods(number))
         for uid in _pods(number):
-            way.enter(uid)
+            way.enter(uid, now=0.0)
     return way
 
 
@@ -61,3 +61,12 @@ def test_it_is_crowded_when_many_wait_for_it() -> None:
         way.lets_go(_gang(number), _pods(number))
     assert not any(crowded)
     assert way.is_crowded
+
+
+def test_who_never_arrives_is_not_waited_for() -> None:
+    way = _full_way()
+    assert not way.lets_go(_gang(30), _pods(30))
+    way.clear(now=9.0)
+    assert way.call_next() == []
+    way.clear(now=10.0)
+    assert way.call_next() == [_gang(30)]

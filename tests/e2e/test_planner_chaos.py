@@ -1,0 +1,234 @@
+"""A stream of gated gangs while what the planner leans on is killed, paused and restarted."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+import pytest_asyncio
+
+from kube import marks
+from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.nodes import NodeShape
+from tests.controlplane.processes import ChildProcess
+from tests.controlplane.waiting import poll_until
+from tests.e2e.conftest import run_control_plane
+from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, own_pods
+from tests.e2e.installation import Installation
+from tests.e2e.takeovers import GangStream, leader_of, two_extenders
+
+NODES = 6
+_PAUSE_SECONDS = 5.0
+_PATIENCE_SECONDS = 90.0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
+    """A control plane with nodes of eight leaf cells."""
+    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
+        await plane.add_nodes(NODES, NodeShape(gpus=8))
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """Cellgate with two extenders, started again when they end, as a kubelet does it."""
+    async with two_extenders(plane) as installation:
+        kubelet = asyncio.create_task(_restart_what_ends(installation))
+        yield installation
+        kubelet.cancel()
+        await asyncio.wait([kubelet])
+
+
+async def _restart_what_ends(cellgate: Installation) -> None:
+    while True:
+        await asyncio.sleep(0.5)
+        for process in (
+            *cellgate.extenders.values(),
+            *cellgate.webhooks.values(),
+            cellgate.scheduler,
+        ):
+            if not process.is_running():
+                process.start()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
+    """The pods of a namespace of the test's own."""
+    async with own_pods(plane) as path:
+        yield path
+
+
+@pytest.fixture
+def _task_watch() -> None:
+    """Not here: kube-scheduler's connections through the forwarder outlive a test."""
+
+
+class PatientStream(GangStream):
+    """Gangs of people who try again while the API server is away."""
+
+    async def _begin(self, name: str) -> None:
+        for member in a_gang(name, size=self.size, gpus=8):
+            await _again(partial(self._plane.api_as("bob").create, self._path, member))
+
+    async def _until_it_runs(self, name: str) -> None:
+        async def all_run() -> bool:
+            pods = await self._look()
+            run = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+            return sum(_is_of(pod, name) for pod in run) == self.size
+
+        await _patiently(all_run, f"{name} does not run")
+
+    async def _look(self) -> list[JsonObject]:
+        found: list[JsonObject] = (await self._plane.api.get(self._path))["items"]
+        check_no_leaf_cell_twice(found)
+        return found
+
+    async def _finish(self, name: str) -> None:
+        for index in range(self.size):
+            await _again(partial(self._plane.api.delete, f"{self._path}/{name}-{index}"))
+
+
+def _is_of(pod: JsonObject, gang: str) -> bool:
+    return bool(pod["metadata"]["labels"][marks.GANG_LABEL] == gang)
+
+
+async def _again(act: Callable[[], Awaitable[object]]) -> None:
+    """Do something until it is done: it may have been, though nobody said so."""
+
+    async def is_done() -> bool:
+        try:
+            await act()
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+        return True
+
+    await _patiently(is_done, "the API server does not do it")
+
+
+async def _patiently(ask: Callable[[], Awaitable[bool]], why: str) -> None:
+    async def asked() -> bool:
+        try:
+            return await ask()
+        except (aiohttp.ClientError, TimeoutError, ApiError):  # one that starts forbids everything
+            return False
+
+    await poll_until(asked, deadline_seconds=_PATIENCE_SECONDS, explain=lambda: why)
+
+
+async def _kill(process: ChildProcess) -> None:
+    process.kill()
+    process.start()
+
+
+async def _pause(process: ChildProcess) -> None:
+    process.pause()
+    await asyncio.sleep(_PAUSE_SECONDS)
+    process.resume()
+
+
+def _postgres() -> list[int]:
+    """The processes of the database, which is a child of this one: its main process first."""
+    return [pid for pid in _below(os.getpid()) if _comm(pid) == "postgres"]
+
+
+def _below(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            found += [child, *_below(child)]
+    return found
+
+
+def _comm(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+async def _hang_database() -> None:
+    hung = _postgres()
+    for pid in hung:
+        os.kill(pid, signal.SIGSTOP)
+    await asyncio.sleep(_PAUSE_SECONDS)
+    for pid in hung:
+        os.kill(pid, signal.SIGCONT)
+
+
+async def _kill_connections() -> None:
+    """The server restarts when one of its own is killed, as after a crash."""
+    for pid in _postgres()[1:]:
+        with suppress(ProcessLookupError):  # the server ends all when the first one dies
+            os.kill(pid, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def _flowing(plane: ControlPlane, cellgate: Installation, pods: str) -> AsyncIterator[None]:
+    """Gangs flow while the body runs, some more follow, and all of them run whole."""
+    stream = PatientStream(plane, pods)
+    async with stream.flowing():
+        yield
+        before = stream.finished
+        await poll_until(
+            lambda: _has_more(stream, than=before),
+            deadline_seconds=_PATIENCE_SECONDS,
+            explain=lambda: "no gang ran afterwards",
+        )
+    await leader_of(cellgate)
+
+
+async def _has_more(stream: GangStream, *, than: int) -> bool:
+    return stream.finished > than + 5
+
+
+@pytest.mark.parametrize("hurt", [_kill, _pause])
+@pytest.mark.parametrize("what", ["kube-scheduler", "API server"])
+async def test_gangs_start_whole_when_the_control_plane_is_hurt(
+    what: str,
+    hurt: Callable[[ChildProcess], Awaitable[None]],
+    plane: ControlPlane,
+    cellgate: Installation,
+    pods: str,
+) -> None:
+    is_scheduler = what == "kube-scheduler"
+    process = cellgate.scheduler if is_scheduler else plane.processes.named("kube-apiserver")
+    async with _flowing(plane, cellgate, pods):
+        await hurt(process)
+
+
+@pytest.mark.parametrize("hurt", [_hang_database, _kill_connections])
+async def test_gangs_start_whole_when_the_database_is_hurt(
+    hurt: Callable[[], Awaitable[None]], plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    async with _flowing(plane, cellgate, pods):
+        await hurt()
+
+
+async def test_a_node_that_dies_between_plan_and_bind_is_left(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    cellgate.scheduler.pause()
+    await create(plane, pods, a_gang("bert", size=2, gpus=8))
+    planned = [await plane.api.wait_until(f"{pods}/bert-{i}", _is_released) for i in range(2)]
+    dead = orjson.loads(planned[0]["metadata"]["annotations"][marks.PLACEMENT_ANNOTATION])["node"]
+    await plane.delete_nodes([dead])
+    cellgate.scheduler.resume()
+    for index in range(2):
+        pod = await plane.api.wait_until(f"{pods}/bert-{index}", _runs)
+        assert pod["spec"]["nodeName"] != dead
+    await plane.add_nodes(1, NodeShape(gpus=8), first=int(dead.removeprefix("node-")))
+
+
+def _is_released(pod: JsonObject) -> bool:
+    return not pod["spec"].get("schedulingGates") and bool(pod["status"].get("nominatedNodeName"))
+
+
+def _runs(pod: JsonObject) -> bool:
+    return bool(pod["status"].get("phase") == "Running")

@@ -1,0 +1,171 @@
+"""Who may change what was decided about a pod, by every way that a real API server has."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from kube import marks
+from kube.webhook_configurations import GROUP, KINDS
+from tests.contract.kube_admission import POD_RULE, WebhookStub, patch
+from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.waiting import poll_until
+from tests.e2e.conftest import run_control_plane
+from tests.e2e.installation import Installation, installed
+from tests.e2e.policies import SHAPES, a_job, create_pod, put_policy
+
+_PODS = "/api/v1/namespaces/default/pods"
+_LATER = f"{GROUP}/{KINDS[0]}/zz-later"
+_TRAIN = {"labels": {"purpose": "train"}}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(
+    request: pytest.FixtureRequest, binaries: Binaries
+) -> AsyncIterator[tuple[ControlPlane, Installation]]:
+    """Cellgate on a control plane where bob may do anything, and pods are not gated."""
+    async with (
+        run_control_plane(request, binaries, ControlPlaneOptions()) as plane,
+        installed(plane, webhook_flags=("--gate-queued-only",)) as installation,
+    ):
+        await plane.kubectl(
+            "create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", "--user=bob"
+        )
+        await put_policy(plane, "shaping", SHAPES)
+        await poll_until(lambda: _shapes(plane), deadline_seconds=10, explain=lambda: "no shapes")
+        yield plane, installation
+
+
+@pytest.fixture
+def plane(cellgate: tuple[ControlPlane, Installation]) -> ControlPlane:
+    return cellgate[0]
+
+
+async def _shapes(plane: ControlPlane) -> bool:
+    pod = await create_pod(plane, "default", "x", metadata=_TRAIN, dryRun="All")
+    return marks.SHAPED_ANNOTATION in pod["metadata"]["annotations"]
+
+
+async def test_a_new_pod_is_asked_about_once_if_there_is_nothing_to_say(
+    cellgate: tuple[ControlPlane, Installation],
+) -> None:
+    plane, installation = cellgate
+    asked = 'cellgate_http_requests_total{route="/validate/pods"'
+    before = await installation.webhook_metric(0, asked)
+    gang = {marks.VC_LABEL: "default", marks.GANG_LABEL: "once", marks.GANG_SIZE_LABEL: "1"}
+    pod = await create_pod(
+        plane, "default", "once", metadata={"labels": {**_TRAIN["labels"], **gang}}
+    )
+    assert marks.REQUEST_ANNOTATION in pod["metadata"]["annotations"]
+    assert await installation.webhook_metric(0, asked) == before
+
+
+def _binding(name: str, **annotations: str) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "annotations": annotations},
+        "target": {"kind": "Node", "name": "node-0"},
+    }
+
+
+async def test_a_stranger_binds_others_pods_but_not_ours(plane: ControlPlane) -> None:
+    await create_pod(plane, "default", "ours")
+    bob = plane.api_as("bob")
+    for path in (f"{_PODS}/ours/binding", "/api/v1/namespaces/default/bindings"):
+        with pytest.raises(ApiError, match="only Cellgate and its kube-scheduler may bind it"):
+            await bob.create(path, _binding("ours"))
+    assert "nodeName" not in (await plane.api.get(f"{_PODS}/ours"))["spec"]
+    waits = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "any"}]}
+    await bob.create(_PODS, {"metadata": {"name": "other"}, "spec": waits})
+    forged = _binding("other", **{marks.PLACEMENT_ANNOTATION: "forged"})
+    with pytest.raises(ApiError, match="only Cellgate may write it"):
+        await bob.create(f"{_PODS}/other/binding", forged)
+    await bob.create(f"{_PODS}/other/binding", _binding("other"))
+    assert (await plane.api.get(f"{_PODS}/other"))["spec"]["nodeName"] == "node-0"
+
+
+async def test_what_a_shape_fixed_cannot_be_resized(plane: ControlPlane) -> None:
+    await create_pod(plane, "default", "sized", metadata=_TRAIN)
+    path = f"{_PODS}/sized/resize"
+
+    async def resize(**requests: str) -> None:
+        container = {"name": "main", "resources": {"requests": requests}}
+        body = {"spec": {"containers": [container]}}
+        await plane.api_as("bob").patch(path, body, kind="strategic")
+
+    with pytest.raises(ApiError, match="shape train fixes memory at 64Mi"):
+        await resize(memory="1Gi")
+    await resize(cpu="200m")
+    stored = (await plane.api.get(f"{_PODS}/sized"))["spec"]["containers"][0]
+    assert stored["resources"]["requests"]["memory"] == "64Mi"
+    assert stored["resources"]["requests"]["cpu"] == "200m"
+
+
+async def test_a_pod_that_asks_as_a_whole_is_shaped_and_valid(plane: ControlPlane) -> None:
+    whole = {"requests": {"memory": "1Gi", "cpu": "1"}, "limits": {"memory": "2Gi"}}
+    pod = await create_pod(plane, "default", "whole", metadata=_TRAIN, spec={"resources": whole})
+    amounts = pod["spec"]["resources"]
+    assert amounts["requests"]["cpu"] == "1"
+    assert amounts["requests"].get("memory", "64Mi") == "64Mi"
+    assert "memory" not in amounts.get("limits", {})
+    job = a_job("told")
+    job["spec"]["template"]["metadata"]["labels"] = _TRAIN["labels"]
+    job["spec"]["template"]["spec"]["resources"] = whole
+    told = await plane.kubectl("create", "-f", "-", stdin=json.dumps(job), user="alice")
+    assert "memory for each container, not the 2Gi it asked for as a whole" in told.stderr
+
+
+async def test_a_container_for_debugging_does_not_see_what_is_others(plane: ControlPlane) -> None:
+    pod = await create_pod(plane, "default", "debugged", metadata=_TRAIN)
+    path = f"{_PODS}/debugged/ephemeralcontainers"
+    (home, *_) = pod["spec"]["volumes"]
+
+    async def debug(name: str, **more: object) -> None:
+        container = {"name": name, "image": "any", **more}
+        await plane.api_as("bob").patch(path, {"spec": {"ephemeralContainers": [container]}})
+
+    with pytest.raises(ApiError, match=f"volume {home['name']} is mounted by shapes only"):
+        await debug("peek", volumeMounts=[{"name": home["name"], "mountPath": "/all"}])
+    await debug("look")
+
+
+async def test_a_pod_that_a_later_webhook_changes_is_refused(plane: ControlPlane) -> None:
+    """One that makes a pod ask for leaf cells after us, also if its author foresaw it."""
+    later = WebhookStub()
+    await later.start()
+    hook = {
+        "name": "later.example.org",
+        "clientConfig": {"url": later.url, "caBundle": later.ca_bundle},
+        "rules": [POD_RULE],
+        "objectSelector": {"matchLabels": {"later": "yes"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    await plane.api.create(
+        _LATER.rpartition("/")[0], {"metadata": {"name": "zz-later"}, "webhooks": [hook]}
+    )
+    labels = {"labels": {"later": "yes"}}
+
+    async def is_called() -> bool:
+        await create_pod(plane, "default", "probe", metadata=labels, dryRun="All")
+        return bool(later.seen)
+
+    await poll_until(is_called, deadline_seconds=20, explain=lambda: "not called")
+    more = {"limits": {"nvidia.com/gpu": "8"}}
+    later.respond = patch({"op": "add", "path": "/spec/containers/0/resources", "value": more})
+    forged = {marks.DECISION_ANNOTATION: "x", marks.CLASS_ANNOTATION: "test"}
+    forged[marks.REQUEST_ANNOTATION] = "8 leaf cells, main=8 nvidia.com/gpu"
+    metadata = {**labels, "annotations": forged}
+    plain = {"containers": [{"name": "main", "image": "any", "resources": {}}]}
+    try:
+        with pytest.raises(ApiError, match="is missing from a pod that asks for leaf cells"):
+            await create_pod(plane, "default", "late", metadata=metadata, spec=plain)
+        with pytest.raises(ApiError, match='was "1 leaf cells, main=1 nvidia'):
+            await create_pod(plane, "default", "grown", metadata=metadata)
+    finally:
+        await plane.api.delete(_LATER)
+        await later.stop()

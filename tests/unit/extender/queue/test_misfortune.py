@@ -1,0 +1,103 @@
+"""The planner when the world does not do as it is asked."""
+
+from dataclasses import replace
+
+from extender.queue.model import End
+from policy.submission import GangKey, PodUid
+from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
+from tests.unit.extender.cells.builders import a_cluster, a_gang
+from tests.unit.extender.queue.driving import (
+    deliver,
+    is_released,
+    is_whole,
+    release_all,
+    run,
+    step,
+    submit,
+    world_of_two_vcs,
+)
+
+
+def test_pods_that_kube_scheduler_never_binds_hold_nobody_up() -> None:
+    """They may lack a volume: a way full of them must not keep all others behind the gate."""
+    world = PlannerWorld(a_cluster("1 racks x 25 nodes x 4").promising("a", node=25).build())
+    submit(world, a_gang("bad").times(96, 1))
+    release_all(world)
+    submit(world, a_gang("good").of(4))
+    release_all(world)
+    assert not is_released(world, "good-0")
+    world.now += 10
+    release_all(world)
+    assert is_released(world, "good-0")
+
+
+def test_who_did_not_use_its_lease_waits_behind_its_equals() -> None:
+    """It may lack something else than leaf cells, and would keep them from the next for ever."""
+    world = world_of_two_vcs()
+    submit(world, a_gang("bad").of(4, 4))
+    release_all(world)
+    world.now += 1
+    submit(world, a_gang("good").of(4, 4))
+    world.now += LEASE_SECONDS
+    release_all(world)
+    assert is_released(world, "good-0")
+    world.now += 1
+    submit(world, a_gang("late").of(4, 4))
+    for uid in ("good-0", "good-1"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    step(world)
+    assert world.engine.has_place(PodUid("bad-0")), "it comes before those that came later"
+
+
+def test_nothing_is_kept_of_a_preemptor_that_went_away() -> None:
+    """Its lease would be renewed, and that written down, for as long as the leader lives."""
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
+    assert [type(action) for action in step(world)] == [End, End]
+    for uid in ("high-0", "high-1"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    world.step()
+    renewed: list[GangKey] = []
+
+    def renew(key: GangKey, *, now: float) -> None:
+        renewed.append(key)
+
+    world.cells.renew = renew
+    world.now += 10
+    world.step()
+    assert renewed == []
+
+
+def test_a_victim_that_does_not_run_yet_loses_its_place_and_not_its_pods() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4))
+    release_all(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
+    run(world)
+    assert is_whole(world, "high")
+    assert [uid for uid in world.pods if uid.startswith("low")] == ["low-0", "low-1"]
+    for uid in ("high-0", "high-1"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    run(world)
+    assert is_whole(world, "low")
+
+
+def test_a_late_member_that_fits_does_not_wait_for_one_that_does_not() -> None:
+    world = world_of_two_vcs()
+    gang = a_gang("bert").of(4, 2, 2, 1).at_least(1)
+    for request in [*gang.members()[:2], gang.member(3)]:
+        world.create(request, size=4)
+    submit(world, a_gang("other").of(1))
+    run(world)
+    world.delete(PodUid("bert-3"))
+    deliver(world)
+    world.create(gang.member(2), size=4)
+    world.create(replace(gang.member(3), member=PodUid("bert-4")), size=4)
+    deliver(world)
+    run(world)
+    assert world.pods[PodUid("bert-4")].seen_as.node is not None

@@ -1,0 +1,139 @@
+"""The planner's shell: what is seen of pods, nodes and PodGroups, and which pods it lets go."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from extender.events import Announcer
+from extender.planner import ClusterCells, Planner
+from extender.pods import NodeSink
+from extender.queue.model import Action, Release
+from extender.requests import to_member_request
+from extender.writing import Writing
+from kube.events import EventWriter
+from kube.node_wishes import NodeChoice
+from kube.pods import ManagedPod
+from policy.classes import NO_CLASSES
+from policy.submission import PodUid
+from service.clock import Clock
+from tests.builders import a_pod
+from tests.unit.extender.shell import Shell
+
+
+class Groups:
+    """PodGroups, as they become known."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+
+    def size(self, pod: ManagedPod) -> int | None:
+        return self.sizes.get(pod.gang.key.name)
+
+    def is_awaited(self, pod: ManagedPod) -> bool:
+        return pod.gang.size is None and self.size(pod) is None
+
+
+class RecordingHands:
+    """Lets pods go, as far as it knows."""
+
+    def __init__(self) -> None:
+        self.released: list[PodUid] = []
+        self.writing = Writing()
+
+    async def do(self, action: Action, pod: ManagedPod) -> str | None:
+        if isinstance(action, Release):
+            self.released.append(action.uid)
+        return None
+
+
+class Planning:
+    """A planner over a cluster of four nodes with eight leaf cells."""
+
+    def __init__(self) -> None:
+        self.shell = Shell()
+        self.groups = Groups()
+        self.hands = RecordingHands()
+        choice = NodeChoice()
+        self.nodes = NodeSink(self.shell.cluster, choice)
+        self.planner = Planner(
+            cells=ClusterCells(self.shell.cluster, self.shell.pods, being_bound=()),
+            pods=self.shell.pods,
+            nodes=choice,
+            to_request=lambda pod: to_member_request(pod, classes=NO_CLASSES, sizes=self.groups),
+            hands=self.hands,  # type: ignore[arg-type] # all that it uses of them
+            announcer=Announcer(EventWriter(None)),  # type: ignore[arg-type] # nobody listens
+            metrics=self.shell.metrics,
+            clock=Clock(),
+        )
+        self.planner.follow_groups(self.groups.is_awaited)
+        self.shell.recover()
+
+    def add_nodes(self, **spec: Any) -> None:
+        for index in range(4):
+            self.nodes.upsert(a_node(f"node-{index:02}", **spec))
+
+    async def looked(self) -> list[PodUid]:
+        """Let it look until it has nothing to do; whom it has released."""
+        for _ in range(50):
+            await asyncio.sleep(0)
+        return sorted(self.hands.released)
+
+
+def a_node(name: str, **spec: Any) -> dict[str, Any]:
+    devices = {"nvidia.com/gpu": "8"}
+    ready = [{"type": "Ready", "status": "True"}]
+    return {
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"capacity": devices, "allocatable": devices, "conditions": ready},
+    }
+
+
+@asynccontextmanager
+async def planning() -> AsyncIterator[Planning]:
+    plans = Planning()
+    running = asyncio.create_task(plans.planner.run())
+    yield plans
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_a_taint_that_is_taken_off_wakes_who_waits_for_the_nodes() -> None:
+    async with planning() as plans:
+        plans.add_nodes(taints=[{"key": "maintenance", "effect": "NoSchedule"}])
+        plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
+        assert await plans.looked() == []
+        plans.add_nodes()
+        assert await plans.looked() == ["uid-of-a"]
+
+
+async def test_a_gang_waits_for_the_podgroup_that_says_how_large_it_is() -> None:
+    """Its pods may be seen first: alone each of them would start without the others."""
+    async with planning() as plans:
+        plans.add_nodes()
+        pod = a_pod("a").with_gpus(8).in_vc("lab").in_native_gang("bert").gated()
+        plans.shell.pods.upsert(pod)
+        assert await plans.looked() == []
+        read = plans.shell.pods.get(PodUid("uid-of-a"))
+        assert read is not None
+        assert plans.planner.why_queued(read) == (
+            "gang lab/bert waits for its PodGroup, which says how large it is"
+        )
+        plans.groups.sizes["bert"] = 2
+        plans.planner.look_for_groups()
+        assert await plans.looked() == []
+        plans.shell.pods.upsert(a_pod("b").with_gpus(8).in_vc("lab").in_native_gang("bert").gated())
+        assert await plans.looked() == ["uid-of-a", "uid-of-b"]
+
+
+async def test_members_beyond_what_a_podgroup_needs_start_by_themselves() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        plans.groups.sizes["bert"] = 2
+        for name in "abcde":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_native_gang("bert").gated()
+            plans.shell.pods.upsert(pod)
+        assert await plans.looked() == ["uid-of-a", "uid-of-b", "uid-of-c", "uid-of-d"]
+        plans.shell.pods.remove(a_pod("d"))
+        assert await plans.looked() == ["uid-of-a", "uid-of-b", "uid-of-c", "uid-of-d", "uid-of-e"]
