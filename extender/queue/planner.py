@@ -111,7 +111,7 @@ class GangPlanner:
             for uid in self._gangs[key].pods if key in self._gangs else ():
                 self._way.leave(uid)
             self._changed[key] = None
-        self._waiting.wake()
+            self._waiting.wake()
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""

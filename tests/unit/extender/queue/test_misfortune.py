@@ -101,3 +101,15 @@ def test_a_late_member_that_fits_does_not_wait_for_one_that_does_not() -> None:
     deliver(world)
     run(world)
     assert world.pods[PodUid("bert-4")].seen_as.node is not None
+
+
+def test_no_news_wakes_nobody() -> None:
+    """Who does not fit would be looked at again and again, and those behind it never."""
+    world = world_of_two_vcs()
+    submit(world, a_gang("run").of(4, 4))
+    run(world)
+    submit(world, a_gang("wait").of(4, 4))
+    world.step()
+    world.planner.expire([])
+    world.planner.unseat([])
+    assert world.planner.step(now=world.now).decisions == []
