@@ -195,7 +195,7 @@ class GangPlanner:
 
     def _give_up_place(self, uid: PodUid, *, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
-        del self._refused_since[uid]
+        self._refused_since.pop(uid, None)  # it may have gone with another member's
         placement, key = self._cells.placement(uid), self._gang_of.get(uid)
         if placement is None or key is None:
             return
