@@ -146,6 +146,8 @@ async def open_log(
     try:
         yield DecisionLog(store, spool=disk, mirror=mirror)
     finally:
+        if mirror is not None:
+            mirror.close()
         disk.close()
 
 

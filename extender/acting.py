@@ -29,8 +29,8 @@ class Hands:
     ) -> None:
         self._leading = leading
         self.writing = writing
-        self._writer = PodWriter(client)
-        self._ender = PodEnder(client)
+        self._writer = PodWriter(client, check_leading=leading.check)
+        self._ender = PodEnder(client, check_leading=leading.check)
         self._announcer = announcer
         self._metrics = metrics
 

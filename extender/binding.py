@@ -135,4 +135,10 @@ class Binding:
                 f"pod {arguments.namespace}/{arguments.name} was placed on {placement.node}, "
                 f"not on {arguments.node}; filter it again first",
             )
+        if placement.node not in self._cluster.nodes:
+            raise RequestError.at(
+                "Node",
+                f"node {placement.node} of pod {arguments.namespace}/{arguments.name} is gone; "
+                "filter it again first",
+            )
         return placement

@@ -151,7 +151,10 @@ class Bookkeeper:
             if (charge := self._due(pods, charged.get(gang))) is not None
         ]
         drift = await self._ledger.reconcile(
-            existing, term=self._term(), grace_seconds=_GRACE_SECONDS
+            existing,
+            term=self._term(),
+            grace_seconds=_GRACE_SECONDS,
+            seen=tuple(charged.values()),
         )
         for kind in ("released", "created", "corrected"):
             self._note_drift(kind, getattr(drift, kind))
@@ -169,10 +172,22 @@ class Bookkeeper:
         """
         pod = pods[0]
         if live is not None:
-            return replace(live.charge, leaf_count=self._leaf_count(pods, live))
+            due = replace(live.charge, leaf_count=self._leaf_count(pods, live))
+            return self._with_class(due, pods)
         if not _is_due(pod):
             return None
         return build_charge(pod, classes=self._classes(), sizes=self._sizes)
+
+    def _with_class(self, due: Charge, pods: Sequence[ManagedPod]) -> Charge:
+        """Charge a gang in the class that its pods have.
+
+        It was charged in another if the ledger was so slow that the webhook decided without it.
+        """
+        names = {pod.class_name for pod in pods}
+        class_name = names.pop()
+        if names or class_name is None or class_name == due.class_name:
+            return due
+        return replace(due, class_name=class_name, is_high=self._classes().is_high(class_name))
 
     def _leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
         """What a charged gang holds; pods of a young charge may be on their way."""

@@ -89,6 +89,10 @@ class Cluster:
         """Who wants to know when leaf cells may have come free or joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
         """Who wants to know whose leases ended."""
+        self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
+        """Who wants to know whose leases are gone with the cells that they were of."""
+        self.on_node_lost: list[Callable[[NodeName], None]] = []
+        """Who wants to know of nodes that left, or may not be used for now."""
 
     def write_to(self, journal: Journal) -> None:
         """Write everything down from now on, beginning with what is known: a term begins."""
@@ -120,7 +124,13 @@ class Cluster:
         if before is None or _shape(before) != _shape(node):
             self._touch_cells()
         self.version += 1
+        if not node.is_healthy:
+            self._tell_of_loss(node.name)
         self.tell_of_room()
+
+    def _tell_of_loss(self, node: NodeName) -> None:
+        for tell in self.on_node_lost:
+            tell(node)
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
@@ -130,6 +140,7 @@ class Cluster:
         self.engine.forget_node(name)
         self._touch_cells()
         self.version += 1
+        self._tell_of_loss(name)
 
     def use_document(self, document: ClusterText | None) -> list[GangEffect]:
         """Work by another cluster document from now on; says what became of each gang."""
@@ -184,12 +195,16 @@ class Cluster:
 
     def _follow_engine(self) -> None:
         """All gangs were taken over: members may count on other cells, or have lost their lease."""
+        lost: dict[GangKey, None] = {}
         for uid, member in self._members.items():
             placement = self.engine.placement(uid)
             if placement is not None:
                 self._members.add(replace(member, placement=placement))
             elif not member.is_bound:
                 self._members.remove(uid)
+                lost[member.request.gang] = None
+        for tell in self.on_loss:
+            tell(list(lost))
 
     def _touch_cells(self) -> None:
         if self._document is not None and self._document.document.depends_on_nodes:

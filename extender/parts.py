@@ -224,7 +224,7 @@ def _build_victims(state: State, client: KubeClient, *, being_bound: Collection[
     return Victims(
         cluster=state.cluster,
         pods=state.pods,
-        ender=PodEnder(client),
+        ender=PodEnder(client, check_leading=state.leading.check),
         leading=state.leading,
         announcer=state.announcer,
         on_end=state.metrics.victims.inc,

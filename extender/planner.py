@@ -37,6 +37,9 @@ _AT_ONCE: Final = 48
 """Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
 
 
+ToldOf = Callable[[Sequence[GangKey]], None]
+
+
 class ClusterCells:
     """The engine as the planner uses it, through the one door that writes everything down."""
 
@@ -47,12 +50,15 @@ class ClusterCells:
         self.forget_member = cluster.forget_member
         self.renew = cluster.renew
 
-    def follow(
-        self, *, on_room: Callable[[], None], on_expiry: Callable[[Sequence[GangKey]], None]
-    ) -> None:
-        """Tell when leaf cells may have come free, and whose leases ended."""
+    def follow(self, *, on_room: Callable[[], None], on_expiry: ToldOf, on_loss: ToldOf) -> None:
+        """Tell when leaf cells may have come free, whose leases ended, and who lost its cells."""
         self._cluster.on_room.append(on_room)
         self._cluster.on_expiry.append(on_expiry)
+        self._cluster.on_loss.append(on_loss)
+
+    def follow_nodes(self, on_node_lost: Callable[[NodeName], None]) -> None:
+        """Tell which nodes left, or may not be used for now."""
+        self._cluster.on_node_lost.append(on_node_lost)
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -125,7 +131,8 @@ class Planner:
         """Pods of a class that is not listed, as they were last seen."""
         self._groupless: dict[PodUid, tuple[ManagedPod, Object]] = {}
         """Pods whose PodGroup is not known, as they were last seen."""
-        cells.follow(on_room=self.wake, on_expiry=self._expire)
+        cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
+        cells.follow_nodes(self._lose_node)
 
     # -- what is seen
 
@@ -214,8 +221,16 @@ class Planner:
         self._gangs.lose(pod.uid)
         self._news.set()
 
-    def _expire(self, gangs: Collection[GangKey]) -> None:
+    def _expire(self, gangs: Sequence[GangKey]) -> None:
         self._gangs.expire(gangs)
+        self._news.set()
+
+    def _lose_node(self, node: NodeName) -> None:
+        self._gangs.lose_node(node)
+        self._news.set()
+
+    def _unseat(self, gangs: Sequence[GangKey]) -> None:
+        self._gangs.unseat(gangs)
         self._news.set()
 
     # -- what is done

@@ -7,7 +7,8 @@ its charge while it waits for leaf cells, like every other waiting gang.
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Final, NoReturn
 
@@ -77,8 +78,8 @@ class QuotaQueue:
     async def charge(self) -> None:
         """Try the gangs that wait once, the oldest first; where one does not fit, none like it."""
         too_much: dict[Hashable, int] = {}
-        for pod in self._oldest_first():
-            charge = build_charge(pod, classes=self._policies.classes, sizes=self._sizes)
+        for pod, *others in self._oldest_first():
+            charge = self._due(pod, others)
             if charge is None or charge.leaf_count >= too_much.get(_kind(charge), inf):
                 continue
             try:
@@ -90,6 +91,23 @@ class QuotaQueue:
                 self._note_charged(pod)
             else:
                 too_much[_kind(charge)] = charge.leaf_count
+
+    def _due(self, first: ManagedPod, others: Sequence[ManagedPod]) -> Charge | None:
+        """What a gang is to be charged; None while it cannot be planned, or does not say enough.
+
+        Its members are there, so they are believed, and not that all are like the first.
+        """
+        charge = build_charge(first, classes=self._policies.classes, sizes=self._sizes)
+        if charge is None or first.is_charged_alone:
+            return charge
+        there = 1 + len(others)
+        size = first.gang.size or self._sizes.size(first) or 1
+        if there < (first.gang.min_size or size):
+            return None
+        if first.hived is not None and first.hived.gang is not None:
+            return charge
+        held = first.leaf_count + sum(pod.leaf_count for pod in others)
+        return replace(charge, leaf_count=held + max(0, size - there) * first.leaf_count)
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
         """Charge a gang; True also if it was charged before, by a leader that has died since."""
@@ -107,15 +125,15 @@ class QuotaQueue:
         group = self._policies.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def _oldest_first(self) -> list[ManagedPod]:
-        """The first pod of every gang that waits."""
-        found = (self._first(charged, gang) for charged, gang in self._waiting.items())
-        return sorted((pod for pod in found if pod is not None), key=lambda pod: pod.created)
+    def _oldest_first(self) -> list[list[ManagedPod]]:
+        """The pods of every gang that waits."""
+        found = (self._members(charged, gang) for charged, gang in self._waiting.items())
+        return sorted((pods for pods in found if pods), key=lambda pods: pods[0].created)
 
-    def _first(self, charged: GangKey, gang: GangKey) -> ManagedPod | None:
-        """None where pods go by another name since: they wait under that."""
+    def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
+        """Empty where pods go by another name since: they wait under that."""
         ours = (pod for pod in self._pods.of_gang(gang) if charged_gang(pod) == charged)
-        return min(ours, key=lambda pod: (pod.created, pod.uid), default=None)
+        return sorted(ours, key=lambda pod: (pod.created, pod.uid))
 
     def _note_charged(self, pod: ManagedPod) -> None:
         if self._waiting.pop(charged_gang(pod), None) is None:

@@ -1,5 +1,6 @@
 """End a pod gracefully, and say on it that it was preempted: as kube-scheduler does it."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from kube.binding import PodRef
@@ -11,8 +12,10 @@ _PERHAPS_ANOTHER = (409, 422)  # how a delete and a patch of a namesake are refu
 class PodEnder:
     """Ends pods through the API server."""
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
+        """`check_leading` raises BackendError when victims are somebody else's business."""
         self._client = client
+        self._check_leading = check_leading
 
     async def end(self, pod: PodRef, *, why: str) -> bool:
         """End a pod after its own grace period; False if it is gone already.
@@ -27,6 +30,7 @@ class PodEnder:
                 body=_disrupted(pod, why),
                 content_type=STRATEGIC_PATCH,
             )
+            self._check_leading()  # we may have slept, and it may be spared by now
             preconditions = {"uid": pod.uid}
             await self._client.request("DELETE", pod.path, body={"preconditions": preconditions})
         except KubeError as exc:

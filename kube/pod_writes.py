@@ -3,7 +3,7 @@
 Every write names the pod's uid: a namesake that was created since is left alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kube.binding import PodRef
 from kube.client import MERGE_PATCH, METADATA_ONLY, STRATEGIC_PATCH, KubeClient, Object
@@ -16,17 +16,24 @@ class PodWriter:
     Each answers the pod's resource version as written, which its feed tells only a moment later.
     """
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
+        """`check_leading` raises BackendError when pods are somebody else's business."""
         self._client = client
+        self._check_leading = check_leading
 
     async def release(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> str:
         """Lift our gate and say where the pod goes, nominated first.
 
         In this order kube-scheduler looks at the nominated node alone. The other way round it
         might see the pod before the nomination, and would search the whole cluster.
+
+        We may sleep between the two. Then the pod is another leader's, who may have bound it
+        elsewhere: its placement must stay as it is.
         """
-        await self.nominate(pod, node=node)
-        return await self._patch(pod.path, _release(pod, annotations), content_type=STRATEGIC_PATCH)
+        version = await self.nominate(pod, node=node)
+        self._check_leading()
+        body = _release(pod, annotations, version=version)
+        return await self._patch(pod.path, body, content_type=STRATEGIC_PATCH)
 
     async def nominate(self, pod: PodRef, *, node: str) -> str:
         """Tell kube-scheduler which node to look at first."""
@@ -40,8 +47,9 @@ class PodWriter:
         return str(written["metadata"]["resourceVersion"])
 
 
-def _release(pod: PodRef, annotations: Mapping[str, str]) -> Object:
+def _release(pod: PodRef, annotations: Mapping[str, str], *, version: str) -> Object:
+    metadata = {"uid": pod.uid, "resourceVersion": version, "annotations": dict(annotations)}
     return {
-        "metadata": {"uid": pod.uid, "annotations": dict(annotations)},
+        "metadata": metadata,
         "spec": {"schedulingGates": [{"name": QUEUED_GATE, "$patch": "delete"}]},
     }

@@ -55,6 +55,9 @@ class Charge:
     is_high: bool
     leaf_type: LeafType | None = None
     leaf_count: int
+    places: int = field(default=0, compare=False)
+    """Of a gang that may have more members than it needs: how many of those that are still to come
+    it covers. The ledger counts them (`join`)."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -240,6 +243,13 @@ class Ledger(Protocol):
         Held if it is not charged like `live` any more: then look again.
         """
 
+    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Give one more member a place in a charged gang, else let it grow by so many leaf cells.
+
+        Whatever it has grown to by now; Held if it is another one, or has to be looked at again. A
+        member that is asked about twice may count twice.
+        """
+
     async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods were seen; return the gangs that have one.
 
@@ -253,11 +263,17 @@ class Ledger(Protocol):
         """End charges that were not confirmed in time; return them. Many at a time, not all."""
 
     async def reconcile(
-        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+        self,
+        existing: Sequence[Charge],
+        *,
+        term: Term,
+        grace_seconds: float = 30.0,
+        seen: Sequence[LiveCharge] = (),
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods, one entry for each gang.
 
-        Confirmed charges without pods end if they are older than the grace time. What
+        Confirmed charges without pods end if they are older than the grace time. One that is not
+        as it was `seen` any more has grown for a pod that was not: it is left as it is. What
         `check_storable` refuses is left out.
         """
 

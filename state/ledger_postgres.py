@@ -131,6 +131,13 @@ class PostgresLedger:
         extra = {"grows_from": live.leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
 
+    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Give one more member a place in a charged gang, else let it grow."""
+        grown = replace(live, leaf_count=live.leaf_count + leaf_count)
+        applicable = choose_applicable(grown, limits)
+        extra = {"joins": leaf_count}
+        return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
     async def _ask(self, asked: _Asked) -> Answer:
         check_storable(asked.charge)
         with backend_errors("charging a gang"):
@@ -157,11 +164,16 @@ class PostgresLedger:
         return self._ended(ended)
 
     async def reconcile(
-        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+        self,
+        existing: Sequence[Charge],
+        *,
+        term: Term,
+        grace_seconds: float = 30.0,
+        seen: Sequence[LiveCharge] = (),
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods."""
         grace = timedelta(seconds=grace_seconds)
-        charges = rows.to_charges_json([one for one in existing if _is_storable(one)])
+        charges = rows.to_charges_json([one for one in existing if _is_storable(one)], seen)
         drift = rows.from_drift_json(
             await self._write("reconcile", term, charges, grace, self._now())
         )
@@ -309,11 +321,11 @@ def _to_live_charges(found: Sequence[asyncpg.Record]) -> tuple[LiveCharge, ...]:
 def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
     match row["outcome"]:
         case "refused":
+            # Who joins asks for what the gang has by then, and more.
+            charge = rows.from_charge(row["charge"]) if "charge" in row else asked.charge
             return Refused(
                 exceeded=tuple(
-                    build_exceeded(
-                        asked.limits[found["index"]], charge=asked.charge, used=found["used"]
-                    )
+                    build_exceeded(asked.limits[found["index"]], charge=charge, used=found["used"])
                     for found in row["exceeded"]
                 )
             )

@@ -41,18 +41,20 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "is_high": charge.is_high,
         "leaf_type": to_text(charge.leaf_type or ""),
         "leaf_count": charge.leaf_count,
+        "places": charge.places,
     }
 
 
-def to_limit_rows(limits: Sequence[Limit]) -> list[dict[str, Any]]:
+def to_limit_rows(limits: Sequence[Limit]) -> list[Row]:
     """Return limits as ledger_exceeded wants them; an answer names them by index."""
-    return [{"index": index, **_to_limit_row(limit)} for index, limit in enumerate(limits)]
+    return [_to_limit_row(index, limit) for index, limit in enumerate(limits)]
 
 
 # The limits of a group and its users are the same with every charge.
 @lru_cache(maxsize=8192)
-def _to_limit_row(limit: Limit) -> Mapping[str, Any]:
+def _to_limit_row(index: int, limit: Limit) -> Row:
     return {
+        "index": index,
         "user_name": to_text(limit.scope.user or ""),
         "group_name": to_text(limit.scope.group or ""),
         "measure": limit.measure.value,
@@ -67,9 +69,17 @@ def to_gangs_json(gangs: Sequence[GangKey]) -> str:
     return orjson.dumps(names).decode()
 
 
-def to_charges_json(charges: Sequence[Charge]) -> str:
-    """Name charges with all they ask for."""
-    return orjson.dumps([to_charge_row(charge) for charge in charges]).decode()
+def to_charges_json(charges: Sequence[Charge], seen: Sequence[LiveCharge]) -> str:
+    """Name charges with all they ask for, and as which they were seen."""
+    known = {live.charge.gang: live for live in seen}
+    rows = [{**to_charge_row(one), **_to_seen(known.get(one.gang))} for one in charges]
+    return orjson.dumps(rows).decode()
+
+
+def _to_seen(live: LiveCharge | None) -> dict[str, Any]:
+    if live is None:
+        return {}
+    return {"seen_at": live.charged_at.isoformat(), "seen_leaf_count": live.charge.leaf_count}
 
 
 def from_gang(row: Row) -> GangKey:
@@ -89,6 +99,7 @@ def from_charge(row: Row) -> Charge:
         is_high=row["is_high"],
         leaf_type=_leaf_type(row["leaf_type"]),
         leaf_count=row["leaf_count"],
+        places=row.get("places") or 0,
     )
 
 
@@ -116,10 +127,15 @@ def _charges(rows: Sequence[Row]) -> tuple[Charge, ...]:
     return tuple(sorted(map(from_charge, rows), key=lambda charge: charge.gang))
 
 
+def scope_of(row: Row) -> Scope:
+    """Say whose usage it is that ledger_usage returns."""
+    return Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"]))
+
+
 def from_usage(row: Row) -> Usage:
     """Build what ledger_usage returns."""
     return Usage(
-        scope=Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"])),
+        scope=scope_of(row),
         leaf_cells=row["leaf_cells"],
         leaf_cells_high=row["leaf_cells_high"],
         gangs=row["gangs"],

@@ -5,12 +5,13 @@ slow and evident, so that a mistake in the sums shows as a difference between th
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey, LeafType
+from state import memory_sums
 from state.ledger import (
     Answer,
     Charge,
@@ -34,7 +35,6 @@ from state.ledger import (
 )
 
 _MICROSECOND = timedelta(microseconds=1)
-_DAY = timedelta(days=1)
 _REMEMBERED = timedelta(hours=24)
 _EXPIRED_AT_ONCE = 1000
 
@@ -117,8 +117,22 @@ class MemoryLedger:
             return Refused(exceeded=exceeded)
         self._end(live.gang, is_billed=True)
         now = max(self._clock(), existing.charged_at)
+        places = existing.charge.places if leaf_count >= live.leaf_count else 0
+        grown = replace(grown, places=places)
         self._put(LiveCharge(charge=grown, charged_at=now, expires_at=existing.expires_at))
         return Charged(live=self._live[live.gang], usage=self._usages(grown))
+
+    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Give one more member a place in a charged gang, else let it grow."""
+        existing = self._live.get(live.gang)
+        live = existing.charge if existing and _is_of(existing.charge, live) else live
+        if existing is None or existing.charge != live or not live.places:
+            grown = live.leaf_count + leaf_count
+            return await self.resize(replace(live, places=0), grown, limits=limits)
+        self._check_there()
+        left = replace(existing.charge, places=existing.charge.places - 1)
+        self._live[live.gang] = replace(existing, charge=left)
+        return Charged(live=self._live[live.gang], usage=self._usages(left))
 
     def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> Answer:
         if existing.expires_at is not None and existing.expires_at <= now:
@@ -169,10 +183,16 @@ class MemoryLedger:
         return tuple(self._end(gang, is_billed=False) for gang in sorted(gangs))
 
     async def reconcile(
-        self, existing: Sequence[Charge], *, term: Term, grace_seconds: float = 30.0
+        self,
+        existing: Sequence[Charge],
+        *,
+        term: Term,
+        grace_seconds: float = 30.0,
+        seen: Sequence[LiveCharge] = (),
     ) -> Drift:
         """Make the ledger equal to the gangs that have pods."""
         self._fence(term)
+        known = {live.charge.gang: live for live in seen}
         wanted = {charge.gang: charge for charge in existing if _is_storable(charge)}
         grown_at = self._clock() - timedelta(seconds=grace_seconds)
         gone = [
@@ -183,13 +203,16 @@ class MemoryLedger:
         wrong = [
             gang
             for gang, charge in wanted.items()
-            if gang in self._live and not _is_same(self._live[gang].charge, charge)
+            if gang in self._live
+            and not _is_same(self._live[gang].charge, charge)
+            and _is_as_seen(self._live[gang], known.get(gang))
         ]
         for gang in wanted.keys() & self._live.keys():
             self._live[gang] = replace(self._live[gang], expires_at=None)
         released = tuple(self._end(gang, is_billed=True) for gang in sorted(gone))
         corrected = tuple(self._end(gang, is_billed=True) for gang in sorted(wrong))
-        created = tuple(wanted[gang] for gang in sorted(wanted.keys() - self._live.keys()))
+        new = sorted(wanted.keys() - self._live.keys())
+        created = tuple(replace(wanted[gang], places=0) for gang in new)
         for charge in created:
             self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
         return Drift(released=released, created=created, corrected=corrected)
@@ -223,22 +246,22 @@ class MemoryLedger:
         self._check_there()
         sums: defaultdict[Holding, list[int]] = defaultdict(lambda: [0, 0])
         for charge in self._held(when):
-            total = sums[_to_holding(charge)]
+            total = sums[memory_sums.to_holding(charge)]
             total[0] += charge.leaf_count
             total[1] += 1
         held = [replace(key, leaf_cells=cells, gangs=n) for key, (cells, n) in sums.items()]
-        return tuple(sorted(held, key=_order))
+        return tuple(sorted(held, key=memory_sums.order))
 
     async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
         """Return the leaf-cell-time used on each of these UTC days."""
         self._check_there()
         sums: defaultdict[DayUse, int] = defaultdict(int)
         for charge, since, until in self._billed():
-            for day, micros in _split(since, until):
+            for day, micros in memory_sums.split(since, until):
                 if first <= day <= last and charge.leaf_count:
-                    sums[_to_day(charge, day)] += charge.leaf_count * micros
+                    sums[memory_sums.to_day(charge, day)] += charge.leaf_count * micros
         found = [replace(key, leaf_micros=micros) for key, micros in sums.items()]
-        return tuple(sorted(found, key=lambda use: (use.day, *_order(use))))
+        return tuple(sorted(found, key=lambda use: (use.day, *memory_sums.order(use))))
 
     def _check_there(self) -> None:
         if self.is_away:
@@ -330,41 +353,13 @@ def _is_same(one: Charge, other: Charge) -> bool:
     return replace(one, decision=other.decision) == other
 
 
-def _to_holding(charge: Charge) -> Holding:
-    return Holding(
-        user=charge.user,
-        group=charge.group,
-        vc=charge.vc,
-        class_name=charge.class_name,
-        is_high=charge.is_high,
-        leaf_type=charge.leaf_type,
-        leaf_cells=0,
-        gangs=0,
-    )
+def _is_of(charge: Charge, asked: Charge) -> bool:
+    keys = [(one.decision, one.user, one.group) for one in (charge, asked)]
+    return keys[0] == keys[1]
 
 
-def _to_day(charge: Charge, day: date) -> DayUse:
-    return DayUse(
-        day=day,
-        user=charge.user,
-        group=charge.group,
-        vc=charge.vc,
-        class_name=charge.class_name,
-        leaf_type=charge.leaf_type,
-        leaf_micros=0,
-    )
-
-
-def _order(row: Holding | DayUse) -> tuple[str, ...]:
-    high = str(row.is_high) if isinstance(row, Holding) else ""
-    return (row.user, row.group or "", row.vc, row.class_name, row.leaf_type or "", high)
-
-
-def _split(since: datetime, until: datetime) -> Iterable[tuple[date, int]]:
-    """Cut a stretch of time at midnight, UTC."""
-    day = since.astimezone(UTC).date()
-    while (start := datetime.combine(day, time(), UTC)) < until:
-        micros = (min(until, start + _DAY) - max(since, start)) // _MICROSECOND
-        if micros:
-            yield day, micros
-        day += _DAY
+def _is_as_seen(live: LiveCharge, seen: LiveCharge | None) -> bool:
+    if seen is None:
+        return True
+    before, now = ((one.charged_at, one.charge.leaf_count) for one in (seen, live))
+    return before == now

@@ -15,6 +15,7 @@ TABLE charges (
     leaf_count integer NOT NULL,
     charged_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
+    places integer,
     CONSTRAINT charges_leaf_count_check CHECK ((leaf_count >= 0)),
     CONSTRAINT charges_namespace_gang_key UNIQUE (namespace, gang),
     CONSTRAINT charges_pkey PRIMARY KEY (decision),
@@ -278,7 +279,7 @@ FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timest
 
 FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 78223f0a9537e5b3504d21e52f21b241
 
-FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 0580de6467fd04405d5b433fa12d0bc8
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- e413c3ce74232f7fd0ae3b0555ed6eaa
 
 FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 53e18b592888107817e9cbecdb9a515c
 
@@ -300,6 +301,8 @@ FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone
 
 FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
 
+FUNCTION ledger_join_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 1b49871a9602ae019b36add234f4b368
+
 FUNCTION ledger_lock(text[],text[],timestamp with time zone) RETURNS void; -- 1605e8418b3dc7749c36b21d2dd519fc
 
 FUNCTION ledger_lock_and_end(uuid[],text,timestamp with time zone) RETURNS jsonb; -- 57cb651fcbc94b2aabb93e28b7605a9e
@@ -308,7 +311,7 @@ FUNCTION ledger_micros(interval) RETURNS bigint; -- 67009d3819315bb6c2c72d27b34f
 
 FUNCTION ledger_queue_one(jsonb,interval,timestamp with time zone) RETURNS json; -- 90a3eafc574d20937ca444bcae34760b
 
-FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 9aece3558b2b453fc1ae4711f3aa32a6
+FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 53ad7966c8ef1ae778222c80f2b46981
 
 FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 614de525389d4eb35673340045878af7
 

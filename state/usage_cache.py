@@ -6,11 +6,11 @@
 
 Notifications are hints, not data. Whoever changes the ledger announces it after the commit, many
 changes at a time: a NOTIFY inside the transaction would make all commits of the server follow each
-other. On a hint, and every second without one, the cache asks for the holdings that may have
-changed since the version it has. Versions are numbers of transactions: the next question starts at
-the oldest one that was still running at the last. So no change can slip through a gap, neither by a
-lost hint nor by a late commit, and what is seen twice does no harm. A new connection starts from
-everything, since it may lead to another server.
+other. On a hint of another process, and every second without one, the cache asks for the holdings
+that may have changed since the version it has. Versions are numbers of transactions: the next
+question starts at the oldest one that was still running at the last. So no change can slip through
+a gap, neither by a lost hint nor by a late commit, and what is seen twice does no harm. A new
+connection starts from everything, since it may lead to another server.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from typing import NoReturn
 
 import asyncpg
 import orjson
+from asyncpg.prepared_stmt import PreparedStatement
 
 from policy.errors import BackendError, SettingsError
 from policy.submission import GangKey
@@ -90,6 +91,7 @@ class UsageCache:
         self._back_at: float | None = None
         self._woken = asyncio.Event()
         self._is_to_announce = False
+        self._is_to_look = True
         self._name = uuid.uuid4().hex
         self.resyncs = 0
         """How often everything was read: once per connection."""
@@ -122,6 +124,7 @@ class UsageCache:
         """
         self._keep_newer(usages)
         self._is_to_announce = True
+        self._is_to_look |= not usages
         self._woken.set()
 
     def assume(self, charge: Charge, *, held: int = 0) -> None:
@@ -187,39 +190,60 @@ class UsageCache:
 
     async def _follow(self, connection: asyncpg.Connection) -> NoReturn:
         await connection.add_listener(CHANNEL, self._hear)
-        connection.add_termination_listener(lambda _: self._woken.set())
-        self._version, self._back_at = _EVERYTHING, None
+        connection.add_termination_listener(lambda _: self._wake())
+        announce = await connection.prepare(sql("announce_usage"))
+        changes = await connection.prepare(sql("usage_changes"))
+        self._version, self._back_at, self._is_to_look = _EVERYTHING, None, True
         while True:
             # Before the look: what is announced during it is looked at again.
             self._woken.clear()
-            await self._look(connection)
-            with contextlib.suppress(TimeoutError):
-                # Not wait_for: before Python 3.12 it can swallow a cancellation.
-                async with asyncio.timeout(self._settings.look_seconds):
-                    await self._woken.wait()
-            await asyncio.sleep(self._settings.gather_seconds)
+            if self._is_to_announce:  # first: others should not wait for us
+                self._is_to_announce = False
+                await announce.fetchval(self._name)
+            if self._must_look:
+                self._is_to_look = False
+                await self._look(connection, changes)
+            await self._wait()
+
+    @property
+    def _must_look(self) -> bool:
+        """Whether anybody may know more than we do; what we did ourselves is known."""
+        is_old = self.staleness_seconds >= self._settings.look_seconds
+        return self._is_to_look or is_old or bool(self.assumed)
+
+    async def _wait(self) -> None:
+        """Wait for news, and gather what comes with them; look once there were none for long."""
+        try:
+            # Not wait_for: before Python 3.12 it can swallow a cancellation.
+            async with asyncio.timeout(self._settings.look_seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            self._is_to_look = True
+        await asyncio.sleep(self._settings.gather_seconds)
 
     def _hear(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         if payload != self._name:
-            self._woken.set()
+            self._wake()
 
-    async def _look(self, connection: asyncpg.Connection) -> None:
-        """Read what may have changed. Announces first: others should not wait for us."""
-        if self._is_to_announce:
-            self._is_to_announce = False
-            await connection.execute(sql("announce_usage"), self._name)
+    def _wake(self) -> None:
+        self._is_to_look = True
+        self._woken.set()
+
+    async def _look(self, connection: asyncpg.Connection, changes: PreparedStatement) -> None:
+        """Read what may have changed."""
         began = self._clock()
         # In this order: what is charged in between counts twice for a moment, and never not at all.
         charged = await self._find_charged(connection)
-        row = await connection.fetchrow(sql("usage_changes"), self._version)
+        row = await changes.fetchrow(self._version)
         assert row is not None
-        usages = [ledger_rows.from_usage(usage) for usage in orjson.loads(row["usage"])]
         if row["version"] < self._version:
             raise ConnectionResetError("the server is behind what it was: read everything again")
         if self._version == _EVERYTHING:
-            self._known = {usage.scope: usage for usage in usages}
+            self._known = {}
             self.resyncs += 1
-        self._keep_newer(usages)
+        # Most of it is known: every write of ours was answered with what it made of its scopes.
+        news = filter(self._is_news, orjson.loads(row["usage"]))
+        self._known |= {usage.scope: usage for usage in map(ledger_rows.from_usage, news)}
         self._version = row["version"]
         self._fresh_at = began
         self._drop_assumed(charged)
@@ -241,6 +265,10 @@ class UsageCache:
         too_old = now - self._settings.assumed_seconds
         if self._back_at < too_old:
             self.assumed.drop_older(too_old)
+
+    def _is_news(self, row: ledger_rows.Row) -> bool:
+        known = self._known.get(ledger_rows.scope_of(row))
+        return known is None or known.version < row["version"]
 
     def _keep_newer(self, usages: Iterable[Usage]) -> None:
         for usage in usages:

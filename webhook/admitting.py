@@ -18,7 +18,7 @@ take all of it, the last known usage and what this process has let in since deci
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -29,6 +29,7 @@ from policy.decision import Outcome, RuleDecision
 from policy.errors import BackendError, ConflictError
 from policy.limits import Exceeded, Limit, Measure
 from policy.submission import Usage, UserName
+from state.ledger import Answer as LedgerAnswer
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from webhook.breaker import Breaker
 from webhook.budget import within_budget
@@ -40,11 +41,15 @@ from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_c
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
+_PAUSE_SECONDS: Final = 0.002
+"""Between two attempts at a charge that somebody else holds, mostly the leader who confirms it."""
 _FAIR_SECONDS: Final = 0.1
 """A ledger that has answered somebody within that time is there, however much it has to do."""
 
 
 _Answer = TypeVar("_Answer")
+_Ask = Callable[[Request, Charge], Awaitable[LedgerAnswer | None]]
+"""Asks the ledger for more; None if nothing more is needed."""
 
 
 class _TooBusyError(BackendError):
@@ -222,30 +227,44 @@ class Admitter:
             return replace(follow(request, answer.charge, admission), is_queued=True)
         is_running = answer.live.expires_at is None
         verdict = follow(request, answer.live.charge, admission, is_running=is_running)
-        exceeded = await self._cover(request, answer.live.charge)
-        return too_much(request, verdict, exceeded) if exceeded else verdict
+        covered = await self._until_settled(request, answer.live.charge, self._cover)
+        if isinstance(covered, Charge) and request.joins:
+            covered = await self._until_settled(request, covered, self._join)
+        return verdict if isinstance(covered, Charge) else too_much(request, verdict, covered)
 
-    async def _cover(self, request: Request, held: Charge) -> tuple[Exceeded, ...]:
-        """Charge a gang for a member that asks for more than the first; say what is in the way."""
+    async def _until_settled(
+        self, request: Request, held: Charge, ask: _Ask
+    ) -> Charge | tuple[Exceeded, ...]:
+        """Ask for more for a gang, whoever else does; return what is charged or in the way."""
         for _ in range(_ATTEMPTS):
             self._memory.remember(request, held)
-            leaf_count = leaf_count_with(request, held)
-            if leaf_count == held.leaf_count:
-                return ()
-            answer = await self._hear(
-                self._ledger.resize(held, leaf_count, limits=growth_limits(request))
-            )
-            match answer:
+            match await ask(request, held):
+                case None:
+                    return held
                 case Refused(exceeded=exceeded):
                     return exceeded
                 case Charged(live=live):
                     self._memory.remember(request, live.charge)
-                    return ()
+                    return live.charge
                 case Held(live=live):
                     held = live.charge
+                    await asyncio.sleep(_PAUSE_SECONDS)
                 case Queued():
                     break
         raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
+
+    async def _cover(self, request: Request, held: Charge) -> LedgerAnswer | None:
+        """Charge a gang for a member that asks for more than the first, if this one does."""
+        leaf_count = leaf_count_with(request, held)
+        if leaf_count == held.leaf_count:
+            return None
+        limits = growth_limits(request, held)
+        return await self._hear(self._ledger.resize(held, leaf_count, limits=limits))
+
+    async def _join(self, request: Request, held: Charge) -> LedgerAnswer:
+        """Take a place in a gang that may have more members than it needs."""
+        own, limits = request.member_leaf_count or 0, growth_limits(request, held)
+        return await self._hear(self._ledger.join(held, own, limits=limits))
 
 
 def _must_be_sure(request: Request, decision: RuleDecision) -> bool:

@@ -16,6 +16,7 @@ from kube.leaves import is_matched
 from kube.objects import mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.ownership import Editor
+from webhook.budget import within_budget
 from webhook.wire import ALLOWED, Answer, ReviewRequest
 
 _REFUSED: Final = (
@@ -58,7 +59,10 @@ class BindingGuard:
         namespace, name = quote(review.namespace, safe=""), quote(_name_of(review), safe="")
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         try:
-            return await self._client.request("GET", path, query={"resourceVersion": "0"})
+            async with within_budget():
+                return await self._client.request("GET", path, query={"resourceVersion": "0"})
+        except TimeoutError as exc:
+            raise KubeError(f"GET {path}: no answer in time") from exc
         except KubeError as exc:
             if exc.is_missing:
                 return {}

@@ -14,14 +14,14 @@ from policy.admission import Admission, OverQuota, over_quota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import RequestError
 from policy.limits import Exceeded, Limit, Scope
-from policy.submission import Usage
+from policy.submission import ClassName, Usage
 from state.assumed import AssumedCharges
 from state.ledger import Charge
 from state.ledger import Usage as HeldUsage
 from webhook.limits import find_exceeded
 from webhook.podgroups import check_fixed
 from webhook.recent import Recent, RecentGangs
-from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_count_with
+from webhook.verdict import Request, Verdict, charge_of, decided, follow, with_member
 
 _LEDGER_AWAY: Final = "the ledger does not answer: decided by the usage that was known last"
 _USAGE_UNKNOWN: Final = "the ledger does not answer and usage is not known: quotas are not applied"
@@ -105,10 +105,12 @@ class MemoryDecider:
     def _follow(self, request: Request, recent: Recent, admission: Admission) -> Verdict:
         """Give a member what its gang has, and charge the gang for one that asks for more."""
         verdict = _follow_recent(request, recent, admission)
-        charge, leaf_count = recent.charge, leaf_count_with(request, recent.charge)
-        if recent.is_queued or leaf_count == charge.leaf_count:
+        charge, grown = recent.charge, with_member(request, recent.charge)
+        if recent.is_queued:
             return verdict
-        grown = replace(charge, leaf_count=leaf_count)
+        if grown.leaf_count == charge.leaf_count:
+            self.remember(request, grown)
+            return verdict
         exceeded = self._find_outgrown(request, charge, grown)
         if exceeded:
             return too_much(request, verdict, exceeded)
@@ -123,7 +125,7 @@ class MemoryDecider:
             return ()
         return find_exceeded(
             grown,
-            growth_limits(request),
+            growth_limits(request, charge),
             lambda scope: _without(self._usage.usage(scope), charge),
         )
 
@@ -150,11 +152,14 @@ def decide(request: Request, usage: Usage | None) -> RuleDecision:
     return policy.rules.decide(submission, usage=usage, classes=policy.classes)
 
 
-def growth_limits(request: Request) -> tuple[Limit, ...]:
-    """Return what a growing gang must stay within; nothing where the group lets it run beyond."""
-    if request.group is None or request.group.lowers:
+def growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:
+    """Return what a growing gang must stay within; nothing where its class may run beyond."""
+    group, classes = request.group, request.policy.classes
+    if group is None:
         return ()
-    return request.group.limits(request.submission.user)
+    if group.lowers and not classes.is_lower(ClassName(group.over), held.class_name):
+        return ()
+    return group.limits(request.submission.user)
 
 
 def too_much(request: Request, verdict: Verdict, exceeded: tuple[Exceeded, ...]) -> Verdict:

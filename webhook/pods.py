@@ -126,7 +126,7 @@ class PodReviews:
         if pod is None or pod.submitter is None:
             return None
         asked = self._understand(review, obj, pod, group)
-        asked = replace(asked, request=replace(asked.request, fixed_class=None))
+        asked = replace(asked, request=replace(asked.request, fixed_class=None, is_group=True))
         # A group that is no gang has nothing to be charged for; its pods have, one by one.
         is_dry_run = review.dry_run or group.min_size is None
         return await self._decide(asked, is_dry_run=is_dry_run)
@@ -163,13 +163,14 @@ class PodReviews:
         policy.identity.check_vc(
             pod.vc, user=submitter.user, groups=submitter.groups, path=_vc_path(pod)
         )
+        is_open = pod.gang.size is None
         pod = with_group(pod, group, policy)
         request = _request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
-        if group is not None:
-            is_native = pod.gang.form is GangForm.NATIVE
-            fixed = ClassName(group.class_name or "") if is_native else None
-            is_gang = not pod.is_charged_alone
-            request = replace(request, fixed_class=fixed, may_grow=is_gang, is_alone=not is_gang)
+        if is_open and not pod.is_charged_alone:
+            own = pod.leaf_count
+            request = replace(request, may_grow=True, is_alone=False, member_leaf_count=own)
+        if group is not None and pod.gang.form is GangForm.NATIVE:
+            request = replace(request, fixed_class=ClassName(group.class_name or ""))
         shapes = policy.shapes.matching(request.submission)
         shaped = shape_pod(obj, shapes, user=submitter.user)
         return Asked(pod=pod, submitter=submitter, request=request, shaped=shaped)

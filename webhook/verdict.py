@@ -1,7 +1,7 @@
 """What is asked about a gang, and what comes out: the words between admitting and answering."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from policy.admission import Admission
@@ -30,7 +30,15 @@ class Request:
     """What this pod asks for, where nobody tells what the other members do: they may ask for more
     or less. None where the whole is told, or is this pod."""
     may_grow: bool = False
-    """Whether somebody else than its pods says how large the gang is, and may change it."""
+    """Whether its pods do not say how large the gang is: it may have more members than it needs,
+    and who says how many those are may change it."""
+    is_group: bool = False
+    """Whether it is asked for by the PodGroup itself: then no member is there yet."""
+
+    @property
+    def joins(self) -> bool:
+        """Tell whether it takes a place in a gang that may have more members than it needs."""
+        return self.may_grow and not self.is_group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +126,15 @@ def charge_of(request: Request, class_name: ClassName) -> Charge:
         is_high=request.policy.classes.is_high(class_name),
         leaf_type=submission.leaf_type,
         leaf_count=submission.leaf_count,
+        places=_places(request),
     )
+
+
+def _places(request: Request) -> int:
+    """Return how many members of an open gang may come until its charge must grow."""
+    if not request.may_grow:
+        return 0
+    return request.submission.gang_size - request.joins
 
 
 def _check_same_gang(request: Request, held: Charge, *, is_running: bool) -> None:
@@ -161,3 +177,13 @@ def leaf_count_with(request: Request, held: Charge) -> int:
     if own is None or most <= held.leaf_count:
         return held.leaf_count
     return most if request.may_grow else min(held.leaf_count + own - 1, most)
+
+
+def with_member(request: Request, held: Charge) -> Charge:
+    """Return what a charged gang must be charged for with one more member, as the ledger does."""
+    held = replace(held, leaf_count=leaf_count_with(request, held))
+    if not request.joins:
+        return held
+    if held.places:
+        return replace(held, places=held.places - 1)
+    return replace(held, leaf_count=held.leaf_count + (request.member_leaf_count or 0))

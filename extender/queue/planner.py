@@ -15,12 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf, nextafter
 
-from extender.cells.model import (
-    MemberRequest,
-    Preempt,
-    Reject,
-    Wait,
-)
+from extender.cells.model import MemberRequest, Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.deciding import decide_all, refusal
 from extender.queue.gangs import PriorityOf, QueuedGang
@@ -100,26 +95,35 @@ class GangPlanner:
         """Leaf cells of a type came free, joined or changed; None: of any."""
         self._waiting.wake(leaf_type)
 
-    def expire(self, gangs: Iterable[GangKey]) -> None:
-        """The leases of these gangs ended."""
-        for key in gangs:
-            if key in self._gangs:
-                self._set_back(self._gangs[key])
-            self._changed[key] = None
-            self._waiting.wake()
+    def expire(self, gangs: Sequence[GangKey]) -> None:
+        """The leases of these gangs ended: each had its chance, and waits behind its equals now.
 
-    def _set_back(self, gang: QueuedGang) -> None:
-        """Let a gang that had its chance wait behind its equals: it may lack more than leaf cells,
-        and would have them for nothing, again and again."""
-        if not self._way.is_held_back(gang.key):
-            gang.waits_since = nextafter(self._youngest, inf)
-        for uid in gang.pods:
-            self._way.leave(uid)
+        It may lack more than leaf cells, and would have them for nothing, again and again.
+        """
+        for key in gangs:
+            if key in self._gangs and not self._way.is_held_back(key):
+                self._gangs[key].waits_since = nextafter(self._youngest, inf)
+        self.unseat(gangs)
+
+    def unseat(self, gangs: Sequence[GangKey]) -> None:
+        """Members of these gangs that are not bound have lost their places."""
+        for key in gangs:
+            for uid in self._gangs[key].pods if key in self._gangs else ():
+                self._way.leave(uid)
+            self._changed[key] = None
+        self._waiting.wake()
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
         if self._cells.has_place(uid):
             self._refused_since.setdefault(uid, now)
+
+    def lose_node(self, node: NodeName) -> None:
+        """A node left, or may not be used for now: whoever was to go there looks for another."""
+        for uid in self._gang_of:
+            placement = None if self._cells.is_bound(uid) else self._cells.placement(uid)
+            if placement is not None and placement.node == node:
+                self._refused_since[uid] = -inf
 
     def _settle_member(self, uid: PodUid) -> None:
         self._attempts.forget(uid)

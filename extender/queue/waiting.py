@@ -19,6 +19,7 @@ from policy.submission import GangKey, LeafType, PodUid
 _NOBODY = GangKey("", "")
 
 _Place = tuple[Rank, GangKey]
+_Kind = tuple[MemberRequest, Hashable, bool, GangKey | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Shape:
     """The gang itself, if it has begun: then nobody else is like it."""
 
     @property
-    def kind(self) -> Hashable:
+    def kind(self) -> _Kind:
         """All but the sizes: shapes of one kind can be compared."""
         return self.request, self.nodes, self.may_preempt, self.own
 
@@ -78,7 +79,7 @@ class Waiting:
         """Gangs that nobody has looked at: each is owed an answer in its own words."""
         self._woken: dict[LeafType | None, None] = {}
         """What came free since the last look."""
-        self._too_much: dict[Hashable, list[tuple[int, ...]]] = {}
+        self._too_much: dict[_Kind, list[tuple[int, ...]]] = {}
         """Sizes that did not fit, by kind."""
 
     def __len__(self) -> int:
@@ -147,14 +148,18 @@ class Waiting:
         """Make true what `wake` said, once for all that happened since the last look."""
         if not self._woken:
             return
+        for kind in list(self._too_much):
+            if self._is_woken(kind[0]):
+                del self._too_much[kind]
         for shape, line in self._lines.items():
-            if any(_may_use(shape.request, leaf_type) for leaf_type in self._woken):
-                line.is_refused = False
-                self._too_much.pop(shape.kind, None)
+            line.is_refused = line.is_refused and not self._is_woken(shape.request)
         self._woken.clear()
         self._heads.clear()
         for shape, line in self._lines.items():
             self._offer(shape, line)
+
+    def _is_woken(self, request: MemberRequest) -> bool:
+        return any(_may_use(request, leaf_type) for leaf_type in self._woken)
 
     def _asks_too_much(self, shape: Shape) -> bool:
         tried = self._too_much.get(shape.kind, ())

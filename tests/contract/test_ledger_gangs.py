@@ -3,7 +3,17 @@
 import uuid
 from dataclasses import replace
 
-from state.ledger import MICROS_PER_HOUR, Charged, Exceeded, Held, Ledger, Measure, Queued, Refused
+from state.ledger import (
+    MICROS_PER_HOUR,
+    Charged,
+    Drift,
+    Exceeded,
+    Held,
+    Ledger,
+    Measure,
+    Queued,
+    Refused,
+)
 from tests.charges import ALICE, EVENING, TERM, Clock, a_charge, at_most
 
 
@@ -72,6 +82,47 @@ async def test_who_grows_what_another_has_grown_looks_again(ledger: Ledger) -> N
     assert (await ledger.usage(ALICE)).leaf_cells == 9
 
 
+async def test_members_take_the_places_of_an_open_gang_and_then_let_it_grow(
+    ledger: Ledger,
+) -> None:
+    charge = replace(a_charge(), leaf_count=4, places=1)
+    await ledger.charge(charge)
+    limit = at_most(6, Measure.LEAF_CELLS)
+    placed = await ledger.join(charge, 2, limits=[limit])
+    assert isinstance(placed, Charged)
+    assert (placed.live.charge.leaf_count, placed.live.charge.places) == (4, 0)
+    grown = await ledger.join(placed.live.charge, 2, limits=[limit])
+    assert isinstance(grown, Charged)
+    assert (grown.live.charge.leaf_count, grown.live.charge.places) == (6, 0)
+    refused = await ledger.join(grown.live.charge, 2, limits=[limit])
+    assert refused == Refused(exceeded=(Exceeded(limit=limit, used=0, asked=8),))
+    # Whatever was seen of it: many members come at once.
+    assert await ledger.join(charge, 2, limits=[limit]) == refused
+    other = replace(charge, decision=uuid.uuid4())
+    assert isinstance(await ledger.join(other, 2), Held)
+    assert (await ledger.usage(ALICE)).leaf_cells == 6
+
+
+async def test_what_the_leader_corrects_has_no_places_left(ledger: Ledger) -> None:
+    charge = replace(a_charge(), leaf_count=4, places=3)
+    await ledger.charge(charge)
+    await ledger.reconcile([replace(charge, leaf_count=6)], term=TERM)
+    (live,) = await ledger.charges()
+    assert (live.charge.leaf_count, live.charge.places) == (6, 0)
+
+
+async def test_a_gang_that_has_grown_since_it_was_seen_is_not_corrected(ledger: Ledger) -> None:
+    charge = replace(a_charge(), leaf_count=4)
+    await ledger.charge(charge)
+    seen = await ledger.charges()
+    await ledger.resize(charge, 6)
+    fewer = replace(charge, leaf_count=3)
+    assert await ledger.reconcile([fewer], term=TERM, seen=seen) == Drift()
+    assert (await ledger.usage(ALICE)).leaf_cells == 6
+    seen = await ledger.charges()
+    assert (await ledger.reconcile([fewer], term=TERM, seen=seen)).created == (fewer,)
+
+
 async def test_gangs_that_are_charged_are_found_among_others(ledger: Ledger) -> None:
     charged, waiting, gone = a_charge("a"), a_charge("b"), a_charge("c")
     await ledger.charge(charged)
@@ -83,13 +134,15 @@ async def test_gangs_that_are_charged_are_found_among_others(ledger: Ledger) -> 
     assert await ledger.find_charged([]) == frozenset()
 
 
-async def test_a_charge_that_was_too_large_shrinks(ledger: Ledger) -> None:
-    charge = replace(a_charge(), leaf_count=9)
+async def test_a_charge_that_was_too_large_shrinks_and_has_no_places_left(ledger: Ledger) -> None:
+    charge = replace(a_charge(), leaf_count=9, places=2)
     await ledger.charge(charge)
     shrunk = await ledger.resize(charge, 3)
     assert isinstance(shrunk, Charged)
     assert shrunk.live.charge == replace(charge, leaf_count=3)
     assert (await ledger.usage(ALICE)).leaf_cells == 3
+    (live,) = await ledger.charges()
+    assert live.charge.places == 0
 
 
 async def test_charges_are_found_by_when_they_were_made_or_resized(

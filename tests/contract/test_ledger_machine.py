@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from policy.errors import BackendError, ConflictError
 from policy.submission import ClassName, GroupName, LeafType, UserName
-from state.ledger import Charge, Ledger, Limit, Measure, Scope, Term, Usage
+from state.ledger import Charge, Ledger, Limit, LiveCharge, Measure, Scope, Term, Usage
 from state.ledger_postgres import PostgresLedger
 from state.memory_ledger import MemoryLedger
 from tests.charges import Clock, a_charge, a_gang
@@ -70,6 +70,7 @@ charges = st.builds(
     is_high=st.booleans(),
     leaf_type=st.sampled_from([None, *_TYPES]),
     leaf_count=st.integers(0, 5),
+    places=st.integers(0, 2),
 )
 gangs = st.lists(st.sampled_from(_GANGS), unique=True).map(lambda names: [*map(a_gang, names)])
 
@@ -130,6 +131,27 @@ class _Machine(RuleBasedStateMachine):
             expected = self._run(charge_all(self._twin))
             actual = self._run(charge_all(self._ledger))
             assert [type(answer) for answer in actual] == [type(answer) for answer in expected]
+
+    @rule(number=st.integers(0, 9), leaf_count=st.integers(0, 5))
+    def resize(self, number: int, leaf_count: int) -> None:
+        charge = self._chosen(number)
+        if charge is not None:
+            self._both(lambda ledger: ledger.resize(charge, leaf_count, limits=_LIMITS))
+
+    @rule(number=st.integers(0, 9), leaf_count=st.integers(1, 3))
+    def join(self, number: int, leaf_count: int) -> None:
+        charge = self._chosen(number)
+        if charge is not None:
+            self._both(lambda ledger: ledger.join(charge, leaf_count, limits=_LIMITS))
+            assert self._places(self._ledger) == self._places(self._twin)
+
+    def _chosen(self, number: int) -> Charge | None:
+        """Return one of the charges there are, if there is one."""
+        charged: tuple[LiveCharge, ...] = self._run(self._twin.charges())
+        return charged[number % len(charged)].charge if charged else None
+
+    def _places(self, ledger: Ledger) -> list[int]:
+        return [live.charge.places for live in self._run(ledger.charges())]
 
     @rule(gangs=gangs)
     def confirm(self, gangs: list[Any]) -> None:

@@ -36,9 +36,7 @@ class CertManager:
         for kind in ("Issuer", "Certificate"):
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             await self._plane.api.create(path, _definition(kind))
-            await self._plane.api.wait_until(
-                f"{path}/{kind.lower()}s.{_GROUP}", lambda one: _is_established(one)
-            )
+            await self._plane.api.wait_until(f"{path}/{kind.lower()}s.{_GROUP}", _is_established)
 
     def renew_ca(self) -> None:
         """Make another CA: what is issued next is of it."""
@@ -124,5 +122,5 @@ def _definition(kind: str) -> dict[str, Any]:
 
 
 def _is_established(definition: JsonObject) -> bool:
-    conditions = definition.get("status", {}).get("conditions", ())
+    conditions = definition.get("status", {}).get("conditions") or ()  # null at first
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)

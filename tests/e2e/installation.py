@@ -34,6 +34,7 @@ from tests.controlplane.waiting import poll_until
 PROGRAM = Path(sys.executable).with_name("cellgate")
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 NAMESPACE = "cellgate-system"
+OWN_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = ("cellgate-webhook", "cellgate-extender", "cellgate-scheduler")
 CERTS_SECRET = "cellgate-certs"
 _CONFIGURATIONS = tuple(f"{GROUP}/{kind}/{NAME}" for kind in KINDS)
@@ -178,8 +179,18 @@ class Installation:
         """Start an extender as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.extender_ports[replica]}"
         tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
-        self.extenders[replica] = await self._start("extender", "--listen", address, *tls)
+        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls)
+        self.extenders[replica] = await self._start("extender", *flags)
         await self.wait_ready(self.url_of(replica))
+
+    async def _stand_in(self, replica: int) -> str:
+        """A pod for an extender to write on, as it writes on its own; it never runs."""
+        name = f"cellgate-extender-{replica}"
+        deployment, *_ = yaml.safe_load_all((MANIFESTS / "base" / "extender.yaml").read_text())
+        spec = {**deployment["spec"]["template"]["spec"], "schedulerName": "nobody"}
+        if not await self._plane.api.exists(f"{OWN_PODS}/{name}"):
+            await self._plane.api.create(OWN_PODS, {"metadata": {"name": name}, "spec": spec})
+        return name
 
     async def leader(self) -> int | None:
         """Which extender leads, if one does."""

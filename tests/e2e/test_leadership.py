@@ -7,12 +7,14 @@ import pytest
 import pytest_asyncio
 
 from certs.clients import SCHEDULER
+from kube.marks import LEADER_LABEL
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
+from tests.controlplane.waiting import poll_until
 from tests.e2e.conftest import run_control_plane
 from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, own_pods, running
-from tests.e2e.installation import Installation
+from tests.e2e.installation import OWN_PODS, Installation
 from tests.e2e.takeovers import WAYS, GangStream, depose, leader_of, two_extenders
 
 
@@ -63,6 +65,25 @@ async def test_a_standby_is_ready_and_answers_no_verb(cellgate: Installation, po
     answered, connection = await _ask(cellgate, leader)
     assert answered["Error"] == ""
     assert connection != "close"
+
+
+async def _labelled(plane: ControlPlane) -> list[str]:
+    found = await plane.api.list(OWN_PODS, labelSelector=f"{LEADER_LABEL}=true")
+    return [pod["metadata"]["name"] for pod in found]
+
+
+async def test_the_label_by_which_the_service_finds_the_leader_follows_it(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    before = await leader_of(cellgate)
+    await depose(cellgate, "kill")
+    leader = await leader_of(cellgate)
+    assert leader != before
+
+    async def has_moved() -> bool:
+        return await _labelled(plane) == [f"cellgate-extender-{leader}"]
+
+    await poll_until(has_moved, deadline_seconds=5, explain=lambda: "the label did not follow")
 
 
 async def test_whichever_way_a_leader_goes_every_gang_starts_whole(

@@ -11,11 +11,12 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from kube import marks
 from kube.webhook_configurations import GROUP, KINDS
 from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook import REPLICAS, SECRET, a_webhook_service, soak
 from tests.chaos.webhook_load import Load, a_pod
-from tests.controlplane.api import ApiError
+from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
@@ -129,16 +130,14 @@ async def test_a_new_ca_fails_no_call(
     assert load.failures == []
 
 
-async def test_a_forged_review_holds_quota_for_seconds_only(
-    cellgate: Installation, load: Load, database: EmbeddedPostgres
-) -> None:
-    """Whoever reaches our port from inside the cluster cannot keep others from their cells."""
+async def _forge(cellgate: Installation, pod: JsonObject, *, user: str, namespace: str) -> None:
+    pod["metadata"]["namespace"] = namespace
     request = {
-        "uid": "forged",
+        "uid": f"forged-{pod['metadata']['name']}",
         "operation": "CREATE",
-        "namespace": "default",
-        "userInfo": {"username": "victim"},
-        "object": a_pod("never-created", is_managed=True),
+        "namespace": namespace,
+        "userInfo": {"username": user},
+        "object": pod,
     }
     url = f"{cellgate.webhook_port_url(0)}/mutate/pods"
     async with (
@@ -146,21 +145,44 @@ async def test_a_forged_review_holds_quota_for_seconds_only(
         http.post(url, json={"request": request}, ssl=False) as answer,
     ):
         assert (await answer.json())["response"]["allowed"]
+
+
+def _a_member(name: str, *, gpus: int) -> JsonObject:
+    pod = a_pod(name, is_managed=True)
+    pod["metadata"]["labels"] = {marks.GANG_LABEL: "real", marks.GANG_SIZE_LABEL: "2"}
+    pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = str(gpus)
+    return pod
+
+
+async def test_a_forged_review_holds_quota_for_seconds_only(
+    cellgate: Installation, load: Load, database: EmbeddedPostgres
+) -> None:
+    """Whoever reaches our port from inside the cluster cannot keep others from their cells.
+
+    Neither by a pod that never comes, nor by a member that makes a real gang larger.
+    """
+    namespace = load.pods.split("/")[-2]
+    await load.users["alice"].create(load.pods, _a_member("real-0", gpus=1))
     connection = await asyncpg.connect(database.url)
 
-    async def held() -> int:
-        count: int = await connection.fetchval(
-            "SELECT count(*) FROM charges WHERE user_name = 'victim'"
+    async def held() -> list[tuple[str, int, bool]]:
+        rows = await connection.fetch(
+            "SELECT gang, leaf_count, expires_at IS NULL FROM charges WHERE namespace = $1",
+            namespace,
         )
-        return count
+        return sorted(tuple(row) for row in rows)
+
+    async def is_settled() -> bool:
+        return await held() == [("real", 2, True)]
 
     try:
-        assert await held() == 1
-
-        async def is_gone() -> bool:
-            return await held() == 0
-
-        await poll_until(is_gone, deadline_seconds=30, explain=lambda: "still charged")
+        await poll_until(is_settled, deadline_seconds=30, explain=lambda: "not confirmed")
+        never = a_pod("never-created", is_managed=True)
+        await _forge(cellgate, never, user="victim", namespace=namespace)
+        member = _a_member("real-1", gpus=500)
+        await _forge(cellgate, member, user="alice", namespace=namespace)
+        assert await held() == [("never-created", 1, False), ("real", 501, True)]
+        await poll_until(is_settled, deadline_seconds=30, explain=lambda: "still charged")
     finally:
         await connection.close()
 

@@ -133,6 +133,8 @@ class PlannerWorld:
     def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
         self.nodes[node] = is_healthy
         self.engine.observe_node(a_node(node, is_healthy=is_healthy))
+        if not is_healthy:
+            self.planner.lose_node(node)
         self.planner.wake()
 
     # -- users

@@ -1,16 +1,17 @@
 """What the planner does to pods, on the simulated API server."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kube.binding import PodRef
-from kube.client import KubeClient, KubeError, Object
+from kube.client import MERGE_PATCH, KubeClient, KubeError, Object
 from kube.ending import PodEnder
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
 from kube.pod_writes import PodWriter
+from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
 from tests.clusters import connected
 
@@ -21,6 +22,18 @@ PODS = "/api/v1/namespaces/default/pods"
 async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
     async with connected(SimulatedCluster(nodes=1), tmp_path) as client:
         yield client
+
+
+def _leads() -> None:
+    """Always."""
+
+
+def _writer(client: KubeClient, *, check_leading: Callable[[], None] = _leads) -> PodWriter:
+    return PodWriter(client, check_leading=check_leading)
+
+
+def _ender(client: "KubeClient | Contended") -> PodEnder:
+    return PodEnder(client, check_leading=_leads)  # type: ignore[arg-type] # all that it uses
 
 
 async def _create(client: KubeClient, *gates: str) -> PodRef:
@@ -46,7 +59,7 @@ async def test_a_released_pod_is_nominated_told_its_place_and_free_of_our_gate(
     client: KubeClient,
 ) -> None:
     pod = await _create(client, QUEUED_GATE, "example.com/other")
-    await PodWriter(client).release(pod, node="n7", annotations={PLACEMENT_ANNOTATION: "there"})
+    await _writer(client).release(pod, node="n7", annotations={PLACEMENT_ANNOTATION: "there"})
     now = await _read(client)
     assert now["spec"]["schedulingGates"] == [{"name": "example.com/other"}]
     assert now["metadata"]["annotations"][PLACEMENT_ANNOTATION] == "there"
@@ -56,17 +69,17 @@ async def test_a_released_pod_is_nominated_told_its_place_and_free_of_our_gate(
 async def test_a_release_can_be_repeated(client: KubeClient) -> None:
     pod = await _create(client, QUEUED_GATE)
     for _ in range(2):
-        await PodWriter(client).release(pod, node="n7", annotations={PLACEMENT_ANNOTATION: "x"})
+        await _writer(client).release(pod, node="n7", annotations={PLACEMENT_ANNOTATION: "x"})
     assert not (await _read(client))["spec"].get("schedulingGates")
 
 
 async def test_a_namesake_is_left_alone(client: KubeClient) -> None:
     pod = await _create(client, QUEUED_GATE)
     other = PodRef(namespace="default", name="bert-0", uid="another", resource_version=None)
-    writer = PodWriter(client)
+    writer = _writer(client)
     with pytest.raises(KubeError):
         await writer.release(other, node="n7", annotations={})
-    assert not await PodEnder(client).end(other, why="preempted")
+    assert not await _ender(client).end(other, why="preempted")
     now = await _read(client)
     assert now["metadata"]["uid"] == pod.uid
     assert now["spec"]["schedulingGates"] == [{"name": QUEUED_GATE}]
@@ -78,7 +91,7 @@ async def test_a_victim_is_told_why_before_it_is_deleted(client: KubeClient) -> 
     await client.request(
         "POST", f"{PODS}/bert-0/binding", body={**body, "metadata": {"name": "bert-0"}}
     )
-    assert await PodEnder(client).end(pod, why="preempted by gang lab/gpt")
+    assert await _ender(client).end(pod, why="preempted by gang lab/gpt")
     now = await _read(client)
     conditions = {one["type"]: one for one in now["status"]["conditions"]}
     assert conditions["DisruptionTarget"]["message"] == "preempted by gang lab/gpt"
@@ -88,7 +101,7 @@ async def test_a_victim_is_told_why_before_it_is_deleted(client: KubeClient) -> 
 
 async def test_a_pod_that_is_gone_is_ended(client: KubeClient) -> None:
     gone = PodRef(namespace="default", name="nobody", uid="any", resource_version=None)
-    assert not await PodEnder(client).end(gone, why="preempted")
+    assert not await _ender(client).end(gone, why="preempted")
 
 
 class Contended:
@@ -107,5 +120,38 @@ async def test_a_victim_that_could_not_be_written_is_not_taken_for_gone(client: 
     """Whoever preempts it would wait for ever for a pod that nobody ends."""
     pod = await _create(client)
     with pytest.raises(KubeError, match="modified"):
-        await PodEnder(Contended(client)).end(pod, why="preempted")  # type: ignore[arg-type]
+        await _ender(Contended(client)).end(pod, why="preempted")
     assert not (await _read(client))["metadata"].get("deletionTimestamp")
+
+
+async def test_who_slept_between_the_two_writes_does_not_release(client: KubeClient) -> None:
+    pod = await _create(client, QUEUED_GATE)
+
+    def sleeps() -> None:
+        raise BackendError("somebody else leads")
+
+    with pytest.raises(BackendError, match="somebody else leads"):
+        await _writer(client, check_leading=sleeps).release(pod, node="n7", annotations={})
+    assert (await _read(client))["spec"]["schedulingGates"] == [{"name": QUEUED_GATE}]
+
+
+class Overtaken:
+    """An API server on which the next leader comes between any two of our writes."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+
+    async def request(self, method: str, path: str, **rest: Any) -> Object:
+        answer = await self._client.request(method, path, **rest)
+        body = {"metadata": {"annotations": {PLACEMENT_ANNOTATION: "there"}}}
+        await self._client.request("PATCH", f"{PODS}/bert-0", body=body, content_type=MERGE_PATCH)
+        return answer
+
+
+async def test_a_pod_that_was_told_another_place_meanwhile_keeps_it(client: KubeClient) -> None:
+    pod = await _create(client, QUEUED_GATE)
+    writer = _writer(Overtaken(client))  # type: ignore[arg-type] # all that it uses
+    with pytest.raises(KubeError) as caught:
+        await writer.release(pod, node="n7", annotations={PLACEMENT_ANNOTATION: "here"})
+    assert caught.value.is_conflict
+    assert (await _read(client))["metadata"]["annotations"][PLACEMENT_ANNOTATION] == "there"

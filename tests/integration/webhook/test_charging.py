@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -110,6 +111,21 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
     assert {verdict.outcome for verdict in verdicts} == {Outcome.ADMITTED}
     group = await PostgresLedger(database.pool).usage(Scope(None, GroupName("v")))
     assert (group.leaf_cells, group.gangs) == (64, 1)
+
+
+async def test_members_beyond_what_a_group_needs_stay_within_the_quotas_wherever_they_arrive(
+    replicas: list[Admitter], database: Database
+) -> None:
+    quotas = "groups: [{name: v, limits: {leafCells: 40}, users: [{name: alice}]}]"
+    world = World(a_policy(quotas=quotas))
+    members = [
+        replace(world.ask("open", cells=8, size=8), may_grow=True, member_leaf_count=1)
+        for _ in range(100)
+    ]
+    verdicts = await _admit_all(replicas, members)
+    assert Counter(verdict.outcome for verdict in verdicts)[Outcome.ADMITTED] == 40
+    (live,) = await PostgresLedger(database.pool).charges()
+    assert live.charge.leaf_count == 40
 
 
 async def test_admissions_that_never_become_pods_expire(database: Database) -> None:

@@ -12,6 +12,7 @@ from extender.wire import BindArguments
 from extender.writing import Writing
 from kube.binding import PodRef
 from kube.client import KubeError
+from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
 from state.records import Kind
@@ -124,3 +125,12 @@ async def test_a_binding_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch)
     bindings.binder.may_answer.set()
     with bindings.writing.to(UID):
         assert await bindings.bind() == {"Error": ""}
+
+
+async def test_nobody_is_bound_to_a_node_that_is_gone() -> None:
+    """kube-scheduler may not have heard of it yet; Kubernetes itself would take the binding."""
+    world = Bindings()
+    world.shell.cluster.forget_node(NodeName("node-00"))
+    world.binder.may_answer.set()
+    with pytest.raises(RequestError, match="node node-00 of pod lab/a is gone"):
+        await world.bind()

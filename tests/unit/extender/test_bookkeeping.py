@@ -240,3 +240,14 @@ async def test_what_was_let_in_without_the_ledger_does_not_expire_while_it_runs(
     (live,) = await books.ledger.charges()
     assert live.expires_at is None
     assert not books.keeper.compares_soon
+
+
+async def test_a_gang_that_was_decided_without_a_slow_ledger_is_charged_in_its_own_class() -> None:
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision).of_class("oppo"))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert (live.charge.class_name, live.charge.is_high) == ("oppo", False)
+    assert (live.charge.decision, await books.held()) == (decision, 16)

@@ -144,6 +144,23 @@ async def test_pods_of_a_group_that_is_no_gang_wait_and_are_charged_one_by_one()
     assert world.holds(pods[1])
 
 
+async def test_a_gang_is_charged_for_what_its_members_ask_for_once_all_are_there() -> None:
+    world = World()
+    decision = uuid4()
+    small, large = (
+        queued(name, decision).with_gpus(gpus).in_gang("g", size=2)
+        for name, gpus in (("a", 1), ("b", 6))
+    )
+    world.shell.pods.upsert(small)
+    await world.queue.charge()
+    assert world.holds(small)
+    assert await world.held() == 0
+    world.shell.pods.upsert(large)
+    await world.queue.charge()
+    assert not world.holds(large)
+    assert await world.held() == 7
+
+
 class CountingLedger(MemoryLedger):
     """Counts how often it is asked to charge."""
 

@@ -1,5 +1,7 @@
 """Only Cellgate and its kube-scheduler say where a managed pod runs."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from kube.client import KubeError
 from tests.builders import a_pod
 from tests.unit.webhook.conditions import hook_of, is_asked
 from tests.unit.webhook.reviews import Webhook, a_review
+from webhook.budget import spending
 from webhook.wire import Answer
 
 EXTENDER = "system:serviceaccount:cellgate-system:cellgate-extender"
@@ -46,17 +49,26 @@ async def test_nobody_writes_marks_with_a_binding(user: str) -> None:
         assert (await _bind("managed", user=EXTENDER, **{key: "node-0"})).is_allowed
 
 
+async def _fail() -> None:
+    raise KubeError("no answer")
+
+
+async def _hang() -> None:
+    await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize("trouble", [_fail, _hang], ids=["refused", "no answer"])
 async def test_a_pod_that_cannot_be_looked_up_is_a_failed_call(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, trouble: Callable[[], Awaitable[None]]
 ) -> None:
     """For which the API server follows the failure policy."""
     webhook = Webhook()
 
-    async def fail(*_: object, **__: object) -> None:
-        raise KubeError("no answer")
+    async def request(*_: object, **__: object) -> None:
+        await trouble()
 
-    monkeypatch.setattr(webhook.bindings._client, "request", fail)
-    with pytest.raises(KubeError):
+    monkeypatch.setattr(webhook.bindings._client, "request", request)
+    with pytest.raises(KubeError, match="no answer"), spending(0.01):
         await webhook.bindings.validate(a_review(_binding("managed"), user="bob"))
 
 

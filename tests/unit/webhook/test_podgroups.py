@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from simulation.patch import json_patch
 from tests.builders import PodBuilder, a_pod
 from tests.unit.webhook.reviews import Webhook, a_review
@@ -101,6 +103,60 @@ async def test_a_group_may_grow() -> None:
     assert (await webhook.pods.mutate(a_review(a_member("b")))).is_allowed
 
 
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups: [{name: vision, limits: {leafCells: 5}, over: fail, users: [{name: alice}]}]
+"""
+
+
+@pytest.mark.parametrize("form", ["native", "coscheduling", "label", "unknown"])
+async def test_members_beyond_what_a_group_needs_stay_within_the_quotas(form: str) -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    webhook.groups.upsert(a_group("test", size=2))
+    other = {"metadata": {"name": "bert", "namespace": "lab"}, "spec": {"minMember": 2}}
+    if form == "coscheduling":
+        webhook.other_groups.upsert(other)
+    light = "pod-group.scheduling.sigs.k8s.io"
+    marks = {
+        "native": {},
+        "coscheduling": {"scheduling.x-k8s.io/pod-group": "bert"},
+        "label": {f"{light}/name": "bert", f"{light}/min-available": "1"},
+        "unknown": {"scheduling.x-k8s.io/pod-group": "bert"},
+    }
+    answers = []
+    for index in range(7):
+        pod = a_pod(f"bert-{index}").with_gpus(1)
+        pod = pod.in_native_gang("bert") if form == "native" else pod
+        for key, value in marks[form].items():
+            pod = pod.labelled(key, value)
+        answers.append(await webhook.pods.mutate(a_review(pod)))
+    assert [answer.is_allowed for answer in answers] == [True] * 5 + [False] * 2
+    assert "Group vision holds 0 leaf cells and 6 more are asked for" in answers[-1].message
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.leaf_count == 5
+
+
+async def test_they_do_so_too_while_the_ledger_is_away() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    webhook.groups.upsert(a_group("test", size=2))
+    webhook.world.ledger.is_away = True
+    reviews = [a_review(a_member(f"bert-{index}")) for index in range(7)]
+    answers = [await webhook.pods.mutate(review) for review in reviews]
+    assert [answer.is_allowed for answer in answers] == [True] * 5 + [False] * 2
+
+
+@pytest.mark.parametrize(("class_name", "fit"), [("test", 5), ("oppo", 7)])
+async def test_only_in_the_class_of_those_over_quota_a_gang_grows_beyond_it(
+    class_name: str, fit: int
+) -> None:
+    webhook = Webhook({"quotas": QUOTAS.replace("over: fail", "over: oppo")})
+    webhook.groups.upsert(a_group(class_name, size=2))
+    reviews = [a_review(a_member(f"bert-{index}")) for index in range(7)]
+    answers = [await webhook.pods.mutate(review) for review in reviews]
+    assert [answer.is_allowed for answer in answers] == [index < fit for index in range(7)]
+
+
 async def test_groups_of_other_schedulers_say_how_large_a_gang_is() -> None:
     webhook = Webhook()
     webhook.other_groups.upsert(
@@ -156,6 +212,19 @@ async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() 
     admitted = await webhook.pods.mutate(a_review(pod, user=CONTROLLER))
     assert json_patch(dict(pod), list(admitted.patch))["spec"]["priorityClassName"] == "oppo"
     assert await webhook.world.ledger.charges() == (live,)
+
+
+async def test_the_places_that_a_group_of_a_job_is_charged_for_are_for_its_pods() -> None:
+    webhook = Webhook(jobs={"train": a_job("test", gpus=2)})
+    await webhook.templates.mutate(a_review(a_job_group("test", size=2), user=CONTROLLER))
+    webhook.groups.upsert(a_group("test", size=2))
+    held = []
+    for index in range(3):
+        pod = a_member(f"bert-{index}", gpus=2).annotated("cellgate.io/submitter", "alice")
+        assert (await webhook.pods.mutate(a_review(pod, user=CONTROLLER))).is_allowed
+        (live,) = await webhook.world.ledger.charges()
+        held.append((live.charge.leaf_count, live.charge.places))
+    assert held == [(4, 1), (4, 0), (6, 0)]
 
 
 async def test_a_group_of_a_job_without_a_class_gets_the_default() -> None:

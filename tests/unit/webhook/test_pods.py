@@ -1,5 +1,6 @@
 """Pods: who is believed, what is written into them, what is refused."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -144,6 +145,7 @@ async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:
     webhook = Webhook({"quotas": QUOTAS})
     await _create(webhook, a_new_pod("a"))
     await _create(webhook, a_new_pod("b"))
+    await asyncio.sleep(0)  # rows are made once the answer is on its way
     await webhook.log.flush()
     first, second = webhook.decisions.records
     (known,) = webhook.decisions.documents.values()

@@ -121,3 +121,12 @@ def test_a_better_rank_comes_first_in_a_line_that_was_looked_at() -> None:
     waiting.remove(_key("best"))
     waiting.remove(_key("first"))
     assert waiting.first() == _key("second")
+
+
+def test_nothing_is_remembered_of_those_that_left() -> None:
+    waiting = _waiting(first=[8])
+    _drain(waiting)
+    waiting.remove(_key("first"))
+    waiting.wake()
+    assert waiting.first() is None
+    assert not waiting._too_much
