@@ -219,15 +219,34 @@ async def test_a_kind_that_the_cluster_lacks_is_as_good_as_empty(client: KubeCli
     await asyncio.wait([task])
 
 
+async def test_a_kind_that_cannot_be_listed_is_not_waited_for() -> None:
+    """As that of another project whose conversion webhook is down; it is followed later."""
+    odd, copy, synced = OddServer(), Copy(), asyncio.Event()
+    odd.is_broken = True
+    async with a_client_of(odd) as client:
+        feed = Feed(client, "/things", sink=copy, on_synced=synced.set, is_optional=True)
+        task = asyncio.create_task(feed.run())
+        async with asyncio.timeout(10):
+            await synced.wait()
+        assert not copy.values
+        odd.is_broken = False
+        await until(lambda: copy.values == {"list-1": "1"})
+        task.cancel()
+        await asyncio.wait([task])
+
+
 class OddServer:
     """An API server whose watches end in every way but the usual; each way once, in order."""
 
     def __init__(self) -> None:
         self.lists = 0
+        self.is_broken = False
         self.ways: list[Callable[[web.StreamResponse], Awaitable[None]]] = []
         self.asked: list[str] = []
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if self.is_broken:
+            return web.json_response({"message": "conversion webhook failed"}, status=500)
         if "watch" not in request.query:
             self.lists += 1
             obj = {"metadata": {"name": f"list-{self.lists}"}, "data": {"value": "1"}}
