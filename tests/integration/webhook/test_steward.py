@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
 from certs.issue import issue_ca
+from certs.rotation import Certificates, renew
 from kube.client import MERGE_PATCH, KubeClient, Object
 from kube.leadership import Leadership, LeadershipSettings
 from kube.webhook_configurations import GROUP, KINDS
@@ -226,6 +228,24 @@ async def test_a_damaged_secret_that_nobody_remembers_is_made_anew(client: KubeC
     async with a_replica(client) as one:
         await _until_published(client)
         assert await _is_trusted(client, one)
+
+
+async def test_no_mistake_of_the_steward_ends_a_replica(
+    client: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be the next one's, too, until none is left to answer."""
+    mistakes = iter([TypeError("as of a library"), KeyError("as of an odd answer")])
+
+    def renew_at_last(known: Certificates | None, **how: Any) -> Certificates:
+        for mistake in mistakes:
+            raise mistake
+        return renew(known, **how)
+
+    monkeypatch.setattr("webhook.steward.renew", renew_at_last)
+    async with a_replica(client) as one:
+        await _until_published(client)
+        assert await _is_trusted(client, one)
+        assert next(mistakes, None) is None
 
 
 async def test_nobody_is_told_of_what_was_not_saved(client: KubeClient) -> None:
