@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import cel
 import yaml
 
 import manifests
 from simulation.patch import json_patch
+from simulation.webhooks import is_met
 
 _FOLDER = Path(manifests.__file__).parent
 _TEXT = (_FOLDER / "base" / "webhooks.yaml").read_text()
@@ -49,11 +49,5 @@ def is_asked(
         "userInfo": {"username": user, "groups": list(groups)},
         **({"subResource": subresource} if subresource else {}),
     }
-    known = cel.Context({"request": request, "object": obj, "oldObject": old})
-    known.add_function("format", _format)  # which our library lacks
-    conditions = hook.get("matchConditions", ())
-    return all(cel.compile(one["expression"]).execute(known) for one in conditions)
-
-
-def _format(text: str, values: list[Any]) -> str:
-    return text % tuple(map(str, values))
+    known = {"request": request, "object": obj, "oldObject": old}
+    return all(is_met(one["expression"], known) for one in hook.get("matchConditions", ()))
