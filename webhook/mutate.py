@@ -8,7 +8,7 @@ removal of both. Patching a patched pod changes nothing.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kube.objects import mapping
+from kube.objects import mapping, marks_of
 from policy.submission import ClassName
 from webhook.wire import Operation
 
@@ -57,7 +57,7 @@ def _entries_patch(
 
 def unmark_patch(pod: Mapping[str, Any], annotations: Iterable[str]) -> list[Operation]:
     """Take annotations away that only we may write, and only later."""
-    present = (pod.get("metadata") or {}).get("annotations") or {}
+    present = marks_of(pod, "annotations")
     return [
         {"op": "remove", "path": f"/metadata/annotations/{escape_pointer(key)}"}
         for key in annotations

@@ -55,6 +55,11 @@ def test_annotations_are_added(metadata: dict[str, Any], patch: list[dict[str, A
     assert mutate.annotations_patch({"metadata": metadata}, {"a/b~c": "1"}) == patch
 
 
+@pytest.mark.parametrize("annotations", [None, 1, "a", ["a"], {}])
+def test_nothing_is_taken_away_from_what_has_no_annotations(annotations: object) -> None:
+    assert mutate.unmark_patch({"metadata": {"annotations": annotations}}, ["a"]) == []
+
+
 @pytest.mark.parametrize(
     ("spec", "changes"),
     [({}, True), ({"schedulerName": "default-scheduler"}, True), ({"schedulerName": "x"}, False)],
