@@ -33,7 +33,8 @@ from state.ledger import Answer as LedgerAnswer
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from webhook.breaker import Breaker
 from webhook.budget import within_budget
-from webhook.by_memory import LiveUsage, MemoryDecider, decide, growth_limits, too_much
+from webhook.by_memory import LiveUsage, MemoryDecider, decide
+from webhook.growing import growth_limits, too_much
 from webhook.limits import guards, probes
 from webhook.podgroups import check_fixed
 from webhook.recent import RecentGangs
@@ -226,11 +227,12 @@ class Admitter:
             self._memory.remember(request, answer.charge, is_queued=True)
             return replace(follow(request, answer.charge, admission), is_queued=True)
         is_running = answer.live.expires_at is None
-        verdict = follow(request, answer.live.charge, admission, is_running=is_running)
-        covered = await self._until_settled(request, answer.live.charge, self._cover)
+        held = answer.live.charge
+        verdict = follow(request, held, admission, is_running=is_running)
+        covered = await self._until_settled(request, held, self._cover)
         if isinstance(covered, Charge) and request.joins:
             covered = await self._until_settled(request, covered, self._join)
-        return verdict if isinstance(covered, Charge) else too_much(request, verdict, covered)
+        return verdict if isinstance(covered, Charge) else too_much(request, held, verdict, covered)
 
     async def _until_settled(
         self, request: Request, held: Charge, ask: _Ask

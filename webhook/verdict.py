@@ -9,7 +9,7 @@ from policy.decision import Outcome, class_text
 from policy.errors import RequestError
 from policy.policies import Policy
 from policy.quotas import QuotaGroup
-from policy.submission import ClassName, Submission
+from policy.submission import ClassName, GroupName, Submission
 from state.ledger import Charge
 
 
@@ -48,6 +48,8 @@ class Verdict:
     admission: Admission
     decision: UUID
     final_class: ClassName
+    group: GroupName | None
+    """The group that pays for the gang."""
     is_new: bool = True
     is_queued: bool = False
     """Of a gang that was decided about before: whether it waits for room in its quotas."""
@@ -95,7 +97,10 @@ class Verdict:
 def decided(request: Request, admission: Admission) -> Verdict:
     """Give a gang what was decided now."""
     return Verdict(
-        admission=admission, decision=request.decision, final_class=admission.final_class
+        admission=admission,
+        decision=request.decision,
+        final_class=admission.final_class,
+        group=request.group.name if request.group else None,
     )
 
 
@@ -108,6 +113,7 @@ def follow(
         admission=admission,
         decision=held.decision,
         final_class=held.class_name,
+        group=held.group,
         is_new=False,
         is_running=is_running,
     )
