@@ -21,24 +21,33 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from policy.admission import Admission, over_quota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import BackendError, ConflictError
-from policy.limits import Exceeded, Limit, Measure
+from policy.limits import Exceeded, Limit, Measure, Scope
 from policy.submission import Usage, UserName
 from state.ledger import Answer as LedgerAnswer
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from webhook.breaker import Breaker
 from webhook.budget import within_budget
-from webhook.by_memory import LiveUsage, MemoryDecider, decide
-from webhook.growing import growth_limits, too_much
+from webhook.by_memory import LiveUsage, MemoryDecider
+from webhook.growing import growth_limits, judge_growth, refuse_growth, too_much
 from webhook.limits import guards, probes
 from webhook.podgroups import check_fixed
 from webhook.recent import RecentGangs
-from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_count_with
+from webhook.verdict import (
+    Request,
+    Verdict,
+    charge_of,
+    decide,
+    decided,
+    follow,
+    leaf_count_with,
+)
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
@@ -49,8 +58,14 @@ _FAIR_SECONDS: Final = 0.1
 
 
 _Answer = TypeVar("_Answer")
-_Ask = Callable[[Request, Charge], Awaitable[LedgerAnswer | None]]
-"""Asks the ledger for more; None if nothing more is needed."""
+_Ask = Callable[[Request, Charge], Awaitable[LedgerAnswer | Verdict | None]]
+"""Asks the ledger for more; None if nothing more is needed, a refusal if the rules forbid it."""
+
+
+class _Grow(Protocol):
+    """One way to let a gang grow."""
+
+    def __call__(self, *, limits: Sequence[Limit]) -> Awaitable[LedgerAnswer]: ...
 
 
 class _TooBusyError(BackendError):
@@ -206,10 +221,11 @@ class Admitter:
         answer = await self._hear(
             self._ledger.charge(charge, limits=probes(request.submission.user))
         )
-        if isinstance(answer, Held | Queued):
-            return answer
+        if isinstance(answer, Charged):
+            # Nothing fits these limits: it was charged when the same review was here before.
+            return Held(live=answer.live, usage=answer.usage)
         if not isinstance(answer, Refused):
-            raise BackendError("the ledger charged what fits no limit")
+            return answer
         used = {one.limit.measure: round(one.used) for one in answer.exceeded}
         return Usage(occupied=used[Measure.LEAF_CELLS], occupied_high=used[Measure.LEAF_CELLS_HIGH])
 
@@ -229,22 +245,24 @@ class Admitter:
         is_running = answer.live.expires_at is None
         held = answer.live.charge
         verdict = follow(request, held, admission, is_running=is_running)
-        covered = await self._until_settled(request, held, self._cover)
+        covered = await self._until_settled(request, verdict, held, self._cover)
         if isinstance(covered, Charge) and request.joins:
-            covered = await self._until_settled(request, covered, self._join)
-        return verdict if isinstance(covered, Charge) else too_much(request, held, verdict, covered)
+            covered = await self._until_settled(request, verdict, covered, self._join)
+        return verdict if isinstance(covered, Charge) else covered
 
     async def _until_settled(
-        self, request: Request, held: Charge, ask: _Ask
-    ) -> Charge | tuple[Exceeded, ...]:
-        """Ask for more for a gang, whoever else does; return what is charged or in the way."""
+        self, request: Request, verdict: Verdict, held: Charge, ask: _Ask
+    ) -> Charge | Verdict:
+        """Ask for more for a gang, whoever else does; return what is charged, or a refusal."""
         for _ in range(_ATTEMPTS):
             self._memory.remember(request, held)
             match await ask(request, held):
                 case None:
                     return held
+                case Verdict() as refusal:
+                    return refusal
                 case Refused(exceeded=exceeded):
-                    return exceeded
+                    return too_much(request, held, verdict, exceeded)
                 case Charged(live=live):
                     self._memory.remember(request, live.charge)
                     return live.charge
@@ -255,18 +273,49 @@ class Admitter:
                     break
         raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
 
-    async def _cover(self, request: Request, held: Charge) -> LedgerAnswer | None:
+    async def _cover(self, request: Request, held: Charge) -> LedgerAnswer | Verdict | None:
         """Charge a gang for a member that asks for more than the first, if this one does."""
         leaf_count = leaf_count_with(request, held)
         if leaf_count == held.leaf_count:
             return None
-        limits = growth_limits(request, held)
-        return await self._hear(self._ledger.resize(held, leaf_count, limits=limits))
+        grow = partial(self._ledger.resize, held, leaf_count)
+        return await self._grow(request, held, leaf_count, grow)
 
-    async def _join(self, request: Request, held: Charge) -> LedgerAnswer:
+    async def _join(self, request: Request, held: Charge) -> LedgerAnswer | Verdict:
         """Take a place in a gang that may have more members than it needs."""
-        own, limits = request.member_leaf_count or 0, growth_limits(request, held)
-        return await self._hear(self._ledger.join(held, own, limits=limits))
+        own = request.member_leaf_count or 0
+        grow = partial(self._ledger.join, held, own)
+        return await self._grow(request, held, held.leaf_count + own, grow)
+
+    async def _grow(
+        self, request: Request, held: Charge, leaf_count: int, grow: _Grow
+    ) -> LedgerAnswer | Verdict:
+        """Let a gang grow within its quotas, and as far as the rules let it keep its class.
+
+        Where they do not, by usage that may be old, the ledger is asked nevertheless: there may be
+        a place left that needs no growth.
+        """
+        usage, quotas = self._memory.known_usage(request), growth_limits(request, held)
+        is_sure = False
+        for _ in range(_ATTEMPTS):
+            if usage is None or is_sure:
+                usage, is_sure = await self._ask_usage(request), True
+            growth = judge_growth(request, held, leaf_count, usage=usage)
+            ranges = growth.ranges
+            answer = await self._hear(grow(limits=(*ranges, *quotas)))
+            is_by_rules = isinstance(answer, Refused) and any(
+                one.limit in ranges for one in answer.exceeded
+            )
+            if not is_by_rules:
+                return answer
+            if growth.is_refused and is_sure:
+                return refuse_growth(request, held, growth)
+            is_sure = True
+        raise ConflictError(f"usage of {held.user} changes faster than decisions can be made")
+
+    async def _ask_usage(self, request: Request) -> Usage:
+        usage = await self._hear(self._ledger.usage(Scope(request.submission.user)))
+        return Usage(occupied=usage.leaf_cells, occupied_high=usage.leaf_cells_high)
 
 
 def _must_be_sure(request: Request, decision: RuleDecision) -> bool:

@@ -18,11 +18,11 @@ from policy.submission import Usage
 from state.assumed import AssumedCharges
 from state.ledger import Charge
 from state.ledger import Usage as HeldUsage
-from webhook.growing import growth_limits, too_much
+from webhook.growing import growth_limits, judge_growth, refuse_growth, too_much
 from webhook.limits import find_exceeded
 from webhook.podgroups import check_fixed
 from webhook.recent import Recent, RecentGangs
-from webhook.verdict import Request, Verdict, charge_of, decided, follow, with_member
+from webhook.verdict import Request, Verdict, charge_of, decide, decided, follow, with_member
 
 _LEDGER_AWAY: Final = "the ledger does not answer: decided by the usage that was known last"
 _USAGE_UNKNOWN: Final = "the ledger does not answer and usage is not known: quotas are not applied"
@@ -112,6 +112,10 @@ class MemoryDecider:
         if grown.leaf_count == charge.leaf_count:
             self.remember(request, grown)
             return verdict
+        known = self.known_usage(request)
+        growth = judge_growth(request, charge, grown.leaf_count, usage=known)
+        if growth.is_refused:
+            return refuse_growth(request, charge, growth, notes=admission.notes)
         exceeded = self._find_outgrown(request, charge, grown)
         if exceeded:
             return too_much(request, charge, verdict, exceeded)
@@ -140,17 +144,6 @@ class MemoryDecider:
         if not exceeded:
             return None
         return over_quota(decision, request.group, exceeded, classes=request.policy.classes)
-
-
-def decide(request: Request, usage: Usage | None) -> RuleDecision:
-    """Apply the rules; usage that is not given is not known."""
-    policy, fixed = request.policy, request.fixed_class
-    decision = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
-    if fixed is None or not policy.classes.is_lower(fixed, decision.final_class):
-        return decision
-    # Its PodGroup was lowered when there was less room, or by its author.
-    submission = replace(request.submission, requested_class=fixed)
-    return policy.rules.decide(submission, usage=usage, classes=policy.classes)
 
 
 def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Verdict:

@@ -2,17 +2,72 @@
 
 Who pays for a gang was decided with its first member. Whatever group a later one names, it is that
 group's limits that the gang must stay within: limits of another say nothing about its charge.
+
+Nor does a gang get past the rules by being small at first: with what it grows to, they must still
+let it have its class. It cannot be lowered any more, since its members run.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from policy.admission import OverQuota
-from policy.decision import Outcome
+from policy.admission import Admission, OverQuota
+from policy.decision import Outcome, RuleDecision
+from policy.errors import RequestError
 from policy.limits import Exceeded, Limit
 from policy.quotas import QuotaGroup
-from policy.submission import ClassName
+from policy.submission import ClassName, Usage
+from policy.wording import quote
 from state.ledger import Charge
-from webhook.verdict import Request, Verdict, decided
+from webhook.limits import guards, probes
+from webhook.verdict import Request, Verdict, decide, decided
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """What the rules say about a gang that asks for more."""
+
+    decision: RuleDecision
+    is_refused: bool
+    """Whether they refuse it, or would have lowered it."""
+
+    @property
+    def ranges(self) -> tuple[Limit, ...]:
+        """Return the usage in which they say so; for a gang that may not grow, none."""
+        user = self.decision.submission.user
+        return probes(user) if self.is_refused else guards(user, self.decision.valid)
+
+
+def judge_growth(request: Request, held: Charge, leaf_count: int, *, usage: Usage | None) -> Growth:
+    """Apply the rules as if the gang had asked for so much to begin with.
+
+    `usage` is what its submitter holds, this gang included as it is.
+    """
+    submission = replace(request.submission, leaf_count=leaf_count)
+    beside = None if usage is None else _without(usage, held)
+    decision = decide(replace(request, submission=submission), beside)
+    is_lower = request.policy.classes.is_lower(decision.final_class, held.class_name)
+    return Growth(decision=decision, is_refused=decision.outcome is Outcome.REFUSED or is_lower)
+
+
+def refuse_growth(
+    request: Request, held: Charge, growth: Growth, *, notes: tuple[str, ...] = ()
+) -> Verdict:
+    """Refuse a member; RequestError where its gang would have a lower class with it."""
+    decision = growth.decision
+    if decision.outcome is Outcome.REFUSED:
+        return decided(request, Admission(rules=decision, notes=notes))
+    has = f"its members have {quote(held.class_name)}, which cannot be changed"
+    would = f"with this pod gang {held.gang} would have class {quote(decision.final_class)}, but"
+    raise RequestError.at(
+        "", " ".join([would, f"{has}:", decision.holdings, *decision.hit_texts()])
+    )
+
+
+def _without(usage: Usage, held: Charge) -> Usage:
+    high = held.leaf_count if held.is_high else 0
+    return Usage(
+        occupied=max(0, usage.occupied - held.leaf_count),
+        occupied_high=max(0, usage.occupied_high - high),
+    )
 
 
 def growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from policy.admission import Admission
-from policy.decision import Outcome, class_text
+from policy.decision import Outcome, RuleDecision, class_text
 from policy.errors import RequestError
 from policy.policies import Policy
 from policy.quotas import QuotaGroup
-from policy.submission import ClassName, GroupName, Submission
+from policy.submission import ClassName, GroupName, Submission, Usage
 from state.ledger import Charge
 
 
@@ -92,6 +92,17 @@ class Verdict:
     @property
     def _follows(self) -> str:
         return f"has {class_text(self.final_class)} by decision {self.decision}"
+
+
+def decide(request: Request, usage: Usage | None) -> RuleDecision:
+    """Apply the rules; usage that is not given is not known."""
+    policy, fixed = request.policy, request.fixed_class
+    decision = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+    if fixed is None or not policy.classes.is_lower(fixed, decision.final_class):
+        return decision
+    # Its PodGroup was lowered when there was less room, or by its author.
+    submission = replace(request.submission, requested_class=fixed)
+    return policy.rules.decide(submission, usage=usage, classes=policy.classes)
 
 
 def decided(request: Request, admission: Admission) -> Verdict:

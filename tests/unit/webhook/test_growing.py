@@ -1,13 +1,17 @@
 """Gangs that grow: who pays stays who pays, and what the first member was held to holds for all."""
 
+import asyncio
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 
 from policy.decision import Outcome
+from policy.errors import RequestError
 from policy.limits import Scope
-from policy.submission import GroupName
+from policy.submission import GroupName, UserName
 from tests.unit.webhook.admission import World, a_policy
+from tests.unit.webhook.test_admitting import StaleUsage
 from webhook.verdict import Request
 
 TWO_GROUPS = """groups:
@@ -44,3 +48,74 @@ async def test_all_members_are_said_to_be_paid_for_by_the_group_of_the_first() -
     await replica.admit(world.member("bert", own=1, size=3))
     late = await replica.admit(_paid_by(world.member("bert", own=1, size=3), "large"))
     assert (late.outcome, late.group) == (Outcome.ADMITTED, "small")
+
+
+ALICE = Scope(UserName("alice"))
+
+
+@pytest.mark.parametrize("is_away", [False, True], ids=["ledger", "memory"])
+@pytest.mark.parametrize("may_grow", [False, True], ids=["labels", "PodGroup"])
+async def test_a_gang_that_was_small_at_first_does_not_get_past_the_rules(
+    may_grow: bool, is_away: bool
+) -> None:
+    world = World(a_policy(rules="- {occupied: '> 8', then: fail, note: at most 8}"))
+    replica = world.replica()
+    await replica.admit(world.ask("other", cells=3))
+    await replica.admit(replace(world.member("bert", own=1, size=2), may_grow=may_grow))
+    world.ledger.is_away = is_away
+    refused = await replica.admit(replace(world.member("bert", own=6, size=2), may_grow=may_grow))
+    asked = 12 if may_grow else 7
+    assert refused.admission.format_refusal() == (
+        f"alice asked for {asked} leaf cells in class prod: refused by rule 1. alice holds 3 leaf "
+        f"cells, 3 of them in high classes. Rule 1 (at most 8) refuses class prod: occupied would "
+        f"be {asked + 3} (3 held, {asked} asked for), which is > 8. With {asked - 5} fewer leaf "
+        "cells held or asked for it would not apply."
+    )
+    world.ledger.is_away = False
+    assert (await world.ledger.usage(ALICE)).leaf_cells == 5
+
+
+async def test_members_of_a_pod_group_stay_within_the_rules_however_many_come_at_once() -> None:
+    world = World(a_policy(rules="- {occupied: '> 8', then: fail}"))
+    replicas = [world.replica() for _ in range(3)]
+    members = [replace(world.member("bert", own=1, size=2), may_grow=True) for _ in range(20)]
+    answers = await asyncio.gather(
+        *(replicas[place % 3].admit(one) for place, one in enumerate(members))
+    )
+    assert [one.outcome for one in answers].count(Outcome.ADMITTED) == 8
+    assert (await world.ledger.usage(ALICE)).leaf_cells == 8
+
+
+async def test_a_gang_that_would_have_been_lowered_does_not_grow() -> None:
+    world = World(a_policy(rules="- {occupiedHigh: '> 4', priority: prod, then: oppo}"))
+    replica = world.replica()
+    await replica.admit(replace(world.member("bert", own=2, size=2), may_grow=True))
+    member = replace(world.member("bert", own=2, size=2), may_grow=True)
+    assert (await replica.admit(member)).final_class == "prod"
+    with pytest.raises(RequestError) as refused:
+        await replica.admit(member)
+    assert str(refused.value) == (
+        'with this pod gang lab/bert would have class "oppo", but its members have "prod", which '
+        "cannot be changed: alice holds 0 leaf cells, 0 of them in high classes. Rule 1 lowers "
+        "class prod to oppo: occupiedHigh would be 6 (0 held, 6 asked for), which is > 4. With 2 "
+        "fewer leaf cells held or asked for in high classes it would not apply."
+    )
+
+
+async def test_a_place_that_is_left_is_taken_whatever_the_rules_say_by_then() -> None:
+    world = World(a_policy(rules="- {occupied: '> 4', then: fail}"))
+    replica = world.replica()
+    member = replace(world.member("bert", own=2, size=2), may_grow=True)
+    for _ in range(2):
+        assert (await replica.admit(member)).outcome is Outcome.ADMITTED
+    assert (await replica.admit(member)).outcome is Outcome.REFUSED
+
+
+async def test_a_gang_grows_by_usage_of_now() -> None:
+    world = World(a_policy(rules="- {occupied: '> 8', then: fail}"))
+    usage = StaleUsage(world, leaf_cells=1000)
+    replica = world.replica(usage)
+    one = replace(world.member("bert", own=2, size=1), may_grow=True, is_alone=False)
+    members = [replace(one, decision=uuid4()) for _ in range(5)]
+    outcomes = [(await replica.admit(member)).outcome for member in members]
+    assert outcomes == [Outcome.ADMITTED] * 4 + [Outcome.REFUSED]
