@@ -13,12 +13,11 @@ from policy.admission import Admission, OverQuota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import RequestError
 from policy.limits import Exceeded, Limit
-from policy.quotas import QuotaGroup
 from policy.submission import ClassName, Usage
 from policy.wording import quote
 from state.ledger import Charge
 from webhook.limits import guards, probes
-from webhook.verdict import Request, Verdict, decide, decided
+from webhook.verdict import Request, Verdict, decide, decided, paying_group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +71,7 @@ def _without(usage: Usage, held: Charge) -> Usage:
 
 def growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:
     """Return what a growing gang must stay within; nothing where its class may run beyond."""
-    group, classes = _paying_group(request, held), request.policy.classes
+    group, classes = paying_group(request, held), request.policy.classes
     if group is None:
         return ()
     if group.lowers and not classes.is_lower(ClassName(group.over), held.class_name):
@@ -96,7 +95,3 @@ def too_much(
     )
     rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
     return decided(request, replace(verdict.admission, rules=rules, quota=over))
-
-
-def _paying_group(request: Request, held: Charge) -> QuotaGroup | None:
-    return None if held.group is None else request.policy.quotas.group(held.group)

@@ -172,14 +172,32 @@ def _differences(request: Request, held: Charge, *, is_running: bool) -> Iterato
     if classes.compare(submission.requested_class, held.class_name) not in (0, 1):
         # Lowered it may be; but to join would raise this one.
         yield f"class {submission.requested_class} instead of {held.class_name}"
-    if submission.leaf_type and held.leaf_type and submission.leaf_type != held.leaf_type:
-        yield f"leaf type {submission.leaf_type} instead of {held.leaf_type}"
+    if submission.leaf_type != held.leaf_type and _is_counted_by_type(request, held):
+        yield f"leaf type {submission.leaf_type} instead of {held.leaf_type or 'any'}"
     # What a larger gang of running pods really holds is for the leader to say, and one whose
     # members may differ is charged for more.
     is_counted = is_running and not request.is_alone
     may_be_more = is_counted or request.member_leaf_count is not None
     if submission.leaf_count > held.leaf_count and not may_be_more:
         yield f"{submission.leaf_count} leaf cells for the whole gang instead of {held.leaf_count}"
+
+
+def _is_counted_by_type(request: Request, held: Charge) -> bool:
+    """Tell whether a pod's leaf type matters to a charge that was made for another one, or any.
+
+    Of any type it may be, unless the quotas limit it: its gang is not counted among that type.
+    """
+    leaf_type = request.submission.leaf_type
+    if leaf_type is None or held.leaf_type is not None:
+        return leaf_type is not None
+    group = paying_group(request, held)
+    limits = () if group is None else group.limits(held.user)
+    return any(limit.leaf_type == leaf_type for limit in limits)
+
+
+def paying_group(request: Request, held: Charge) -> QuotaGroup | None:
+    """Return the group that pays for a charged gang, as its quotas are now."""
+    return None if held.group is None else request.policy.quotas.group(held.group)
 
 
 def leaf_count_with(request: Request, held: Charge) -> int:

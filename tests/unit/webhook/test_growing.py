@@ -119,3 +119,17 @@ async def test_a_gang_grows_by_usage_of_now() -> None:
     members = [replace(one, decision=uuid4()) for _ in range(5)]
     outcomes = [(await replica.admit(member)).outcome for member in members]
     assert outcomes == [Outcome.ADMITTED] * 4 + [Outcome.REFUSED]
+
+
+async def test_a_gang_of_any_type_has_no_members_of_a_type_that_the_quotas_limit() -> None:
+    quotas = (
+        "groups: [{name: vision, limits: {byLeafType: {A100: 4}}, over: fail, "
+        "users: [{name: alice}]}]"
+    )
+    world = World(a_policy(quotas=quotas))
+    replica = world.replica()
+    await replica.admit(world.ask("bert", cells=8, size=8))
+    with pytest.raises(RequestError, match="leaf type A100 instead of any: members of a gang"):
+        await replica.admit(world.ask("bert", cells=8, size=8, leaf_type="A100"))
+    other = await replica.admit(world.ask("bert", cells=8, size=8, leaf_type="K80"))
+    assert other.outcome is Outcome.ADMITTED
