@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from policy.admission import Admission, OverQuota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import RequestError
-from policy.limits import Exceeded, Limit
+from policy.limits import Exceeded, Limit, Measure
 from policy.submission import ClassName, Usage
 from policy.wording import quote
 from state.ledger import Charge
@@ -85,7 +85,8 @@ def too_much(
     """Refuse a member with which its gang would be over quota: it cannot wait alone."""
     assert held.group is not None
     rules = verdict.admission.rules
-    asked = next((one.asked for one in exceeded if one.asked > 1), rules.submission.leaf_count)
+    exceeded = tuple(_beyond(one, held) for one in exceeded)
+    asked = next((one.asked for one in exceeded if _is_of_cells(one)), rules.submission.leaf_count)
     over = OverQuota(
         group=held.group,
         outcome=Outcome.REFUSED,
@@ -95,3 +96,16 @@ def too_much(
     )
     rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
     return decided(request, replace(verdict.admission, rules=rules, quota=over))
+
+
+def _beyond(exceeded: Exceeded, held: Charge) -> Exceeded:
+    """Tell what the gang has among what is held: the ledger compares it as if it were new."""
+    if exceeded.limit.measure.is_hours:
+        return exceeded
+    has = held.leaf_count if _is_of_cells(exceeded) else 1
+    return replace(exceeded, used=exceeded.used + has, asked=max(0, exceeded.asked - has))
+
+
+def _is_of_cells(exceeded: Exceeded) -> bool:
+    measure = exceeded.limit.measure
+    return not measure.is_hours and measure is not Measure.GANGS
