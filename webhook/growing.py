@@ -51,7 +51,7 @@ def refuse_growth(
     request: Request, held: Charge, growth: Growth, *, notes: tuple[str, ...] = ()
 ) -> Verdict:
     """Refuse a member; RequestError where its gang would have a lower class with it."""
-    decision = growth.decision
+    decision = _told(growth.decision, held)
     if decision.outcome is Outcome.REFUSED:
         return decided(request, Admission(rules=decision, notes=notes))
     has = f"its members have {quote(held.class_name)}, which cannot be changed"
@@ -61,11 +61,23 @@ def refuse_growth(
     )
 
 
+def _told(decision: RuleDecision, held: Charge) -> RuleDecision:
+    """Tell what the gang has among what is held, and ask for the rest."""
+    if decision.usage is None:
+        return decision
+    usage = Usage(
+        occupied=decision.usage.occupied + held.leaf_count,
+        occupied_high=decision.usage.occupied_high + held.leaf_count * held.is_high,
+    )
+    more = decision.submission.leaf_count - held.leaf_count
+    submission = replace(decision.submission, leaf_count=more)
+    return replace(decision, usage=usage, submission=submission)
+
+
 def _without(usage: Usage, held: Charge) -> Usage:
-    high = held.leaf_count if held.is_high else 0
     return Usage(
         occupied=max(0, usage.occupied - held.leaf_count),
-        occupied_high=max(0, usage.occupied_high - high),
+        occupied_high=max(0, usage.occupied_high - held.leaf_count * held.is_high),
     )
 
 

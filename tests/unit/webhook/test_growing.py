@@ -64,11 +64,11 @@ async def test_a_gang_that_was_small_at_first_does_not_get_past_the_rules(
     await replica.admit(replace(world.member("bert", own=1, size=2), may_grow=may_grow))
     world.ledger.is_away = is_away
     refused = await replica.admit(replace(world.member("bert", own=6, size=2), may_grow=may_grow))
-    asked = 12 if may_grow else 7
+    more = 10 if may_grow else 5
     assert refused.admission.format_refusal() == (
-        f"alice asked for {asked} leaf cells in class prod: refused by rule 1. alice holds 3 leaf "
-        f"cells, 3 of them in high classes. Rule 1 (at most 8) refuses class prod: occupied would "
-        f"be {asked + 3} (3 held, {asked} asked for), which is > 8. With {asked - 5} fewer leaf "
+        f"alice asked for {more} leaf cells in class prod: refused by rule 1. alice holds 5 leaf "
+        f"cells, 5 of them in high classes. Rule 1 (at most 8) refuses class prod: occupied would "
+        f"be {more + 5} (5 held, {more} asked for), which is > 8. With {more - 3} fewer leaf "
         "cells held or asked for it would not apply."
     )
     world.ledger.is_away = False
@@ -96,8 +96,8 @@ async def test_a_gang_that_would_have_been_lowered_does_not_grow() -> None:
         await replica.admit(member)
     assert str(refused.value) == (
         'with this pod gang lab/bert would have class "oppo", but its members have "prod", which '
-        "cannot be changed: alice holds 0 leaf cells, 0 of them in high classes. Rule 1 lowers "
-        "class prod to oppo: occupiedHigh would be 6 (0 held, 6 asked for), which is > 4. With 2 "
+        "cannot be changed: alice holds 4 leaf cells, 4 of them in high classes. Rule 1 lowers "
+        "class prod to oppo: occupiedHigh would be 6 (4 held, 2 asked for), which is > 4. With 2 "
         "fewer leaf cells held or asked for in high classes it would not apply."
     )
 
