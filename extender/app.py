@@ -276,17 +276,7 @@ async def _lead(
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
     await state.leading.catch_up(feeds["pods"].reach)
-    with paused(feeds.values()):
-        state.begin_term()
-        steps = recover(
-            keeper=state.keeper,
-            cluster=state.cluster,
-            pods=state.pods,
-            halves=upkeep.halves,
-            reranker=state.reranker,
-            now=state.clock.monotonic(),
-        )
-        await state.leading.recover(in_slices(steps))
+    await state.leading.recover(_take_in(state, upkeep, feeds=feeds))
     health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:
         group.create_task(state.leading.keep())
@@ -317,6 +307,21 @@ async def _lead(
                 patience_seconds=settings.preempt_patience_seconds,
             )
         )
+
+
+async def _take_in(state: State, upkeep: Upkeep, *, feeds: Mapping[str, Feed]) -> None:
+    """Begin our term with all that is known at this moment; what happens since waits."""
+    with paused(feeds.values()):
+        state.begin_term()
+        steps = recover(
+            keeper=state.keeper,
+            cluster=state.cluster,
+            pods=state.pods,
+            halves=upkeep.halves,
+            reranker=state.reranker,
+            now=state.clock.monotonic(),
+        )
+        await in_slices(steps)
 
 
 def _build_leading(settings: ExtenderSettings, client: KubeClient) -> Leading:

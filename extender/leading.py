@@ -20,11 +20,11 @@ from service.http import json_answer
 
 logger = logging.getLogger(__name__)
 
+_RENEW_SECONDS: Final = 0.5
+"""While recovering: often enough that a piece of that work which takes two seconds does no harm."""
 _SHOW_SECONDS: Final = 10.0
 _SHOW_AGAIN_SECONDS: Final = 0.5
 _CATCH_UP_SECONDS: Final = 2.0
-_RENEW_SECONDS: Final = 0.5
-"""While recovering: often enough that a piece of that work which takes two seconds does no harm."""
 
 
 class NotLeadingError(BackendError):

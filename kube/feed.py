@@ -69,16 +69,24 @@ class Feed:
         self._trim = trim or (lambda obj: obj)
         self._on_synced = on_synced
         self._heard = time.monotonic()
-        self._reached = ""
-        self._moved = asyncio.Event()
         self._flows = asyncio.Event()
         self._flows.set()
+        self._reached = ""
+        self._moved = asyncio.Event()
         self.synced = asyncio.Event()
 
     @property
     def silent_seconds(self) -> float:
         """How long the API server has said nothing; its bookmarks come about every minute."""
         return time.monotonic() - self._heard
+
+    def pause(self) -> None:
+        """Tell the sink nothing until `resume`: what happens waits at the API server."""
+        self._flows.clear()
+
+    def resume(self) -> None:
+        """Tell the sink what happened meanwhile, and what happens."""
+        self._flows.set()
 
     async def reach(self, version: str) -> None:
         """Wait until the sink knows all that was stored up to a resource version of its kind."""
@@ -90,14 +98,6 @@ class Feed:
         self._reached = version
         self._moved.set()
         return version
-
-    def pause(self) -> None:
-        """Tell the sink nothing until `resume`: what happens waits at the API server."""
-        self._flows.clear()
-
-    def resume(self) -> None:
-        """Tell the sink what happened meanwhile, and what happens."""
-        self._flows.set()
 
     async def run(self) -> None:
         """List and watch until cancelled."""

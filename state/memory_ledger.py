@@ -132,7 +132,7 @@ class MemoryLedger:
         self._check_there()
         left = replace(existing.charge, places=existing.charge.places - 1)
         self._live[live.gang] = replace(existing, charge=left)
-        return Charged(live=self._live[live.gang], usage=self._usages(left))
+        return self._existing(self._live[live.gang], left, self._clock())
 
     def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> Answer:
         if existing.expires_at is not None and existing.expires_at <= now:

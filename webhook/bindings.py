@@ -56,6 +56,8 @@ class BindingGuard:
 
     async def _find(self, review: ReviewRequest) -> Object:
         """Return the pod; an empty one if it does not exist, which the API server will say."""
+        if not _name_of(review):
+            return {}
         namespace, name = quote(review.namespace, safe=""), quote(_name_of(review), safe="")
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         try:

@@ -1,8 +1,5 @@
 """What is kept of a decision: a row of the log, a number in a metric, words for an Event."""
 
-import asyncio
-from datetime import datetime
-
 from policy.policies import Policy
 from service.clock import Clock
 from state.log import DecisionLog
@@ -35,16 +32,12 @@ class DecisionNotes:
         if is_dry_run:
             return
         self._told.note(verdict)
-        # When the answer is on its way: its row costs more than all else that is noted.
-        loop = asyncio.get_running_loop()
-        loop.call_soon(self._write, verdict, request, self._clock.now(), seconds)
-
-    def _write(self, verdict: Verdict, request: Request, at: datetime, seconds: float) -> None:
+        # Before anybody is told: a process that is killed then has it in its mirror.
         documents = self._new_documents(request.policy)
         record = build_record(
             verdict,
             request,
-            at=at,
+            at=self._clock.now(),
             seconds=seconds,
             policy_hash=self._policy_hash,
             documents=documents,

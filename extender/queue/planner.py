@@ -111,7 +111,7 @@ class GangPlanner:
             for uid in self._gangs[key].pods if key in self._gangs else ():
                 self._way.leave(uid)
             self._changed[key] = None
-        self._waiting.wake()
+            self._waiting.wake()
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
@@ -195,7 +195,7 @@ class GangPlanner:
 
     def _give_up_place(self, uid: PodUid, *, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
-        del self._refused_since[uid]
+        self._refused_since.pop(uid, None)  # it may have gone with another member's
         placement, key = self._cells.placement(uid), self._gang_of.get(uid)
         if placement is None or key is None:
             return

@@ -90,20 +90,6 @@ async def test_what_appears_changes_and_goes_is_seen(client: KubeClient, copy: C
     assert copy.lists == 1
 
 
-async def test_who_waits_for_a_version_knows_all_up_to_it(client: KubeClient) -> None:
-    copy = Copy()
-    feed = Feed(client, CONFIG_MAPS, sink=copy, on_synced=lambda: None)
-    task = asyncio.create_task(feed.run())
-    await feed.synced.wait()
-    for index in range(5):
-        await create(client, f"c{index}", "x")
-    last = await client.request("GET", f"{CONFIG_MAPS}/c4")
-    await asyncio.wait_for(feed.reach(last["metadata"]["resourceVersion"]), 10)
-    assert len(copy.values) == 5
-    task.cancel()
-    await asyncio.wait([task])
-
-
 async def test_a_paused_feed_tells_what_happened_when_it_goes_on(
     client: KubeClient, copy: Copy
 ) -> None:
@@ -116,6 +102,20 @@ async def test_a_paused_feed_tells_what_happened_when_it_goes_on(
         await until(lambda: copy.values == {"a": "1"})
         assert held.values == {}
     await until(lambda: held.values == {"a": "1"})
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_who_waits_for_a_version_knows_all_up_to_it(client: KubeClient) -> None:
+    copy = Copy()
+    feed = Feed(client, CONFIG_MAPS, sink=copy, on_synced=lambda: None)
+    task = asyncio.create_task(feed.run())
+    await feed.synced.wait()
+    for index in range(5):
+        await create(client, f"c{index}", "x")
+    last = await client.request("GET", f"{CONFIG_MAPS}/c4")
+    await asyncio.wait_for(feed.reach(last["metadata"]["resourceVersion"]), 10)
+    assert len(copy.values) == 5
     task.cancel()
     await asyncio.wait([task])
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender import leading as module
+from extender import leading as leading_module
 from extender.leading import Leading, NoRivals, NotLeadingError
 from kube.leader_label import LeaderLabel
 from service.clock import Clock
@@ -47,6 +47,31 @@ async def test_a_term_that_is_still_ours_goes_on() -> None:
     assert leading.is_leading
 
 
+async def test_leadership_is_renewed_while_a_large_cluster_is_taken_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leading_module, "_RENEW_SECONDS", 0.0)
+    term = CountedTerm()
+
+    async def large() -> None:
+        while term.renewals < 3:
+            await asyncio.sleep(0)
+
+    await Leading(term).recover(large())
+    assert term.renewals == 4, "once more before the first answer"
+
+
+async def test_recovery_stops_as_soon_as_somebody_else_leads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leading_module, "_RENEW_SECONDS", 0.0)
+    leading = Leading(LostTerm(Clock()))
+    with pytest.raises(ExceptionGroup) as caught:
+        await leading.recover(asyncio.Event().wait())  # type: ignore[arg-type] # whatever it is
+    assert caught.group_contains(NotLeadingError)
+    assert not leading.is_leading
+
+
 class OwnPod(LeaderLabel):
     """Our pod, as it was stored last."""
 
@@ -61,7 +86,7 @@ async def test_who_cannot_see_what_was_written_before_its_term_does_not_lead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A watch that died silently would have a new leader give bound leaf cells away."""
-    monkeypatch.setattr(module, "_CATCH_UP_SECONDS", 0.01)
+    monkeypatch.setattr(leading_module, "_CATCH_UP_SECONDS", 0.01)
 
     async def never(version: str) -> None:
         await asyncio.Event().wait()
@@ -78,28 +103,3 @@ async def test_who_leads_has_seen_its_own_pod_and_so_all_that_was_written_before
 
     await Leading(NoRivals(Clock()), label=OwnPod()).catch_up(note)
     assert reached == ["17"]
-
-
-async def test_leadership_is_renewed_while_a_large_cluster_is_taken_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "_RENEW_SECONDS", 0.0)
-    term = CountedTerm()
-
-    async def large() -> None:
-        while term.renewals < 3:
-            await asyncio.sleep(0)
-
-    await Leading(term).recover(large())
-    assert term.renewals == 4, "once more before the first answer"
-
-
-async def test_recovery_stops_as_soon_as_somebody_else_leads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "_RENEW_SECONDS", 0.0)
-    leading = Leading(LostTerm(Clock()))
-    with pytest.raises(ExceptionGroup) as caught:
-        await leading.recover(asyncio.Event().wait())  # type: ignore[arg-type] # whatever it is
-    assert caught.group_contains(NotLeadingError)
-    assert not leading.is_leading

@@ -72,6 +72,10 @@ async def test_a_pod_that_cannot_be_looked_up_is_a_failed_call(
         await webhook.bindings.validate(a_review(_binding("managed"), user="bob"))
 
 
+async def test_a_binding_of_nothing_is_left_to_the_api_server() -> None:
+    assert (await _bind("", user="bob")).is_allowed
+
+
 def test_schedulers_do_not_depend_on_us() -> None:
     plain, marked = _binding("a"), _binding("a", **{marks.PLACEMENT_ANNOTATION: "x"})
     strangers = hook_of("Validating", "bindings")

@@ -10,6 +10,7 @@ from tests.unit.extender.queue.driving import (
     deliver,
     is_released,
     is_whole,
+    placement,
     release_all,
     run,
     step,
@@ -101,3 +102,28 @@ def test_a_late_member_that_fits_does_not_wait_for_one_that_does_not() -> None:
     deliver(world)
     run(world)
     assert world.pods[PodUid("bert-4")].seen_as.node is not None
+
+
+def test_no_news_wakes_nobody() -> None:
+    """Who does not fit would be looked at again and again, and those behind it never."""
+    world = world_of_two_vcs()
+    submit(world, a_gang("run").of(4, 4))
+    run(world)
+    submit(world, a_gang("wait").of(4, 4))
+    world.step()
+    world.planner.expire([])
+    world.planner.unseat([])
+    assert world.planner.step(now=world.now).decisions == []
+
+
+def test_a_gang_may_be_refused_all_its_nodes_at_once() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4))
+    release_all(world)
+    before = [placement(world, uid).node for uid in ("bert-0", "bert-1")]
+    for uid in ("bert-0", "bert-1"):
+        world.planner.refuse_node(PodUid(uid), now=world.now)
+    world.now += 3
+    world.step()
+    after = [placement(world, uid).node for uid in ("bert-0", "bert-1")]
+    assert before[0] not in after
