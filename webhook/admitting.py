@@ -29,13 +29,13 @@ from policy.admission import Admission, over_quota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import BackendError, ConflictError
 from policy.limits import Exceeded, Limit, Measure, Scope
-from policy.submission import Usage, UserName
+from policy.submission import GangKey, Usage, UserName
 from state.ledger import Answer as LedgerAnswer
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from webhook.breaker import Breaker
 from webhook.budget import within_budget
 from webhook.by_memory import LiveUsage, MemoryDecider
-from webhook.growing import growth_limits, judge_growth, refuse_growth, too_much
+from webhook.growing import Growth, growth_limits, judge_growth, refuse_growth, too_much
 from webhook.limits import guards, probes
 from webhook.podgroups import check_fixed
 from webhook.recent import RecentGangs
@@ -82,7 +82,7 @@ class Admitter:
         self._breaker = breaker
         self._memory = MemoryDecider(usage=usage, recent=recent, on_debt=breaker.note_debt)
         self._heard_at = -math.inf
-        self._turns: WeakValueDictionary[UserName, asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[UserName | GangKey, asyncio.Lock] = WeakValueDictionary()
 
     def preview(self, request: Request) -> Verdict:
         """Decide without charging, by what is known: for dry runs and templates."""
@@ -116,13 +116,14 @@ class Admitter:
         raise ConflictError(f"usage of {user} changes faster than decisions can be made")
 
     @asynccontextmanager
-    async def _turn_of(self, user: UserName) -> AsyncIterator[None]:
-        turn = self._turns.setdefault(user, asyncio.Lock())
+    async def _turn_of(self, whose: UserName | GangKey) -> AsyncIterator[None]:
+        """Wait for a user's turn; and then, for that of a gang, never the other way round."""
+        turn = self._turns.setdefault(whose, asyncio.Lock())
         try:
             async with within_budget():
                 await turn.acquire()
         except TimeoutError as exc:
-            raise _TooBusyError(f"others of {user} are being decided") from exc
+            raise _TooBusyError(f"others of {whose} are being decided") from exc
         try:
             yield
         finally:
@@ -295,23 +296,30 @@ class Admitter:
         Where they do not, by usage that may be old, the ledger is asked nevertheless: there may be
         a place left that needs no growth.
         """
-        usage, quotas = self._memory.known_usage(request), growth_limits(request, held)
-        is_sure = False
-        for _ in range(_ATTEMPTS):
-            if usage is None or is_sure:
-                usage, is_sure = await self._ask_usage(request), True
-            growth = judge_growth(request, held, leaf_count, usage=usage)
-            ranges = growth.ranges
-            answer = await self._hear(grow(limits=(*ranges, *quotas)))
-            is_by_rules = isinstance(answer, Refused) and any(
-                one.limit in ranges for one in answer.exceeded
-            )
-            if not is_by_rules:
-                return answer
-            if growth.is_refused and is_sure:
-                return refuse_growth(request, held, growth)
-            is_sure = True
+        usage = self._memory.known_usage(request) or await self._ask_usage(request)
+        growth = judge_growth(request, held, leaf_count, usage=usage)
+        answer = await self._grow_within(growth, growth_limits(request, held), grow)
+        if answer is not None:
+            return answer
+        # By an old number, or somebody was faster. From now on, members take turns.
+        async with self._turn_of(held.gang):
+            for _ in range(_ATTEMPTS):
+                usage = await self._ask_usage(request)
+                growth = judge_growth(request, held, leaf_count, usage=usage)
+                answer = await self._grow_within(growth, growth_limits(request, held), grow)
+                if answer is not None:
+                    return answer
+                if growth.is_refused:
+                    return refuse_growth(request, held, growth)
         raise ConflictError(f"usage of {held.user} changes faster than decisions can be made")
+
+    async def _grow_within(
+        self, growth: Growth, quotas: Sequence[Limit], grow: _Grow
+    ) -> LedgerAnswer | None:
+        """Ask the ledger; None if what the rules say stands in the way."""
+        answer = await self._hear(grow(limits=(*growth.ranges, *quotas)))
+        exceeded = answer.exceeded if isinstance(answer, Refused) else ()
+        return None if any(one.limit in growth.ranges for one in exceeded) else answer
 
     async def _ask_usage(self, request: Request) -> Usage:
         usage = await self._hear(self._ledger.usage(Scope(request.submission.user)))

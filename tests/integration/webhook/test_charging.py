@@ -113,11 +113,19 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
     assert (group.leaf_cells, group.gangs) == (64, 1)
 
 
-async def test_members_beyond_what_a_group_needs_stay_within_the_quotas_wherever_they_arrive(
-    replicas: list[Admitter], database: Database
+@pytest.mark.parametrize(
+    "policy",
+    [
+        a_policy(quotas="groups: [{name: v, limits: {leafCells: 40}, users: [{name: alice}]}]"),
+        a_policy(rules="- {occupied: '> 40', then: fail}"),
+        a_policy(rules="- {when: 'occupied > 40', then: fail}"),
+    ],
+    ids=["quotas", "rules", "an expression"],
+)
+async def test_members_beyond_what_a_group_needs_stay_within_the_limits_wherever_they_arrive(
+    replicas: list[Admitter], database: Database, policy: Policy
 ) -> None:
-    quotas = "groups: [{name: v, limits: {leafCells: 40}, users: [{name: alice}]}]"
-    world = World(a_policy(quotas=quotas))
+    world = World(policy)
     members = [
         replace(world.ask("open", cells=8, size=8), may_grow=True, member_leaf_count=1)
         for _ in range(100)
