@@ -265,6 +265,7 @@ def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Char
         is_high=classes.is_high(pod.class_name),
         leaf_type=pod.leaf_type,
         leaf_count=_told_leaf_count(pod, sizes),
+        gang_size=1 if pod.is_charged_alone else pod.gang.size,
     )
 
 

@@ -58,6 +58,8 @@ class Charge:
     places: int = field(default=0, compare=False)
     """Of a gang that may have more members than it needs: how many of those that are still to come
     it covers. The ledger counts them (`join`)."""
+    gang_size: int | None = field(default=None, compare=False)
+    """For how many members it was charged, if that is known."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

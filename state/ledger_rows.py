@@ -42,6 +42,7 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "leaf_type": to_text(charge.leaf_type or ""),
         "leaf_count": charge.leaf_count,
         "places": charge.places,
+        "gang_size": charge.gang_size,
     }
 
 
@@ -100,6 +101,7 @@ def from_charge(row: Row) -> Charge:
         leaf_type=_leaf_type(row["leaf_type"]),
         leaf_count=row["leaf_count"],
         places=row.get("places") or 0,
+        gang_size=row.get("gang_size"),
     )
 
 

@@ -144,6 +144,7 @@ def charge_of(request: Request, class_name: ClassName) -> Charge:
         leaf_type=submission.leaf_type,
         leaf_count=submission.leaf_count,
         places=_places(request),
+        gang_size=submission.gang_size,
     )
 
 
@@ -206,12 +207,15 @@ def leaf_count_with(request: Request, held: Charge) -> int:
     Each member that is still to come was taken to be like the first, so it has one leaf cell in
     the charge or more: to add the others is never too little, and exact where the first asked for
     one. No gang has more than all members like its largest. The leader knows better once all are
-    there (`extender.bookkeeping`).
+    there (`extender.bookkeeping`). Of a gang that has more members than the first said, this may
+    be one of those for whom nobody has paid.
     """
     own, most = request.member_leaf_count, request.submission.leaf_count
-    if own is None or most <= held.leaf_count:
-        return held.leaf_count
-    return most if request.may_grow else min(held.leaf_count + own - 1, most)
+    if own is None or request.may_grow:
+        return max(held.leaf_count, most)
+    if held.gang_size is not None and request.submission.gang_size > held.gang_size:
+        return held.leaf_count + own
+    return max(held.leaf_count, min(held.leaf_count + own - 1, most))
 
 
 def with_member(request: Request, held: Charge) -> Charge:

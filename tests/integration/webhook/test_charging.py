@@ -136,6 +136,22 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_limits_wherever
     assert live.charge.leaf_count == 40
 
 
+async def test_members_that_say_the_gang_is_larger_pay_for_themselves_wherever_they_arrive(
+    replicas: list[Admitter], database: Database
+) -> None:
+    world = World(
+        a_policy(quotas="groups: [{name: v, limits: {leafCells: 5}, users: [{name: alice}]}]")
+    )
+    small = replace(world.member("sly", own=1, size=1), is_alone=False)
+    await _admit_all(replicas, [small])
+    for _ in range(4):
+        members = [world.member("sly", own=1, size=20) for _ in range(3)]
+        verdicts = await _admit_all(replicas, members)
+    assert {verdict.outcome for verdict in verdicts} == {Outcome.REFUSED}
+    (live,) = await PostgresLedger(database.pool).charges()
+    assert live.charge.leaf_count == 5
+
+
 async def test_admissions_that_never_become_pods_expire(database: Database) -> None:
     ledger = PostgresLedger(database.pool, LedgerSettings(ttl_seconds=0.2))
     usage = UsageCache(database.url)

@@ -10,6 +10,7 @@ from policy.decision import Outcome
 from policy.errors import RequestError
 from policy.limits import Scope
 from policy.submission import GroupName, UserName
+from tests.charges import TERM
 from tests.unit.webhook.admission import World, a_policy
 from tests.unit.webhook.test_admitting import StaleUsage
 from webhook.verdict import Request
@@ -133,3 +134,33 @@ async def test_a_gang_of_any_type_has_no_members_of_a_type_that_the_quotas_limit
         await replica.admit(world.ask("bert", cells=8, size=8, leaf_type="A100"))
     other = await replica.admit(world.ask("bert", cells=8, size=8, leaf_type="K80"))
     assert other.outcome is Outcome.ADMITTED
+
+
+@pytest.mark.parametrize("is_away", [False, True], ids=["ledger", "memory"])
+@pytest.mark.parametrize(
+    ("own", "size"), [(1, 1), (1, 2), (4, 1)], ids=["one pod", "two pods", "one large pod"]
+)
+async def test_members_that_say_the_gang_is_larger_pay_for_themselves(
+    own: int, size: int, is_away: bool
+) -> None:
+    quotas = "groups: [{name: vision, limits: {leafCells: 6}, users: [{name: alice}]}]"
+    world = World(a_policy(quotas=quotas))
+    replica = world.replica()
+    first = replace(world.member("bert", own=own, size=size), is_alone=False)
+    assert (await replica.admit(first)).outcome is Outcome.ADMITTED
+    world.ledger.is_away = is_away
+    answers = [await replica.admit(world.member("bert", own=1, size=20)) for _ in range(20)]
+    assert [one.outcome for one in answers].count(Outcome.ADMITTED) == 6 - own * size
+    assert "Group vision holds 6 leaf cells" in answers[-1].admission.format_refusal()
+
+
+async def test_a_running_gang_of_which_more_is_told_is_charged_for_more() -> None:
+    quotas = "groups: [{name: vision, limits: {leafCells: 6}, users: [{name: alice}]}]"
+    world = World(a_policy(quotas=quotas))
+    replica = world.replica()
+    first = world.ask("bert", cells=2, size=2)
+    await replica.admit(first)
+    await world.ledger.confirm([first.submission.gang], term=TERM)
+    await replica.admit(world.ask("bert", cells=6, size=6))
+    assert (await world.ledger.usage(ALICE)).leaf_cells == 6
+    assert (await replica.admit(world.ask("bert", cells=7, size=7))).outcome is Outcome.REFUSED
