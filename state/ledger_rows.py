@@ -43,6 +43,7 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "leaf_count": charge.leaf_count,
         "places": charge.places,
         "gang_size": charge.gang_size,
+        "leaf_count_each": charge.leaf_count_each,
     }
 
 
@@ -102,6 +103,7 @@ def from_charge(row: Row) -> Charge:
         leaf_count=row["leaf_count"],
         places=row.get("places") or 0,
         gang_size=row.get("gang_size"),
+        leaf_count_each=row.get("leaf_count_each"),
     )
 
 

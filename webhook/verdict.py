@@ -145,6 +145,7 @@ def charge_of(request: Request, class_name: ClassName) -> Charge:
         leaf_count=submission.leaf_count,
         places=_places(request),
         gang_size=submission.gang_size,
+        leaf_count_each=None if request.may_grow else request.member_leaf_count,
     )
 
 
@@ -204,17 +205,19 @@ def paying_group(request: Request, held: Charge) -> QuotaGroup | None:
 def leaf_count_with(request: Request, held: Charge) -> int:
     """Say what a charged gang must be charged for, at least, with one more member.
 
-    Each member that is still to come was taken to be like the first, so it has one leaf cell in
-    the charge or more: to add the others is never too little, and exact where the first asked for
-    one. No gang has more than all members like its largest. The leader knows better once all are
-    there (`extender.bookkeeping`). Of a gang that has more members than the first said, this may
-    be one of those for whom nobody has paid.
+    Each member that is still to come was taken to be like the first; one that asks for more takes
+    the place of one of those. Where that is not known any more, because the leader has changed the
+    charge, each has one leaf cell in it or more: to add the others is never too little, but for a
+    gang like its largest. Of a gang that has more members than the first said, this may be one of
+    those for whom nobody has paid.
     """
     own, most = request.member_leaf_count, request.submission.leaf_count
     if own is None or request.may_grow:
         return max(held.leaf_count, most)
     if held.gang_size is not None and request.submission.gang_size > held.gang_size:
         return held.leaf_count + own
+    if held.is_reckoned and held.leaf_count_each is not None:
+        return held.leaf_count + max(0, own - held.leaf_count_each)
     return max(held.leaf_count, min(held.leaf_count + own - 1, most))
 
 

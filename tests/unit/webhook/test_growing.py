@@ -13,6 +13,7 @@ from policy.submission import GroupName, UserName
 from tests.charges import TERM
 from tests.unit.webhook.admission import World, a_policy
 from tests.unit.webhook.test_admitting import StaleUsage
+from webhook.catching_up import catch_up
 from webhook.verdict import Request
 
 TWO_GROUPS = """groups:
@@ -164,3 +165,19 @@ async def test_a_running_gang_of_which_more_is_told_is_charged_for_more() -> Non
     await replica.admit(world.ask("bert", cells=6, size=6))
     assert (await world.ledger.usage(ALICE)).leaf_cells == 6
     assert (await replica.admit(world.ask("bert", cells=7, size=7))).outcome is Outcome.REFUSED
+
+
+@pytest.mark.parametrize("is_away", [False, True], ids=["ledger", "memory"])
+@pytest.mark.parametrize("asked", [(1, 4, 4, 2), (2, 1, 5, 3), (3, 3, 3, 3), (4, 1, 1, 1)], ids=str)
+async def test_a_gang_is_charged_for_each_member_that_is_larger_than_the_first(
+    asked: tuple[int, ...], is_away: bool
+) -> None:
+    world = World(a_policy())
+    replica = world.replica()
+    for place, own in enumerate(asked):
+        await replica.admit(world.member("bert", own=own, size=4))
+        world.ledger.is_away = is_away and place < 3
+    if is_away:
+        await catch_up(world.ledger, world.usage.assumed)
+    charged = (await world.ledger.usage(ALICE)).leaf_cells
+    assert charged == sum(max(own, asked[0]) for own in asked)
