@@ -18,7 +18,14 @@ from datetime import datetime, timedelta
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
+from certs.issue import (
+    KeyPair,
+    is_issued_by,
+    issue_ca,
+    issue_client,
+    issue_serving,
+    parse_certificate,
+)
 
 _RENEW_CA_BEFORE = timedelta(days=365)
 _RENEW_BEFORE = timedelta(days=90)
@@ -84,20 +91,32 @@ def read_files(files: Mapping[str, bytes]) -> Certificates:
     for name, pair in ((_SIGNING, signing), (_NEXT, following)):
         if pair is not None and pair.certificate not in trusted:
             raise ValueError(f"{_CA}.crt lacks {name}.crt")
+    _check_signatures(trusted, pairs)
     return Certificates(trusted=trusted, signing=signing, next=following, others=pairs)
+
+
+def _check_signatures(trusted: Sequence[bytes], others: Mapping[str, KeyPair]) -> None:
+    """Raise ValueError for what callers would not believe: it must not be served, or told them."""
+    named = [
+        *((f"{_CA}.crt", one) for one in trusted),
+        *((f"{name}.crt", pair.certificate) for name, pair in others.items()),
+    ]
+    for name, certificate in named:
+        if not any(is_issued_by(certificate, authority) for authority in trusted):
+            raise ValueError(f"{name} is damaged, or of a CA that {_CA}.crt lacks")
 
 
 def _read_authorities(files: Mapping[str, bytes]) -> tuple[bytes, ...]:
     try:
         found = x509.load_pem_x509_certificates(files.get(f"{_CA}.crt", b""))
-    except ValueError as exc:
+    except (ValueError, x509.InvalidVersion) as exc:
         raise ValueError(f"{_CA}.crt holds no certificates") from exc
     return tuple(authority.public_bytes(Encoding.PEM) for authority in found)
 
 
 def _read_pair(files: Mapping[str, bytes], name: str) -> KeyPair:
     try:
-        found = x509.load_pem_x509_certificate(files.get(f"{name}.crt", b""))
+        found = parse_certificate(files.get(f"{name}.crt", b""))
     except ValueError as exc:
         raise ValueError(f"{name}.crt is no certificate") from exc
     # As we write it, whoever wrote it last: certificates are compared as text.

@@ -58,7 +58,8 @@ class Feed:
         """Follow the objects at a path.
 
         `trim` keeps of each object what the sink looks at: a list holds all of them at once. An
-        optional kind may be one that the cluster lacks.
+        optional kind may be one that the cluster lacks, or whose owner's webhook is broken: it is
+        as good as synced then, and followed as soon as it can be.
         """
         self._is_optional = is_optional
         self._watch_seconds = watch_seconds
@@ -118,6 +119,8 @@ class Feed:
                     continue
                 if exc.is_gone:
                     version = None
+                if self._is_optional:
+                    self._on_synced()
                 logger.warning("watch interrupted", extra={"path": self._path, "error": str(exc)})
             if time.monotonic() - began > _BACKOFF_MOST_SECONDS:
                 backoff = _BACKOFF_FIRST_SECONDS  # it was well, and only had nothing to say

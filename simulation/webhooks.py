@@ -152,9 +152,20 @@ def _meets_conditions(hook: Hook, attributes: Attributes) -> bool:
 
 def _evaluate(expression: str, known: Object) -> bool | Exception:
     try:
-        return bool(_compile(expression).execute(known))
+        return is_met(expression, known)
     except (LookupError, ValueError, TypeError, RuntimeError) as exc:
         return exc
+
+
+def is_met(expression: str, known: Object) -> bool:
+    """Evaluate a match condition. Raises LookupError, ValueError, TypeError or RuntimeError."""
+    context = cel.Context(known)
+    context.add_function("format", _format)  # which the API server has, and the library lacks
+    return bool(_compile(expression).execute(context))
+
+
+def _format(text: str, values: list[Any]) -> str:
+    return text % tuple(map(str, values))
 
 
 @functools.lru_cache(maxsize=64)

@@ -65,7 +65,7 @@ def _differences(
 
 def _show(line: object, *, beside: object) -> str:
     """Show the parts of a line that another one has not."""
-    others = str(beside).split(_BETWEEN)
+    others = frozenset(str(beside).split(_BETWEEN))
     return quote(_BETWEEN.join(part for part in str(line).split(_BETWEEN) if part not in others))
 
 
@@ -88,7 +88,12 @@ def _gang_marks(obj: Mapping[str, Any]) -> Iterator[str]:
     if group is not None:
         told["schedulingGroup"] = group
     for key in sorted(told):
-        yield f"{key}={told[key]}"
+        yield f"{key}={_as_one_part(told[key])}"
+
+
+def _as_one_part(value: object) -> str:
+    """Write what anybody may have written, so that it cannot look like another part."""
+    return str(value).replace("%", "%25").replace(",", "%2C")
 
 
 def _is_told(label: object) -> bool:

@@ -88,8 +88,11 @@ class Steward:
             self._shared.changed.clear()
             try:
                 pause = await self.tend()
-            except (KubeError, ValueError) as exc:
-                logger.warning("certificates not looked after", extra={"error": str(exc)})
+            except Exception as exc:
+                # Whatever it is: certificates last for months, and leader after leader would die.
+                is_known = isinstance(exc, KubeError | ValueError)
+                extra = {"error": str(exc)}
+                logger.warning("certificates not looked after", extra=extra, exc_info=not is_known)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             await wait_up_to(pause, self._shared.changed)

@@ -31,6 +31,7 @@ ASKS_FOR_LEAF_CELLS = (
     "object.spec.containers.exists(c, has(c.resources) && has(c.resources.limits) "
     f"&& '{LEAF_RESOURCE}' in c.resources.limits)"
 )
+MENTIONS_LEAF_CELLS = f"'%s'.format([object]).contains('{LEAF_RESOURCE}')"
 POD_RULE = {
     "apiGroups": [""],
     "apiVersions": ["v1"],
@@ -282,10 +283,17 @@ class AdmissionContract(KubeContract):
         answer = await kube.send("POST", pods, a_pod("a", leaf_count=1))
         assert answer.warnings == ('299 - "lowered to \\"oppo\\""', '299 - "second"')
 
+    @pytest.mark.parametrize("expression", [ASKS_FOR_LEAF_CELLS, MENTIONS_LEAF_CELLS])
     async def test_match_condition_keeps_other_pods_away(
-        self, kube: Kube, pods: str, *, hook: WebhookStub, registrations: Registrations
+        self,
+        kube: Kube,
+        pods: str,
+        *,
+        hook: WebhookStub,
+        registrations: Registrations,
+        expression: str,
     ) -> None:
-        condition = {"name": "leaf-cells", "expression": ASKS_FOR_LEAF_CELLS}
+        condition = {"name": "leaf-cells", "expression": expression}
         await registrations.add_for_pods(
             "mutatingwebhookconfigurations", hook, matchConditions=[condition]
         )

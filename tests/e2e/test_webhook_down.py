@@ -25,6 +25,29 @@ _POD = "/api/v1/namespaces/default/pods/held"
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
 _CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_RAY_CLUSTERS = "/apis/ray.io/v1/namespaces/default/rayclusters"
+_RAY: JsonObject = {
+    "metadata": {"name": "rayclusters.ray.io"},
+    "spec": {
+        "group": "ray.io",
+        "scope": "Namespaced",
+        "names": {"plural": "rayclusters", "singular": "raycluster", "kind": "RayCluster"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
 _NOTE = {"example.org/note": "mine"}
 _FAILED = "failed calling webhook"
 
@@ -153,6 +176,35 @@ async def test_controllers_make_templates_of_templates(plane: ControlPlane) -> N
         await plane.kubectl("create", "-f", "-", stdin=job)
     controller = "system:serviceaccount:kube-system:cronjob-controller"
     await plane.kubectl("create", "-f", "-", f"--as={controller}", stdin=job)
+
+
+async def test_kinds_of_others_are_created_and_scaled_unless_they_mention_leaf_cells(
+    plane: ControlPlane,
+) -> None:
+    await plane.api.create(_CRDS, _RAY)
+    await plane.api.wait_until(f"{_CRDS}/rayclusters.ray.io", _is_established)
+    plain = await plane.api.create(_RAY_CLUSTERS, _ray_cluster("plain", cpu="1"))
+    plain["spec"]["workerGroupSpecs"][0]["replicas"] = 2
+    await plane.api.replace(f"{_RAY_CLUSTERS}/plain", plain)
+    # As large as may be: a condition that cost too much would fail, too.
+    large = _ray_cluster("large", cpu="1")
+    large["spec"]["more"] = [{}] * 300_000
+    await plane.api.create(_RAY_CLUSTERS, large, dryRun="All")
+    ours = _ray_cluster("ours", **{"nvidia.com/gpu": "1"})
+    with pytest.raises(ApiError, match=_FAILED):
+        await plane.api.create(_RAY_CLUSTERS, ours)
+
+
+def _is_established(crd: JsonObject) -> bool:
+    conditions = crd.get("status", {}).get("conditions") or []
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+
+def _ray_cluster(name: str, **limits: str) -> JsonObject:
+    container = {"name": "main", "image": "any", "resources": {"limits": limits}}
+    group = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+    head = {"apiVersion": "ray.io/v1", "kind": "RayCluster"}
+    return {**head, **_named(name, {"workerGroupSpecs": [group]})}
 
 
 async def test_strangers_bind_pods_of_others(plane: ControlPlane) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import orjson
@@ -218,15 +219,34 @@ async def test_a_kind_that_the_cluster_lacks_is_as_good_as_empty(client: KubeCli
     await asyncio.wait([task])
 
 
+async def test_a_kind_that_cannot_be_listed_is_not_waited_for() -> None:
+    """As that of another project whose conversion webhook is down; it is followed later."""
+    odd, copy, synced = OddServer(), Copy(), asyncio.Event()
+    odd.is_broken = True
+    async with a_client_of(odd) as client:
+        feed = Feed(client, "/things", sink=copy, on_synced=synced.set, is_optional=True)
+        task = asyncio.create_task(feed.run())
+        async with asyncio.timeout(10):
+            await synced.wait()
+        assert not copy.values
+        odd.is_broken = False
+        await until(lambda: copy.values == {"list-1": "1"})
+        task.cancel()
+        await asyncio.wait([task])
+
+
 class OddServer:
     """An API server whose watches end in every way but the usual; each way once, in order."""
 
     def __init__(self) -> None:
         self.lists = 0
+        self.is_broken = False
         self.ways: list[Callable[[web.StreamResponse], Awaitable[None]]] = []
         self.asked: list[str] = []
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if self.is_broken:
+            return web.json_response({"message": "conversion webhook failed"}, status=500)
         if "watch" not in request.query:
             self.lists += 1
             obj = {"metadata": {"name": f"list-{self.lists}"}, "data": {"value": "1"}}
@@ -241,10 +261,42 @@ class OddServer:
         return stream
 
 
+@asynccontextmanager
+async def a_client_of(odd: OddServer) -> AsyncIterator[KubeClient]:
+    app = web.Application()
+    app.router.add_get("/{path:.*}", odd.answer)
+    async with (
+        TestServer(app) as server,
+        ApiClient(Configuration(str(server.make_url("")))) as api,
+        open_session(api) as session,
+    ):
+        yield KubeClient(api, session)
+
+
 def event(kind: str, name: str, version: str) -> bytes:
     metadata = {"name": name, "resourceVersion": version}
     obj = {"type": kind, "object": {"metadata": metadata, "data": {"value": version}}}
     return orjson.dumps(obj) + b"\n"
+
+
+async def test_no_object_is_too_large_for_a_watch() -> None:
+    """Anybody may create one that has nine megabytes as JSON."""
+    odd, copy, escaped = OddServer(), Copy(), b"\\u003c" * 1_500_000
+
+    async def tells_of_a_large_one(stream: web.StreamResponse) -> None:
+        large = event("ADDED", "large", "6").replace(b'"value":"6"', b'"value":"%b"' % escaped)
+        await stream.write(large + event("ADDED", "next", "7"))
+
+    odd.ways = [tells_of_a_large_one]
+    async with a_client_of(odd) as client:
+        feed = Feed(client, "/things", sink=copy, on_synced=lambda: None, watch_seconds=1)
+        task = asyncio.create_task(feed.run())
+        await until(lambda: len(odd.asked) == 2)
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait([task])
+    assert odd.asked == ["5", "7"]
+    assert copy.values == {"list-1": "1", "large": "<" * 1_500_000, "next": "7"}
 
 
 async def test_a_watch_may_end_in_any_way() -> None:
@@ -267,14 +319,7 @@ async def test_a_watch_may_end_in_any_way() -> None:
         await stream.write(orjson.dumps(gone) + b"\n")
 
     odd.ways = [breaks_off_in_a_line, says_nothing, bookmarks_and_ends, talks_nonsense, is_gone]
-    app = web.Application()
-    app.router.add_get("/{path:.*}", odd.answer)
-    async with (
-        TestServer(app) as server,
-        ApiClient(Configuration(str(server.make_url("")))) as api,
-        open_session(api) as session,
-    ):
-        client = KubeClient(api, session)
+    async with a_client_of(odd) as client:
         feed = Feed(client, "/things", sink=copy, on_synced=lambda: None, watch_seconds=1)
         task = asyncio.create_task(feed.run())
         await until(lambda: len(odd.asked) == 6)

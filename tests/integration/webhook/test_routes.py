@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import io
 import ssl
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -94,7 +95,8 @@ class ApiServer:
         self._tls = tls
 
     async def send(self, path: str, body: bytes) -> tuple[int, Any]:
-        async with self._http.post(self._url + path, data=body, ssl=self._tls) as answer:
+        data = io.BytesIO(body)
+        async with self._http.post(self._url + path, data=data, ssl=self._tls) as answer:
             return answer.status, await answer.json()
 
     async def review(
@@ -118,7 +120,9 @@ class ApiServer:
             "oldObject": old,
             "dryRun": dry_run,
         }
-        status, answer = await self.send(path, orjson.dumps({"request": request}))
+        # As the API server writes it.
+        body = orjson.dumps({"request": request}).replace(b"<", b"\\u003c")
+        status, answer = await self.send(path, body)
         assert status == 200
         response: dict[str, Any] = answer["response"]
         assert response["uid"] == uid
@@ -152,6 +156,17 @@ def a_pod(*, namespace: str = "vision", gpus: str = "1", class_name: str = "") -
 def read_patch(response: dict[str, Any]) -> list[dict[str, Any]]:
     operations: list[dict[str, Any]] = orjson.loads(base64.b64decode(response["patch"]))
     return operations
+
+
+async def test_the_largest_pod_that_there_can_be_is_reviewed(api_server: ApiServer) -> None:
+    """By a call that failed, it would get past us where the admin chose to fail open."""
+    stored, sent = a_pod(), a_pod()
+    stored["spec"]["containers"][0]["args"] = ["<" * 1_500_000]
+    sent["spec"]["containers"][0]["args"] = ["<" * 3_000_000]
+    assert (await api_server.review("/mutate/pods", sent, user="bob"))["allowed"]
+    sent["metadata"]["annotations"] = {marks.PLACEMENT_ANNOTATION: "forged"}
+    changed = await api_server.review("/validate/pods", sent, old=stored)
+    assert "only Cellgate may change it" in changed["status"]["message"]
 
 
 async def test_a_pod_is_lowered_and_its_submitter_told(

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
 from certs.issue import issue_ca
+from certs.rotation import Certificates, renew
 from kube.client import MERGE_PATCH, KubeClient, Object
 from kube.leadership import Leadership, LeadershipSettings
 from kube.webhook_configurations import GROUP, KINDS
@@ -203,12 +205,47 @@ async def test_a_damaged_secret_changes_nothing_and_is_mended(
         assert await _is_trusted(client, one)
 
 
+async def test_a_certificate_of_an_unknown_algorithm_changes_nothing(client: KubeClient) -> None:
+    """Of a damaged one that, too, can be wrong; all replicas hear of it at once."""
+    curve, other = bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d030105")
+    async with a_replica(client) as one:
+        await _until_published(client)
+        before = await _files(client)
+        _, *lines, _ = before["webhook.crt"].splitlines()
+        der = base64.b64decode(b"".join(lines)).replace(curve, other)
+        text = b"-----BEGIN CERTIFICATE-----\n%b-----END CERTIFICATE-----\n"
+        damage = {"webhook.crt": _encoded(text % base64.encodebytes(der))}
+        await client.request("PATCH", SECRET, body={"data": damage}, content_type=MERGE_PATCH)
+        async with asyncio.timeout(30):
+            while await _files(client) != before:
+                assert await _is_trusted(client, one)
+        assert one.health.is_ready
+
+
 async def test_a_damaged_secret_that_nobody_remembers_is_made_anew(client: KubeClient) -> None:
     body = {"metadata": {"name": "cellgate-certs"}, "data": {"ca.crt": _encoded(b"garbage")}}
     await client.request("POST", SECRETS, body=body)
     async with a_replica(client) as one:
         await _until_published(client)
         assert await _is_trusted(client, one)
+
+
+async def test_no_mistake_of_the_steward_ends_a_replica(
+    client: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be the next one's, too, until none is left to answer."""
+    mistakes = iter([TypeError("as of a library"), KeyError("as of an odd answer")])
+
+    def renew_at_last(known: Certificates | None, **how: Any) -> Certificates:
+        for mistake in mistakes:
+            raise mistake
+        return renew(known, **how)
+
+    monkeypatch.setattr("webhook.steward.renew", renew_at_last)
+    async with a_replica(client) as one:
+        await _until_published(client)
+        assert await _is_trusted(client, one)
+        assert next(mistakes, None) is None
 
 
 async def test_nobody_is_told_of_what_was_not_saved(client: KubeClient) -> None:

@@ -1,5 +1,7 @@
 """At every moment of a rotation, whatever is served is trusted by whoever heard of it before."""
 
+import base64
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -152,3 +154,24 @@ def test_what_is_damaged_is_told(
     merged = {**first.to_files(), **change}
     with pytest.raises(ValueError, match=told):
         read_files({name: content for name, content in merged.items() if content is not None})
+
+
+def _damaged(pem: bytes) -> Iterator[bytes]:
+    """Yield a certificate with one bit turned, another one each time."""
+    begin, *lines, end = pem.splitlines()
+    der = base64.b64decode(b"".join(lines))
+    for place in range(len(der)):
+        turned = bytes((der[place] ^ 1 << place % 8,))
+        text = base64.encodebytes(der[:place] + turned + der[place + 1 :])
+        yield b"\n".join((begin, text.strip(), end, b""))
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+@pytest.mark.parametrize("name", ["webhook.crt", "signing.crt", "ca.crt"])
+def test_whichever_bit_is_damaged_is_told(first: Certificates, name: str) -> None:
+    """What is not told would be served, or would end whoever reads it."""
+    files = first.to_files()
+    for content in _damaged(files[name]):
+        both = {"signing.crt": content, "ca.crt": content} if name == "signing.crt" else {}
+        with pytest.raises(ValueError, match=r"\.(crt|key) "):
+            read_files({**files, name: content, **both})

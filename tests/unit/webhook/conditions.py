@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import cel
 import yaml
 
 import manifests
 from simulation.patch import json_patch
+from simulation.webhooks import is_met
 
 _FOLDER = Path(manifests.__file__).parent
 _TEXT = (_FOLDER / "base" / "webhooks.yaml").read_text()
@@ -50,5 +50,4 @@ def is_asked(
         **({"subResource": subresource} if subresource else {}),
     }
     known = {"request": request, "object": obj, "oldObject": old}
-    conditions = hook.get("matchConditions", ())
-    return all(cel.compile(one["expression"]).execute(known) for one in conditions)
+    return all(is_met(one["expression"], known) for one in hook.get("matchConditions", ()))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kube import marks
+from kube.leaves import MATCHED_RESOURCES
 from policy.identity import BUILT_IN_CONTROLLERS
 from simulation.patch import json_patch
 from tests.builders import PodBuilder, a_pod
@@ -116,6 +117,18 @@ async def test_a_new_pod_that_another_webhook_changed_is_asked_about_again(
     assert is_asked(GUARD, dict(change(stored)))
 
 
+@pytest.mark.parametrize("key", sorted({*marks.GANG_MARKS, marks.VC_LABEL}))
+async def test_no_author_writes_into_the_line_what_another_webhook_will_do(key: str) -> None:
+    """As somebody may who knows a webhook after ours that does as the author of a pod says."""
+    foreseen = f"x, main=8 nvidia.com/gpu, {marks.VC_LABEL}=other, "
+    pod = a_pod().with_gpus(1).of_class("test").annotated(key, foreseen)
+    answer = await Webhook(gates_all=True).pods.mutate(a_review(pod))
+    if answer.is_allowed:
+        stored = PodBuilder(json_patch(dict(pod), list(answer.patch)))
+        assert is_asked(GUARD, dict(stored.with_gpus(8)))
+        assert is_asked(GUARD, dict(stored.in_vc("other")))
+
+
 def test_what_was_let_through_undecided_is_not_refused_a_moment_later() -> None:
     """Where the admin chose so; elsewhere it is a pod that another webhook changed after us."""
     guard, pod = fail_open_guard(), a_pod().with_gpus(1)
@@ -155,6 +168,26 @@ def test_scaling_suspending_and_finalizers_do_not_depend_on_us() -> None:
     assert not is_asked(CRON_JOBS, _cron_job(suspend=True), old=_cron_job(suspend=False))
 
 
+def _ray_cluster(resource: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "resources": {"limits": {resource: "1"}}}
+    group = {"template": {"spec": {"containers": [container]}}}
+    return {"metadata": {"name": "a"}, "spec": {"workerGroupSpecs": [group], **spec}}
+
+
+@pytest.mark.parametrize("resource", sorted(MATCHED_RESOURCES))
+def test_kinds_of_others_are_looked_at_if_they_mention_leaf_cells(resource: str) -> None:
+    """Wherever: the Identity document says where their templates are, the API server cannot."""
+    hook, ours = hook_of("Mutating", "workloads"), _ray_cluster(resource)
+    assert is_asked(hook, ours)
+    assert is_asked(hook, _ray_cluster(resource, replicas=2), old=ours)
+    assert not is_asked(hook, {**ours, "status": {"ready": 1}}, old=ours)
+    other = _ray_cluster("cpu")
+    assert is_asked(hook, ours, old=other)
+    assert not is_asked(hook, other)
+    assert not is_asked(hook, _ray_cluster("cpu", replicas=2), old=other)
+    assert not is_asked(hook, {"metadata": {"name": "a"}})
+
+
 def test_whom_we_believe_anyway_does_not_wait_for_us() -> None:
     asked = {user for user in BUILT_IN_CONTROLLERS if is_asked(TEMPLATES, _workload(), user=user)}
     makers = ("cronjob-controller", "deployment-controller")
@@ -175,20 +208,22 @@ def test_a_changed_template_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "is_free"),
+    ("user", "group", "is_free"),
     [
-        ("system:masters", True),
-        ("kubeadm:cluster-admins", True),
-        ("system:serviceaccounts:kube-system", True),
-        ("system:authenticated", False),
+        ("root", "system:masters", True),
+        ("root", "kubeadm:cluster-admins", True),
+        ("any", "system:serviceaccounts:kube-system", True),
+        ("system:kube-controller-manager", "system:authenticated", True),
+        ("alice", "system:authenticated", False),
     ],
 )
 def test_policies_of_admins_and_controllers_pass_while_we_are_down(
-    group: str, is_free: bool
+    user: str, group: str, is_free: bool
 ) -> None:
     """A namespace that is being deleted must not wait for a webhook that went with it."""
     strict = hook_of("Validating", "policies")
     free = hook_of("Validating", "policies-of-admins")
     assert (strict["failurePolicy"], free["failurePolicy"]) == ("Fail", "Ignore")
-    assert is_asked(free, {}, groups=("system:authenticated", group)) == is_free
-    assert is_asked(strict, {}, groups=("system:authenticated", group)) == (not is_free)
+    groups = ("system:authenticated", group)
+    assert is_asked(free, {}, user=user, groups=groups) == is_free
+    assert is_asked(strict, {}, user=user, groups=groups) == (not is_free)
