@@ -35,8 +35,7 @@ async def import_table(options: Namespace, _: Stop) -> Exit:
     """Print the Rules document of a table, and what to know about it."""
     table = read_table(read_text(options.file))
     rules, remarks = convert(table)
-    document = {"apiVersion": API_VERSION, "kind": "Rules", "rules": rules}
-    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
+    text = _write(rules)
     try:
         parse_document(text)
     except SpecError as exc:
@@ -47,16 +46,22 @@ async def import_table(options: Namespace, _: Stop) -> Exit:
     return Exit.OK
 
 
+def _write(rules: Sequence[RuleData]) -> str:
+    document = {"apiVersion": API_VERSION, "kind": "Rules", "rules": rules}
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
+
+
 def convert(table: Table) -> tuple[list[RuleData], list[str]]:
     """Translate a table's rows into rules; remarks say what is not the same here."""
     rules: list[RuleData] = []
     remarks = [*table.remarks]
-    for number, row in enumerate(table.rows, start=1):
-        where = f"row {row['id']}" if "id" in row else f"row {number}"
+    for row in table.rows:
+        where = f"row {row.get('id', row['number'])}"
         try:
-            rules += _rules(row, table.form)
+            rules += _check(list(_rules(row, table.form)))
         except ValueError as exc:
             remarks.append(f"{where} was left out: {exc}")
+            continue
         remarks += [f"{where}: {remark}" for remark in _remarks(row, table.form)]
     if table.form is Form.SQL:
         remarks.append(
@@ -72,6 +77,8 @@ def _rules(row: Row, form: Form) -> Iterator[RuleData]:
     if "then" not in row:
         raise ValueError("it does not say what changes")
     rest = {name: row[name] for name in _REST if name in row}
+    if rest["then"] == _DEFAULT:
+        rest["then"] = _DEFAULT_CLASS
     limits = [name for name in ("occupied", "occupiedHigh") if name in numbers]
     if form is Form.SQL and len(limits) == 2:
         for name in limits:
@@ -80,8 +87,18 @@ def _rules(row: Row, form: Form) -> Iterator[RuleData]:
         yield {**rule, **numbers, **rest}
 
 
+def _check(rules: list[RuleData]) -> list[RuleData]:
+    """Pass the rules of one row; ValueError says what is wrong with them."""
+    try:
+        parse_document(_write(rules))
+    except SpecError as exc:
+        told = (f"{one.path.partition('.')[2]} {one.message}" for one in exc.problems)
+        raise ValueError("; ".join(told)) from exc
+    return rules
+
+
 def _remarks(row: Row, form: Form) -> Iterator[str]:
-    if row.get("priority") == _DEFAULT:
+    if _DEFAULT in (row.get("priority"), row.get("then")):
         yield f"class {_DEFAULT} is written {_DEFAULT_CLASS}, which a task without a class became"
     if form is Form.SQL and "occupied" in row and "occupiedHigh" in row:
         yield "two limits, of which one was enough, became two rules"

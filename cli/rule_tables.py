@@ -7,15 +7,16 @@ Known columns are those of the rule system that this one follows, by their names
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final
 
 from policy.errors import SettingsError
 
 Row = dict[str, str]
-"""Texts by our name of a column; empty ones are left out."""
+"""Texts by our name of a column; empty ones are left out. `number` counts rows as people do."""
 
 
 class Form(StrEnum):
@@ -34,6 +35,8 @@ class Table:
     rows: list[Row]
     remarks: list[str] = field(default_factory=list)
     """What could not be carried over, or is not the same here."""
+    read: int = 0
+    """How many rows there were, also those that were left out."""
 
 
 _NAMES: Final = {
@@ -50,13 +53,17 @@ _NAMES: Final = {
     "id": ("id", "rule_id"),
 }
 _COLUMNS: Final = {name: ours for ours, names in _NAMES.items() for name in names}
-_MARKDOWN_RULE: Final = re.compile(r"\s*\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?\s*)?")
+_MARKDOWN_RULE: Final = re.compile(r"\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?)?")
 _TABLE: Final = r"(?:[`\"]?\w+[`\"]?\.)?[`\"]?(\w+)[`\"]?"
 _INSERT: Final = re.compile(rf"insert\s+into\s+{_TABLE}\s*(\([^)]*\))?\s*values\s*", re.I)
 _CREATE: Final = re.compile(rf"create\s+table\s+(?:if\s+not\s+exists\s+)?{_TABLE}", re.I)
+_ID: Final = re.compile(r"[0-9]{1,18}")
 _DELIMITERS: Final = ",;\t"
 _COLUMN: Final = re.compile(r"\s*[`\"](\w+)[`\"]\s+\w")
 _SQL_VALUE: Final = re.compile(r"\s*(?:'((?:[^'\\]|\\.|'')*)'|([^,()'\s]+))\s*([,)])", re.S)
+_SQL_ESCAPE: Final = re.compile(r"\\(.)|''", re.S)
+_SQL_GAP: Final = re.compile(r"[\s,]*")
+_SQL_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "0": "\0", "Z": "\x1a"}
 _SQL_COLUMNS: Final = (
     "rule_id",
     "username_match",
@@ -74,7 +81,7 @@ def read_table(text: str) -> Table:
     if _INSERT.search(text):
         return _read_sql(text)
     lines = [line for line in text.splitlines() if line.strip()]
-    rulers = [place for place, line in enumerate(lines) if _MARKDOWN_RULE.fullmatch(line)]
+    rulers = [place for place, line in enumerate(lines) if _MARKDOWN_RULE.fullmatch(line.strip())]
     if rulers and rulers[0] > 0:
         return _read_markdown(lines, ruler=rulers[0])
     return _read_csv(text)
@@ -86,7 +93,7 @@ def _read_markdown(lines: Sequence[str], *, ruler: int) -> Table:
     for line in lines[ruler + 1 :]:
         if "|" not in line:
             break
-        table.rows.append(_row(names, _cells(line)))
+        _add_row(table, names, _cells(line))
     return table
 
 
@@ -102,12 +109,16 @@ def _read_csv(text: str) -> Table:
     head = text.lstrip().partition("\n")[0]
     # Spreadsheets of some countries write a semicolon, since the comma is theirs for fractions.
     delimiter = max(_DELIMITERS, key=head.count)
-    lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+    try:
+        lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+    except csv.Error as exc:
+        raise SettingsError(f"the table is not understood: {exc}") from exc
     lines = [line for line in lines if any(cell.strip() for cell in line)]
     if not lines:
         raise SettingsError("the file is empty; expected a rule table")
     names = _known_columns([cell.strip() for cell in lines[0]], table)
-    table.rows = [_row(names, [cell.strip() for cell in line]) for line in lines[1:]]
+    for line in lines[1:]:
+        _add_row(table, names, [cell.strip() for cell in line])
     return _by_id(table)
 
 
@@ -115,13 +126,17 @@ def _read_sql(text: str) -> Table:
     table = Table(Form.SQL, [])
     given = _created_columns(text) or list(_SQL_COLUMNS)
     others: list[str] = []
-    for match in _INSERT.finditer(text):
+    place = 0
+    # From where the last one ended: a note may talk of INSERT.
+    while match := _INSERT.search(text, place):
+        rows, place = _tuples(text, match.end())
         if match[1].lower() != "rules":
             others.append(match[1])
             continue
         columns = re.findall(r"\w+", match[2]) if match[2] else given
         names = _known_columns(columns, table)
-        table.rows += [_row(names, values) for values in _tuples(text, match.end())]
+        for values in rows:
+            _add_row(table, names, values)
     for name in dict.fromkeys(others):
         table.remarks.append(f"table {name} is not a rule table and was left out")
     return _by_id(table)
@@ -130,16 +145,16 @@ def _read_sql(text: str) -> Table:
 def _created_columns(text: str) -> list[str]:
     for match in _CREATE.finditer(text):
         if match[1].lower() == "rules":
-            body = text[match.end() : text.find(";", match.end())]
-            columns = (_COLUMN.match(line) for line in body.splitlines())
-            return [found[1] for found in columns if found]
+            lines = text[match.end() :].splitlines()
+            body = takewhile(lambda line: not line.lstrip().startswith(")"), lines)
+            return [found[1] for line in body if (found := _COLUMN.match(line))]
     return []
 
 
-def _tuples(text: str, start: int) -> Iterator[list[str]]:
-    """Yield the tuples after VALUES, up to the semicolon."""
-    place = start
-    while place < len(text) and text[place : place + 1] == "(":
+def _tuples(text: str, start: int) -> tuple[list[list[str]], int]:
+    """Return the tuples after VALUES, and where they end."""
+    place, rows = start, []
+    while text.startswith("(", place):
         place += 1
         values: list[str] = []
         while found := _SQL_VALUE.match(text, place):
@@ -149,16 +164,20 @@ def _tuples(text: str, start: int) -> Iterator[list[str]]:
                 break
         else:
             raise SettingsError(f"the SQL dump is not understood at character {place}")
-        yield values
-        gap = re.compile(r"[\s,]*").match(text, place)
+        rows.append(values)
+        gap = _SQL_GAP.match(text, place)
         place = gap.end() if gap else len(text)
+    return rows, place
 
 
 def _sql_text(found: re.Match[str]) -> str:
     if found[1] is not None:
-        unescaped = re.sub(r"\\(.)", r"\1", found[1].replace("''", "'"), flags=re.S)
-        return unescaped.strip()
+        return _SQL_ESCAPE.sub(_unescape, found[1]).strip()
     return "" if found[2].upper() == "NULL" else found[2]
+
+
+def _unescape(found: re.Match[str]) -> str:
+    return "'" if found[1] is None else _SQL_ESCAPES.get(found[1], found[1])
 
 
 def _known_columns(names: Iterable[str], table: Table) -> list[str | None]:
@@ -173,14 +192,22 @@ def _known_columns(names: Iterable[str], table: Table) -> list[str | None]:
     return known
 
 
-def _row(names: Sequence[str | None], values: Sequence[str]) -> Row:
+def _add_row(table: Table, names: Sequence[str | None], values: Sequence[str]) -> None:
+    """Add a row, unless its values cannot be told apart: a bar within a cell is one too many."""
+    table.read += 1
+    if any(values[len(names) :]):
+        has = f"it has {len(values)} values for {len(names)} columns"
+        hint = r"; a bar within a cell is written \|" if table.form is Form.MARKDOWN else ""
+        table.remarks.append(f"row {table.read} was left out: {has}{hint}")
+        return
     pairs = zip(names, values, strict=False)
-    return {name: value for name, value in pairs if name is not None and value}
+    row = {name: value for name, value in pairs if name is not None and value}
+    table.rows.append({"number": str(table.read), **row})
 
 
 def _by_id(table: Table) -> Table:
     """Order rows that have a number as the original matches them: the highest first."""
-    if table.rows and all(row.get("id", "").isdecimal() for row in table.rows):
+    if table.rows and all(_ID.fullmatch(row.get("id", "")) for row in table.rows):
         table.rows.sort(key=lambda row: int(row["id"]), reverse=True)
         table.remarks.append("rules are in the order of their ids downwards, as they were matched")
     return table

@@ -40,6 +40,8 @@ _PROVE_EVERY_SECONDS: Final = 5.0
 _PROVEN_UNTIL_SECONDS: Final = _PROVEN_SECONDS + 3 * _PROVE_EVERY_SECONDS
 """Until then it is looked at: more than once, should the ledger not answer."""
 
+_Full = dict[GangKey, tuple[LiveCharge, float]]
+
 
 class Bookkeeper:
     """Keeps the ledger equal to the pods."""
@@ -53,6 +55,7 @@ class Bookkeeper:
         classes: Callable[[], Classes],
         epoch: Callable[[], int],
         metrics: ExtenderMetrics,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ledger = ledger
         self._pods = pods
@@ -60,6 +63,9 @@ class Bookkeeper:
         self._classes = classes
         self._epoch = epoch
         self._metrics = metrics
+        self._monotonic = monotonic
+        self._full: _Full = {}
+        """Charges of which every place was taken, and since when we know."""
         self._appeared: dict[GangKey, ManagedPod] = {}
         self._ended: dict[GangKey, None] = {}
         self._confirmed: set[GangKey] = set()
@@ -141,6 +147,7 @@ class Bookkeeper:
     async def compare(self) -> None:
         """Make the ledger equal to the gangs that have pods."""
         self.compares_soon = False
+        known_full, self._full = self._full, {}
         charged = {live.charge.gang: live for live in await self._ledger.charges()}
         gangs: dict[GangKey, list[ManagedPod]] = {}
         for pod in self._pods:
@@ -148,7 +155,7 @@ class Bookkeeper:
         existing = [
             charge
             for gang, pods in gangs.items()
-            if (charge := self._due(pods, charged.get(gang))) is not None
+            if (charge := self._due(pods, charged.get(gang), known_full)) is not None
         ]
         drift = await self._ledger.reconcile(
             existing,
@@ -165,14 +172,19 @@ class Bookkeeper:
             gangs = [str(charge.gang) for charge in found]
             logger.warning("ledger drift", extra={"kind": kind, "gangs": gangs})
 
-    def _due(self, pods: Sequence[ManagedPod], live: LiveCharge | None) -> Charge | None:
+    def _due(
+        self, pods: Sequence[ManagedPod], live: LiveCharge | None, known_full: _Full
+    ) -> Charge | None:
         """What a gang should be charged; None where its pods do not tell, or wait.
 
         A gang that waits for its quota is charged when there is room in it.
         """
         pod = pods[0]
         if live is not None:
-            due = replace(live.charge, leaf_count=self._leaf_count(pods, live))
+            leaf_count = self._leaf_count(pods, live)
+            if self._is_left(pods, live, known_full):
+                leaf_count = min(leaf_count, sum(pod.leaf_count for pod in pods))
+            due = replace(live.charge, leaf_count=leaf_count)
             return self._with_class(due, pods)
         if not _is_due(pod):
             return None
@@ -194,6 +206,24 @@ class Bookkeeper:
         proven = self._proven_leaf_count(pods, live)
         is_young = time.time() < live.charged_at.timestamp() + _PROVEN_SECONDS
         return max(proven, live.charge.leaf_count) if is_young else proven
+
+    def _is_left(self, pods: Sequence[ManagedPod], live: LiveCharge, known_full: _Full) -> bool:
+        """Tell whether members of a PodGroup are missing because they have ended.
+
+        Then they are not paid for: who comes in their stead finds no place, and pays anew. Whoever
+        took the last place is seen by the time that we have known for long that it is taken.
+        """
+        is_open = pods[0].gang.size is None and not pods[0].is_charged_alone
+        if not is_open or live.charge.places or len(pods) >= self._size(pods[0]):
+            return False
+        seen, since = known_full.get(live.charge.gang, (live, self._monotonic()))
+        if (seen.charge, seen.charged_at) != (live.charge, live.charged_at):
+            since = self._monotonic()
+        self._full[live.charge.gang] = (live, since)
+        is_long = self._monotonic() >= since + _PROVEN_SECONDS
+        is_paid = live.charge.leaf_count > sum(pod.leaf_count for pod in pods)
+        self.compares_soon |= is_paid and not is_long
+        return is_long
 
     def _proven_leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
         """What a gang holds by its pods: of a whole one, what they ask for together.
@@ -235,6 +265,7 @@ def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Char
         is_high=classes.is_high(pod.class_name),
         leaf_type=pod.leaf_type,
         leaf_count=_told_leaf_count(pod, sizes),
+        gang_size=1 if pod.is_charged_alone else pod.gang.size,
     )
 
 

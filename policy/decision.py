@@ -164,9 +164,10 @@ class RuleDecision:
         """
         if self.outcome is Outcome.REFUSED:
             return ()
-        lowered = [hit for hit in self.hits if hit.class_after != hit.class_before]
+        # A note is for the submitter, also that of a rule which keeps the class.
+        told = [hit for hit in self.hits if hit.class_after != hit.class_before or hit.note]
         unknown = [item for item in self.warnings if item.kind is WarningKind.USAGE_UNKNOWN]
-        lines = [_lowering_line(hit) for hit in lowered]
+        lines = [_warning_line(hit, self) for hit in told]
         lines += [_warning_text(warning, self) for warning in unknown]
         return tuple(plain(f"cellgate: {line}", limit=WARNING_CHARS) for line in lines)
 
@@ -229,8 +230,8 @@ def _audience(hit: Hit) -> str:
     return f"{listing(fields) or 'everybody'}{always}"
 
 
-def _lowering_line(hit: Hit) -> str:
-    numbers = [f"{m.quantity} {m.value} is {m.comparison}" for m in hit.measures]
+def _warning_line(hit: Hit, decision: RuleDecision) -> str:
+    numbers = [_measure_text(measure, decision) for measure in hit.measures]
     because = f" because {' and '.join(numbers)}" if numbers else ""
     # The numbers come before the note: a long note is what may be cut.
     note = f": {plain(hit.note, limit=NOTE_CHARS)}" if hit.note else ""

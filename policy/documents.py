@@ -4,7 +4,8 @@ Nothing that a text holds can raise anything but SpecError, and nothing is passe
 `MODELS` is the registry: a new kind of document is one line here and its model.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +17,7 @@ from policy.errors import Problem, SpecError
 from policy.identity_document import IdentityDocument
 from policy.models import API_VERSION, Budget, ClassesDocument, Document, RulesDocument
 from policy.quota_document import QuotasDocument
+from policy.salvage import salvage
 from policy.shaping_document import ShapingDocument
 from policy.validation import to_problems
 from policy.wording import count_of, describe, listing, quote
@@ -69,11 +71,28 @@ def parse_label(label: str) -> Kind:
     raise SpecError([Problem(LABEL, message)])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDocument:
+    """A document, as far as it could be read, and everything that is wrong with it."""
+
+    document: Document | None
+    """With problems, only what could be read: to compare others with, never to put in force."""
+    problems: Sequence[Problem] = ()
+
+
 def parse_document(text: str, *, kind: Kind | None = None) -> Document:
     """Read a document, of this kind if one is given (by the ConfigMap's label).
 
     Raises SpecError with all problems, each with its path.
     """
+    found = read_document(text, kind=kind)
+    if found.document is None or found.problems:
+        raise SpecError(limit_problems(list(found.problems)))
+    return found.document
+
+
+def read_document(text: str, *, kind: Kind | None = None) -> ReadDocument:
+    """Read as much of a document as can be read. Raises SpecError if it is none at all."""
     text_read = parse_yaml(text)
     data, problems = text_read.value, list(text_read.problems)
     if data is None and kind is Kind.CLUSTER:
@@ -84,10 +103,7 @@ def parse_document(text: str, *, kind: Kind | None = None) -> Document:
         raise SpecError(problems)
     model = _model_of(data, expected=kind)
     document, more = _validate(data, model)
-    problems += more
-    if document is None or problems:
-        raise SpecError(limit_problems(problems))
-    return document
+    return ReadDocument(document=document, problems=[*problems, *more])
 
 
 def _model_of(data: Mapping[str, Plain], *, expected: Kind | None) -> type[Document]:
@@ -128,12 +144,16 @@ def _api_version_problems(data: Mapping[str, Plain]) -> list[Problem]:
 def _validate(
     data: Mapping[str, Plain], model: type[Document]
 ) -> tuple[Document | None, list[Problem]]:
-    """Return the document, if it has the right shape, and all problems but those of YAML."""
+    """Return the document, as far as it has the right shape, and all problems but those of YAML."""
+    budget = Budget()
     try:
-        document = model.model_validate(data, context=Budget())
+        document = model.model_validate(data, context=budget)
     except ValidationError as exc:
-        return None, [*to_problems(exc, model), *model.problems_in(data)]
-    return document, list(document.problems(data))
+        problems = [*to_problems(exc, model), *model.problems_in(data)]
+        salvaged = salvage(data, exc, model, budget=budget) if model.is_salvaged else None
+        return salvaged, problems
+    problems = list(document.problems(data))
+    return None if problems and not model.is_salvaged else document, problems
 
 
 def limit_problems(problems: list[Problem]) -> list[Problem]:

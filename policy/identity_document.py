@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -62,6 +62,7 @@ class TemplateEntry(Strict):
 class IdentityDocument(Document):
     """Who people are, beside what the API server knows."""
 
+    is_salvaged: ClassVar[bool] = True
     kind: Literal["Identity"] = Field(description="Always `Identity`.")
     groups: dict[CheckedName, list[CheckedName]] = Field(
         default={},

@@ -10,7 +10,7 @@ To add a kind: a subclass of `Document` here, and its line in `policy.documents.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -48,8 +48,34 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 
 
+Location = tuple[str | int, ...]
+"""The way to a value: keys of mappings and places of lists."""
+
+
+def take_away(data: dict[str, Any], location: Location) -> None:
+    """Take a value out of raw data; a list is cut off there, since places are what people count."""
+    parent: Any = data
+    for part in location[:-1]:
+        parent = parent[part] if _has(parent, part) else None
+    if not _has(parent, location[-1]):
+        return
+    if isinstance(parent, dict):
+        del parent[location[-1]]
+    else:
+        del parent[location[-1] :]
+
+
+def _has(value: object, part: str | int) -> bool:
+    if isinstance(value, list):
+        return isinstance(part, int) and part < len(value)
+    return isinstance(value, dict) and part in value
+
+
 class Document(Strict):
     """What every document starts with; a subclass adds its `kind`."""
+
+    is_salvaged: ClassVar[bool] = False
+    """Whether one that has problems is compared with others nevertheless: it can be built then."""
 
     api_version: Literal["cellgate.io/v1"] = Field(description="The version of this format.")
 
@@ -65,6 +91,11 @@ class Document(Strict):
     def problems(self, data: Mapping[str, Plain]) -> Iterator[Problem]:
         """Yield the same once the shape is right; a model may know them already by then."""
         return type(self).problems_in(data)
+
+    @classmethod
+    def take_away(cls, data: dict[str, Any], location: Location) -> None:
+        """Take away what cannot be read, so that nothing wrong can be proved of the rest."""
+        take_away(data, location)
 
 
 def entries(data: Mapping[str, Plain], key: str) -> Iterator[tuple[int, Mapping[str, Plain]]]:
@@ -202,6 +233,7 @@ class ClassEntry(Strict):
 class ClassesDocument(Document):
     """The priority classes that managed pods can have."""
 
+    is_salvaged: ClassVar[bool] = True
     kind: Literal["Classes"] = Field(description="Always `Classes`.")
     classes: list[ClassEntry] = Field(
         min_length=1, max_length=MAX_CLASSES, description="All classes, highest first."
@@ -219,6 +251,19 @@ class ClassesDocument(Document):
         if isinstance(default, str) and names and default not in names:
             shown = listing([quote(name) for name in names[:MAX_CLASSES]])
             yield Problem("default", f"{quote(default)} is not one of the classes {shown}")
+
+    @classmethod
+    def take_away(cls, data: dict[str, Any], location: Location) -> None:
+        """Keep the names of all classes: other documents are about them."""
+        match location:
+            case ("classes", int(place), "cellPriority"):
+                data["classes"][place]["cellPriority"] = OPPORTUNISTIC
+            case ("classes", int(place)) if isinstance(data["classes"][place], dict):
+                data["classes"][place].setdefault("cellPriority", OPPORTUNISTIC)
+            case ("default",):
+                data["default"] = "default"
+            case _:
+                take_away(data, location)
 
     def build(self) -> Classes:
         """Make what decisions work with."""
@@ -278,11 +323,25 @@ class RuleEntry(Strict):
         return Rule(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
+_CONDITIONS: Final = frozenset(
+    field.alias for name, field in RuleEntry.model_fields.items() if name not in ("then", "note")
+)
+
+
 class RulesDocument(Document):
     """Rules that lower or refuse what users ask for, tried from top to bottom."""
 
+    is_salvaged: ClassVar[bool] = True
     kind: Literal["Rules"] = Field(description="Always `Rules`.")
     rules: list[RuleEntry] = Field(max_length=MAX_RULES, description="All rules, in order.")
+
+    @classmethod
+    def take_away(cls, data: dict[str, Any], location: Location) -> None:
+        """Let a rule that can be read in part only be for nobody else: it covers no other."""
+        take_away(data, location)
+        match location:
+            case ("rules", int(place), str(name)) if name in _CONDITIONS:
+                data["rules"][place]["when"] = f"user == 'rule {place} cannot be read'"
 
     def build(self) -> RuleTable:
         """Make what decisions work with."""

@@ -4,7 +4,7 @@ There may be several: one for each group, so that a group's admins can be given 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -132,6 +132,7 @@ class GroupEntry(Strict):
 class QuotasDocument(Document):
     """How much groups, and users within them, may hold."""
 
+    is_salvaged: ClassVar[bool] = True
     kind: Literal["Quotas"] = Field(description="Always `Quotas`.")
     groups: list[GroupEntry] = Field(
         max_length=MAX_GROUPS, description="The groups; the first that lists a user pays."

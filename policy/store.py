@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from policy.cluster.document import ClusterDocument
 from policy.contradictions import find_contradictions
-from policy.documents import Kind, limit_problems, parse_document
+from policy.documents import Kind, ReadDocument, limit_problems, read_document
 from policy.errors import Problem, SpecError
 from policy.policies import Documents, Policy, Slot, build
 
@@ -35,11 +35,10 @@ class PolicyText:
 def build_policy(texts: Iterable[PolicyText]) -> Policy:
     """Make a policy of exactly these texts. Raises SpecError with all problems, by source."""
     reading = _read(texts)
-    policy = build(reading.documents)
-    problems = [*reading.problems, *_contradictions(reading, policy).values()]
+    problems = _problems(reading, None)
     if problems:
-        raise SpecError(limit_problems(_flat(problems)))
-    return policy
+        raise SpecError(problems)
+    return build(reading.documents)
 
 
 class PolicyStore:
@@ -60,9 +59,9 @@ class PolicyStore:
         read the cluster document itself, since a large one takes long: it is none of the texts.
         """
         reading = _read(texts)
-        contradictions = _contradictions(reading, _build(reading.documents, cluster))
-        self.problems = tuple(limit_problems(_flat([*reading.problems, *contradictions.values()])))
-        bad = (*reading.bad, *contradictions)
+        self.problems = tuple(_problems(reading, cluster))
+        policy = _build(reading.documents, cluster)
+        bad = (*reading.bad, *find_contradictions(reading.documents, policy))
         kept = {slot: self._documents[slot] for slot in bad if slot in self._documents}
         good = {slot: found for slot, found in reading.documents.items() if slot not in bad}
         self._enter({**good, **kept}, cluster)
@@ -86,6 +85,8 @@ class _Reading:
     """Texts, as far as they could be read."""
 
     documents: Documents
+    salvaged: Documents
+    """What could be read of those that have problems."""
     sources: Mapping[Slot, str]
     bad: Sequence[Slot]
     problems: Sequence[Sequence[Problem]]
@@ -93,20 +94,25 @@ class _Reading:
 
 def _read(texts: Iterable[PolicyText]) -> _Reading:
     documents: Documents = {}
+    salvaged: Documents = {}
     sources: dict[Slot, str] = {}
     bad: list[Slot] = []
     problems: list[list[Problem]] = []
     for found in sorted(texts, key=lambda text: (text.kind, text.source)):
         try:
-            document = parse_document(found.text, kind=found.kind)
+            read = read_document(found.text, kind=found.kind)
             _check_only_one(found, sources)
         except SpecError as exc:
+            read = ReadDocument(document=None, problems=exc.problems)
+        if read.problems:
             bad.append(found.slot)
-            problems.append([_in_source(found.source, problem) for problem in exc.problems])
-        else:
-            documents[found.slot] = document
+            problems.append([_in_source(found.source, problem) for problem in read.problems])
+        if read.document is not None:
+            (salvaged if read.problems else documents)[found.slot] = read.document
         sources.setdefault(found.slot, found.source)
-    return _Reading(documents=documents, sources=sources, bad=bad, problems=problems)
+    return _Reading(
+        documents=documents, salvaged=salvaged, sources=sources, bad=bad, problems=problems
+    )
 
 
 def _check_only_one(found: PolicyText, sources: Mapping[Slot, str]) -> None:
@@ -115,12 +121,18 @@ def _check_only_one(found: PolicyText, sources: Mapping[Slot, str]) -> None:
         raise SpecError([Problem("", f"there is a {found.kind} document already, {other}")])
 
 
-def _contradictions(reading: _Reading, policy: Policy) -> dict[Slot, list[Problem]]:
-    """Find what documents say against each other, and name their sources."""
-    return {
-        slot: [_in_source(reading.sources[slot], problem) for problem in problems]
-        for slot, problems in find_contradictions(reading.documents, policy).items()
-    }
+def _problems(reading: _Reading, cluster: ClusterDocument | None) -> list[Problem]:
+    """Return all problems of all texts, those that they have with each other included."""
+    readable = {**reading.salvaged, **reading.documents}
+    documents = {slot: readable[slot] for slot in sorted(readable)}
+    contradictions = find_contradictions(documents, _build(documents, cluster))
+    if any(slot.kind is Kind.CLASSES and slot not in readable for slot in reading.bad):
+        contradictions = {}  # nearly all are about classes, which nobody knows
+    found = [
+        [_in_source(reading.sources[slot], problem) for problem in problems]
+        for slot, problems in contradictions.items()
+    ]
+    return limit_problems(_flat([*reading.problems, *found]))
 
 
 def _flat(problems: Iterable[Iterable[Problem]]) -> list[Problem]:

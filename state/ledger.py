@@ -58,6 +58,17 @@ class Charge:
     places: int = field(default=0, compare=False)
     """Of a gang that may have more members than it needs: how many of those that are still to come
     it covers. The ledger counts them (`join`)."""
+    gang_size: int | None = field(default=None, compare=False)
+    """For how many members it was charged, if that is known."""
+    leaf_count_each: int | None = field(default=None, compare=False)
+    """With how many leaf cells each of them was reckoned, if members may differ."""
+
+    @property
+    def is_reckoned(self) -> bool:
+        """Whether it still has as much for each member as when it was made, or more."""
+        if self.gang_size is None or self.leaf_count_each is None:
+            return False
+        return self.leaf_count >= self.gang_size * self.leaf_count_each
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

@@ -42,6 +42,8 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "leaf_type": to_text(charge.leaf_type or ""),
         "leaf_count": charge.leaf_count,
         "places": charge.places,
+        "gang_size": charge.gang_size,
+        "leaf_count_each": charge.leaf_count_each,
     }
 
 
@@ -100,6 +102,8 @@ def from_charge(row: Row) -> Charge:
         leaf_type=_leaf_type(row["leaf_type"]),
         leaf_count=row["leaf_count"],
         places=row.get("places") or 0,
+        gang_size=row.get("gang_size"),
+        leaf_count_each=row.get("leaf_count_each"),
     )
 
 

@@ -16,6 +16,8 @@ TABLE charges (
     charged_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     places integer,
+    gang_size integer,
+    leaf_count_each integer,
     CONSTRAINT charges_leaf_count_check CHECK ((leaf_count >= 0)),
     CONSTRAINT charges_namespace_gang_key UNIQUE (namespace, gang),
     CONSTRAINT charges_pkey PRIMARY KEY (decision),

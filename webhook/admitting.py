@@ -21,23 +21,33 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from policy.admission import Admission, over_quota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import BackendError, ConflictError
-from policy.limits import Exceeded, Limit, Measure
-from policy.submission import Usage, UserName
+from policy.limits import Exceeded, Limit, Measure, Scope
+from policy.submission import GangKey, Usage, UserName
 from state.ledger import Answer as LedgerAnswer
 from state.ledger import Charge, Charged, Held, Ledger, Queued, Refused
 from webhook.breaker import Breaker
 from webhook.budget import within_budget
-from webhook.by_memory import LiveUsage, MemoryDecider, decide, growth_limits, too_much
+from webhook.by_memory import LiveUsage, MemoryDecider
+from webhook.growing import Growth, growth_limits, judge_growth, refuse_growth, too_much
 from webhook.limits import guards, probes
 from webhook.podgroups import check_fixed
 from webhook.recent import RecentGangs
-from webhook.verdict import Request, Verdict, charge_of, decided, follow, leaf_count_with
+from webhook.verdict import (
+    Request,
+    Verdict,
+    charge_of,
+    decide,
+    decided,
+    follow,
+    leaf_count_with,
+)
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
@@ -48,8 +58,14 @@ _FAIR_SECONDS: Final = 0.1
 
 
 _Answer = TypeVar("_Answer")
-_Ask = Callable[[Request, Charge], Awaitable[LedgerAnswer | None]]
-"""Asks the ledger for more; None if nothing more is needed."""
+_Ask = Callable[[Request, Charge], Awaitable[LedgerAnswer | Verdict | None]]
+"""Asks the ledger for more; None if nothing more is needed, a refusal if the rules forbid it."""
+
+
+class _Grow(Protocol):
+    """One way to let a gang grow."""
+
+    def __call__(self, *, limits: Sequence[Limit]) -> Awaitable[LedgerAnswer]: ...
 
 
 class _TooBusyError(BackendError):
@@ -66,7 +82,7 @@ class Admitter:
         self._breaker = breaker
         self._memory = MemoryDecider(usage=usage, recent=recent, on_debt=breaker.note_debt)
         self._heard_at = -math.inf
-        self._turns: WeakValueDictionary[UserName, asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[UserName | GangKey, asyncio.Lock] = WeakValueDictionary()
 
     def preview(self, request: Request) -> Verdict:
         """Decide without charging, by what is known: for dry runs and templates."""
@@ -100,13 +116,14 @@ class Admitter:
         raise ConflictError(f"usage of {user} changes faster than decisions can be made")
 
     @asynccontextmanager
-    async def _turn_of(self, user: UserName) -> AsyncIterator[None]:
-        turn = self._turns.setdefault(user, asyncio.Lock())
+    async def _turn_of(self, whose: UserName | GangKey) -> AsyncIterator[None]:
+        """Wait for a user's turn; and then, for that of a gang, never the other way round."""
+        turn = self._turns.setdefault(whose, asyncio.Lock())
         try:
             async with within_budget():
                 await turn.acquire()
         except TimeoutError as exc:
-            raise _TooBusyError(f"others of {user} are being decided") from exc
+            raise _TooBusyError(f"others of {whose} are being decided") from exc
         try:
             yield
         finally:
@@ -205,10 +222,11 @@ class Admitter:
         answer = await self._hear(
             self._ledger.charge(charge, limits=probes(request.submission.user))
         )
-        if isinstance(answer, Held | Queued):
-            return answer
+        if isinstance(answer, Charged):
+            # Nothing fits these limits: it was charged when the same review was here before.
+            return Held(live=answer.live, usage=answer.usage)
         if not isinstance(answer, Refused):
-            raise BackendError("the ledger charged what fits no limit")
+            return answer
         used = {one.limit.measure: round(one.used) for one in answer.exceeded}
         return Usage(occupied=used[Measure.LEAF_CELLS], occupied_high=used[Measure.LEAF_CELLS_HIGH])
 
@@ -226,23 +244,26 @@ class Admitter:
             self._memory.remember(request, answer.charge, is_queued=True)
             return replace(follow(request, answer.charge, admission), is_queued=True)
         is_running = answer.live.expires_at is None
-        verdict = follow(request, answer.live.charge, admission, is_running=is_running)
-        covered = await self._until_settled(request, answer.live.charge, self._cover)
+        held = answer.live.charge
+        verdict = follow(request, held, admission, is_running=is_running)
+        covered = await self._until_settled(request, verdict, held, self._cover)
         if isinstance(covered, Charge) and request.joins:
-            covered = await self._until_settled(request, covered, self._join)
-        return verdict if isinstance(covered, Charge) else too_much(request, verdict, covered)
+            covered = await self._until_settled(request, verdict, covered, self._join)
+        return verdict if isinstance(covered, Charge) else covered
 
     async def _until_settled(
-        self, request: Request, held: Charge, ask: _Ask
-    ) -> Charge | tuple[Exceeded, ...]:
-        """Ask for more for a gang, whoever else does; return what is charged or in the way."""
+        self, request: Request, verdict: Verdict, held: Charge, ask: _Ask
+    ) -> Charge | Verdict:
+        """Ask for more for a gang, whoever else does; return what is charged, or a refusal."""
         for _ in range(_ATTEMPTS):
             self._memory.remember(request, held)
             match await ask(request, held):
                 case None:
                     return held
+                case Verdict() as refusal:
+                    return refusal
                 case Refused(exceeded=exceeded):
-                    return exceeded
+                    return too_much(request, held, verdict, exceeded)
                 case Charged(live=live):
                     self._memory.remember(request, live.charge)
                     return live.charge
@@ -253,18 +274,56 @@ class Admitter:
                     break
         raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
 
-    async def _cover(self, request: Request, held: Charge) -> LedgerAnswer | None:
+    async def _cover(self, request: Request, held: Charge) -> LedgerAnswer | Verdict | None:
         """Charge a gang for a member that asks for more than the first, if this one does."""
         leaf_count = leaf_count_with(request, held)
         if leaf_count == held.leaf_count:
             return None
-        limits = growth_limits(request, held)
-        return await self._hear(self._ledger.resize(held, leaf_count, limits=limits))
+        grow = partial(self._ledger.resize, held, leaf_count)
+        return await self._grow(request, held, leaf_count, grow)
 
-    async def _join(self, request: Request, held: Charge) -> LedgerAnswer:
+    async def _join(self, request: Request, held: Charge) -> LedgerAnswer | Verdict:
         """Take a place in a gang that may have more members than it needs."""
-        own, limits = request.member_leaf_count or 0, growth_limits(request, held)
-        return await self._hear(self._ledger.join(held, own, limits=limits))
+        own = request.member_leaf_count or 0
+        grow = partial(self._ledger.join, held, own)
+        return await self._grow(request, held, held.leaf_count + own, grow)
+
+    async def _grow(
+        self, request: Request, held: Charge, leaf_count: int, grow: _Grow
+    ) -> LedgerAnswer | Verdict:
+        """Let a gang grow within its quotas, and as far as the rules let it keep its class.
+
+        Where they do not, by usage that may be old, the ledger is asked nevertheless: there may be
+        a place left that needs no growth.
+        """
+        usage = self._memory.known_usage(request) or await self._ask_usage(request)
+        growth = judge_growth(request, held, leaf_count, usage=usage)
+        answer = await self._grow_within(growth, growth_limits(request, held), grow)
+        if answer is not None:
+            return answer
+        # By an old number, or somebody was faster. From now on, members take turns.
+        async with self._turn_of(held.gang):
+            for _ in range(_ATTEMPTS):
+                usage = await self._ask_usage(request)
+                growth = judge_growth(request, held, leaf_count, usage=usage)
+                answer = await self._grow_within(growth, growth_limits(request, held), grow)
+                if answer is not None:
+                    return answer
+                if growth.is_refused:
+                    return refuse_growth(request, held, growth)
+        raise ConflictError(f"usage of {held.user} changes faster than decisions can be made")
+
+    async def _grow_within(
+        self, growth: Growth, quotas: Sequence[Limit], grow: _Grow
+    ) -> LedgerAnswer | None:
+        """Ask the ledger; None if what the rules say stands in the way."""
+        answer = await self._hear(grow(limits=(*growth.ranges, *quotas)))
+        exceeded = answer.exceeded if isinstance(answer, Refused) else ()
+        return None if any(one.limit in growth.ranges for one in exceeded) else answer
+
+    async def _ask_usage(self, request: Request) -> Usage:
+        usage = await self._hear(self._ledger.usage(Scope(request.submission.user)))
+        return Usage(occupied=usage.leaf_cells, occupied_high=usage.leaf_cells_high)
 
 
 def _must_be_sure(request: Request, decision: RuleDecision) -> bool:

@@ -67,7 +67,7 @@ def build_answer(
     patch = [
         *mutate.class_patch(obj, verdict.final_class),
         *mutate.annotations_patch(obj, annotations),
-        *mutate.labels_patch(obj, _group_label(request)),
+        *mutate.labels_patch(obj, _group_label(verdict)),
         *mutate.unmark_patch(obj, marks.PLACEMENT_ANNOTATIONS),
         *mutate.unmark_patch(obj, () if is_queued else (marks.UNCHARGED_ANNOTATION,)),
         *mutate.unmark_patch(obj, () if pod.is_charged_alone else (marks.ALONE_ANNOTATION,)),
@@ -89,11 +89,11 @@ def forget_decision(obj: Mapping[str, Any]) -> Answer:
     return Answer(is_allowed=True, patch=mutate.unmark_patch(obj, (marks.DECISION_ANNOTATION,)))
 
 
-def _group_label(request: Request) -> dict[str, str]:
+def _group_label(verdict: Verdict) -> dict[str, str]:
     """Name the group that pays, so that the pod tells all about its charge; if a label can."""
-    if request.group is None or LABEL_VALUE.problem(request.group.name) is not None:
+    if verdict.group is None or LABEL_VALUE.problem(verdict.group) is not None:
         return {}
-    return {marks.GROUP_LABEL: request.group.name}
+    return {marks.GROUP_LABEL: verdict.group}
 
 
 def _hived_annotation(pod: ManagedPod, verdict: Verdict, request: Request) -> dict[str, str]:

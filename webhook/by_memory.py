@@ -13,15 +13,16 @@ from typing import Final, Protocol
 from policy.admission import Admission, OverQuota, over_quota
 from policy.decision import Outcome, RuleDecision
 from policy.errors import RequestError
-from policy.limits import Exceeded, Limit, Scope
-from policy.submission import ClassName, Usage
+from policy.limits import Exceeded, Scope
+from policy.submission import Usage
 from state.assumed import AssumedCharges
 from state.ledger import Charge
 from state.ledger import Usage as HeldUsage
+from webhook.growing import growth_limits, judge_growth, refuse_growth, too_much
 from webhook.limits import find_exceeded
 from webhook.podgroups import check_fixed
 from webhook.recent import Recent, RecentGangs
-from webhook.verdict import Request, Verdict, charge_of, decided, follow, with_member
+from webhook.verdict import Request, Verdict, charge_of, decide, decided, follow, with_member
 
 _LEDGER_AWAY: Final = "the ledger does not answer: decided by the usage that was known last"
 _USAGE_UNKNOWN: Final = "the ledger does not answer and usage is not known: quotas are not applied"
@@ -111,9 +112,13 @@ class MemoryDecider:
         if grown.leaf_count == charge.leaf_count:
             self.remember(request, grown)
             return verdict
+        known = self.known_usage(request)
+        growth = judge_growth(request, charge, grown.leaf_count, usage=known)
+        if growth.is_refused:
+            return refuse_growth(request, charge, growth, notes=admission.notes)
         exceeded = self._find_outgrown(request, charge, grown)
         if exceeded:
-            return too_much(request, verdict, exceeded)
+            return too_much(request, charge, verdict, exceeded)
         self._let_in(request, grown, held=charge.leaf_count)
         return verdict
 
@@ -139,43 +144,6 @@ class MemoryDecider:
         if not exceeded:
             return None
         return over_quota(decision, request.group, exceeded, classes=request.policy.classes)
-
-
-def decide(request: Request, usage: Usage | None) -> RuleDecision:
-    """Apply the rules; usage that is not given is not known."""
-    policy, fixed = request.policy, request.fixed_class
-    decision = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
-    if fixed is None or not policy.classes.is_lower(fixed, decision.final_class):
-        return decision
-    # Its PodGroup was lowered when there was less room, or by its author.
-    submission = replace(request.submission, requested_class=fixed)
-    return policy.rules.decide(submission, usage=usage, classes=policy.classes)
-
-
-def growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:
-    """Return what a growing gang must stay within; nothing where its class may run beyond."""
-    group, classes = request.group, request.policy.classes
-    if group is None:
-        return ()
-    if group.lowers and not classes.is_lower(ClassName(group.over), held.class_name):
-        return ()
-    return group.limits(request.submission.user)
-
-
-def too_much(request: Request, verdict: Verdict, exceeded: tuple[Exceeded, ...]) -> Verdict:
-    """Refuse a member with which its gang would be over quota: it cannot wait alone."""
-    assert request.group is not None
-    rules = verdict.admission.rules
-    asked = next((one.asked for one in exceeded if one.asked > 1), rules.submission.leaf_count)
-    over = OverQuota(
-        group=request.group.name,
-        outcome=Outcome.REFUSED,
-        exceeded=exceeded,
-        class_before=verdict.final_class,
-        class_after=verdict.final_class,
-    )
-    rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
-    return decided(request, replace(verdict.admission, rules=rules, quota=over))
 
 
 def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Verdict:

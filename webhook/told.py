@@ -15,8 +15,10 @@ from policy.decision import Outcome
 from webhook.verdict import Verdict
 
 _KEPT: Final = 10_000
-_REASON: Final = "ClassLowered"
+_LOWERED: Final = "ClassLowered"
 _WAITS: Final = "OverQuota"
+_NOTED: Final = "Admitted"
+"""Nothing was taken from it; a rule's note says why, or a warning how it was decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,7 @@ class Told:
     """What the submitter of a pod was told."""
 
     lines: tuple[str, ...]
-    reason: str = _REASON
+    reason: str = _LOWERED
 
 
 _NOTHING: Final = Told(lines=())
@@ -39,11 +41,10 @@ class ToldPods:
 
     def note(self, verdict: Verdict) -> None:
         """Remember a decision that there is something to tell about."""
-        reason = _WAITS if verdict.outcome is Outcome.QUEUED else _REASON
         lines = tuple(line.removeprefix("cellgate: ") for line in verdict.format_warnings())
         if not lines:
             return
-        told = Told(lines=lines, reason=reason)
+        told = Told(lines=lines, reason=_reason(verdict))
         self._told[str(verdict.decision)] = told
         self._told.move_to_end(str(verdict.decision))
         while len(self._told) > _KEPT:
@@ -55,6 +56,12 @@ class ToldPods:
         for line in told.lines:
             for obj in (pod, *_owners(pod)):
                 self._events.write(Event.about(obj, reason=told.reason, message=line))
+
+
+def _reason(verdict: Verdict) -> str:
+    if verdict.outcome is Outcome.QUEUED:
+        return _WAITS
+    return _LOWERED if verdict.is_lowered else _NOTED
 
 
 def _owners(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from policy.admission import Admission
-from policy.decision import Outcome, class_text
+from policy.decision import Outcome, RuleDecision, class_text
 from policy.errors import RequestError
 from policy.policies import Policy
 from policy.quotas import QuotaGroup
-from policy.submission import ClassName, Submission
+from policy.submission import ClassName, GroupName, Submission, Usage
 from state.ledger import Charge
 
 
@@ -48,6 +48,8 @@ class Verdict:
     admission: Admission
     decision: UUID
     final_class: ClassName
+    group: GroupName | None
+    """The group that pays for the gang."""
     is_new: bool = True
     is_queued: bool = False
     """Of a gang that was decided about before: whether it waits for room in its quotas."""
@@ -92,10 +94,24 @@ class Verdict:
         return f"has {class_text(self.final_class)} by decision {self.decision}"
 
 
+def decide(request: Request, usage: Usage | None) -> RuleDecision:
+    """Apply the rules; usage that is not given is not known."""
+    policy, fixed = request.policy, request.fixed_class
+    decision = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+    if fixed is None or not policy.classes.is_lower(fixed, decision.final_class):
+        return decision
+    # Its PodGroup was lowered when there was less room, or by its author.
+    submission = replace(request.submission, requested_class=fixed)
+    return policy.rules.decide(submission, usage=usage, classes=policy.classes)
+
+
 def decided(request: Request, admission: Admission) -> Verdict:
     """Give a gang what was decided now."""
     return Verdict(
-        admission=admission, decision=request.decision, final_class=admission.final_class
+        admission=admission,
+        decision=request.decision,
+        final_class=admission.final_class,
+        group=request.group.name if request.group else None,
     )
 
 
@@ -108,6 +124,7 @@ def follow(
         admission=admission,
         decision=held.decision,
         final_class=held.class_name,
+        group=held.group,
         is_new=False,
         is_running=is_running,
     )
@@ -127,6 +144,8 @@ def charge_of(request: Request, class_name: ClassName) -> Charge:
         leaf_type=submission.leaf_type,
         leaf_count=submission.leaf_count,
         places=_places(request),
+        gang_size=submission.gang_size,
+        leaf_count_each=None if request.may_grow else request.member_leaf_count,
     )
 
 
@@ -155,8 +174,8 @@ def _differences(request: Request, held: Charge, *, is_running: bool) -> Iterato
     if classes.compare(submission.requested_class, held.class_name) not in (0, 1):
         # Lowered it may be; but to join would raise this one.
         yield f"class {submission.requested_class} instead of {held.class_name}"
-    if submission.leaf_type and held.leaf_type and submission.leaf_type != held.leaf_type:
-        yield f"leaf type {submission.leaf_type} instead of {held.leaf_type}"
+    if submission.leaf_type != held.leaf_type and _is_counted_by_type(request, held):
+        yield f"leaf type {submission.leaf_type} instead of {held.leaf_type or 'any'}"
     # What a larger gang of running pods really holds is for the leader to say, and one whose
     # members may differ is charged for more.
     is_counted = is_running and not request.is_alone
@@ -165,18 +184,41 @@ def _differences(request: Request, held: Charge, *, is_running: bool) -> Iterato
         yield f"{submission.leaf_count} leaf cells for the whole gang instead of {held.leaf_count}"
 
 
+def _is_counted_by_type(request: Request, held: Charge) -> bool:
+    """Tell whether a pod's leaf type matters to a charge that was made for another one, or any.
+
+    Of any type it may be, unless the quotas limit it: its gang is not counted among that type.
+    """
+    leaf_type = request.submission.leaf_type
+    if leaf_type is None or held.leaf_type is not None:
+        return leaf_type is not None
+    group = paying_group(request, held)
+    limits = () if group is None else group.limits(held.user)
+    return any(limit.leaf_type == leaf_type for limit in limits)
+
+
+def paying_group(request: Request, held: Charge) -> QuotaGroup | None:
+    """Return the group that pays for a charged gang, as its quotas are now."""
+    return None if held.group is None else request.policy.quotas.group(held.group)
+
+
 def leaf_count_with(request: Request, held: Charge) -> int:
     """Say what a charged gang must be charged for, at least, with one more member.
 
-    Each member that is still to come was taken to be like the first, so it has one leaf cell in
-    the charge or more: to add the others is never too little, and exact where the first asked for
-    one. No gang has more than all members like its largest. The leader knows better once all are
-    there (`extender.bookkeeping`).
+    Each member that is still to come was taken to be like the first; one that asks for more takes
+    the place of one of those. Where that is not known any more, because the leader has changed the
+    charge, each has one leaf cell in it or more: to add the others is never too little, but for a
+    gang like its largest. Of a gang that has more members than the first said, this may be one of
+    those for whom nobody has paid.
     """
     own, most = request.member_leaf_count, request.submission.leaf_count
-    if own is None or most <= held.leaf_count:
-        return held.leaf_count
-    return most if request.may_grow else min(held.leaf_count + own - 1, most)
+    if own is None or request.may_grow:
+        return max(held.leaf_count, most)
+    if held.gang_size is not None and request.submission.gang_size > held.gang_size:
+        return held.leaf_count + own
+    if held.is_reckoned and held.leaf_count_each is not None:
+        return held.leaf_count + max(0, own - held.leaf_count_each)
+    return max(held.leaf_count, min(held.leaf_count + own - 1, most))
 
 
 def with_member(request: Request, held: Charge) -> Charge:

@@ -113,11 +113,19 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
     assert (group.leaf_cells, group.gangs) == (64, 1)
 
 
-async def test_members_beyond_what_a_group_needs_stay_within_the_quotas_wherever_they_arrive(
-    replicas: list[Admitter], database: Database
+@pytest.mark.parametrize(
+    "policy",
+    [
+        a_policy(quotas="groups: [{name: v, limits: {leafCells: 40}, users: [{name: alice}]}]"),
+        a_policy(rules="- {occupied: '> 40', then: fail}"),
+        a_policy(rules="- {when: 'occupied > 40', then: fail}"),
+    ],
+    ids=["quotas", "rules", "an expression"],
+)
+async def test_members_beyond_what_a_group_needs_stay_within_the_limits_wherever_they_arrive(
+    replicas: list[Admitter], database: Database, policy: Policy
 ) -> None:
-    quotas = "groups: [{name: v, limits: {leafCells: 40}, users: [{name: alice}]}]"
-    world = World(a_policy(quotas=quotas))
+    world = World(policy)
     members = [
         replace(world.ask("open", cells=8, size=8), may_grow=True, member_leaf_count=1)
         for _ in range(100)
@@ -126,6 +134,22 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_quotas_wherever
     assert Counter(verdict.outcome for verdict in verdicts)[Outcome.ADMITTED] == 40
     (live,) = await PostgresLedger(database.pool).charges()
     assert live.charge.leaf_count == 40
+
+
+async def test_members_that_say_the_gang_is_larger_pay_for_themselves_wherever_they_arrive(
+    replicas: list[Admitter], database: Database
+) -> None:
+    world = World(
+        a_policy(quotas="groups: [{name: v, limits: {leafCells: 5}, users: [{name: alice}]}]")
+    )
+    small = replace(world.member("sly", own=1, size=1), is_alone=False)
+    await _admit_all(replicas, [small])
+    for _ in range(4):
+        members = [world.member("sly", own=1, size=20) for _ in range(3)]
+        verdicts = await _admit_all(replicas, members)
+    assert {verdict.outcome for verdict in verdicts} == {Outcome.REFUSED}
+    (live,) = await PostgresLedger(database.pool).charges()
+    assert live.charge.leaf_count == 5
 
 
 async def test_admissions_that_never_become_pods_expire(database: Database) -> None:

@@ -53,6 +53,9 @@ def test_every_problem_of_every_file_is_told(
         f"{bad}: groups[1]: must be a mapping, not the number 5",
         "ConfigMap cellgate-rules: rules[1].user: is not a valid regular expression: missing ) in "
         '"("',
+        'ConfigMap cellgate-rules: rules[0].then: "nowhere" is no class, because there is no '
+        "Classes document",
+        f'{bad}: groups[0].over: "nowhere" is no class, because there is no Classes document',
     ]
 
 

@@ -148,4 +148,57 @@ def test_a_dump_may_name_the_database_of_its_table() -> None:
 def test_spreadsheets_separate_columns_as_their_country_does(delimiter: str) -> None:
     lines = [["user", "occupied", "then"], ["^a$", "4", "oppo"]]
     text = "\n".join(delimiter.join(line) for line in lines)
-    assert read_table(text).rows == [{"user": "^a$", "occupied": "4", "then": "oppo"}]
+    (row,) = read_table(text).rows
+    assert row == {"number": "1", "user": "^a$", "occupied": "4", "then": "oppo"}
+
+
+def test_a_row_whose_values_cannot_be_told_apart_is_left_out_and_counted() -> None:
+    text = """| user | priority | then |
+|---|---|---|
+| ^a|^b | prod | oppo |
+| ^c$ | prod | Retain |
+| ^d\\|e$ | prod | default |
+"""
+    rules, remarks = convert(read_table(text))
+    assert rules == [{"user": "^d|e$", "priority": "prod", "then": "test"}]
+    assert remarks == [
+        r"row 1 was left out: it has 4 values for 3 columns; a bar within a cell is written \|",
+        "row 2 was left out: then must be retain, fail or the name of a class: "
+        '"Retain" is not a Kubernetes name (lower-case letters, digits, - and ., a letter or digit '
+        "at both ends)",
+        "row 3: class default is written test, which a task without a class became",
+    ]
+
+
+def test_texts_of_a_dump_may_hold_anything() -> None:
+    text = """create table rules (
+  `rule_id` int comment 'first; of all',
+  `username_match` varchar(9),
+  `changed_priority` varchar(9),
+  `fail_tips` varchar(9)
+);
+insert into rules values (1,'a\\\\.b','fail','it''s\\nINSERT INTO rules VALUES (2)');"""
+    assert read_table(text).rows == [
+        {
+            "number": "1",
+            "id": "1",
+            "user": r"a\.b",
+            "then": "fail",
+            "note": "it's\nINSERT INTO rules VALUES (2)",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["user,then\n" + "a" * 200_000 + ",oppo\n", " " * 20_000 + "x|"],
+    ids=["a huge cell", "a wide line"],
+)
+def test_hostile_tables_are_refused_in_words(text: str) -> None:
+    with pytest.raises(SettingsError):
+        read_table(text)
+
+
+def test_an_id_that_is_no_number_of_a_row_orders_nothing() -> None:
+    text = f"id,user,then\n{'9' * 5000},a,oppo\n1,b,oppo\n"
+    assert [row["user"] for row in read_table(text).rows] == ["a", "b"]

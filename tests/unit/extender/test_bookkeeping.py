@@ -10,8 +10,9 @@ from kube import marks
 from kube.gangs import GangForm
 from kube.pods import ManagedPod
 from policy.classes import Classes, PriorityClass
+from policy.limits import Limit, Measure
 from policy.submission import ClassName, GangKey, UserName, VcName
-from state.ledger import Charge, Scope
+from state.ledger import Charge, Charged, Scope
 from state.memory_ledger import MemoryLedger
 from tests.builders import PodBuilder, a_pod
 from tests.unit.extender.shell import Shell
@@ -49,6 +50,7 @@ class Books:
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.ledger = MemoryLedger(now)
         self.shell = Shell()
+        self.seconds = 0.0
         self.keeper = Bookkeeper(
             ledger=self.ledger,
             pods=self.shell.pods,
@@ -56,6 +58,7 @@ class Books:
             classes=lambda: CLASSES,
             epoch=lambda: 1,
             metrics=self.shell.metrics,
+            monotonic=lambda: self.seconds,
         )
 
     async def held(self) -> int:
@@ -251,3 +254,36 @@ async def test_a_gang_that_was_decided_without_a_slow_ledger_is_charged_in_its_o
     (live,) = await books.ledger.charges()
     assert (live.charge.class_name, live.charge.is_high) == ("oppo", False)
     assert (live.charge.decision, await books.held()) == (decision, 16)
+
+
+def open_member(name: str, decision: UUID) -> PodBuilder:
+    pod = a_pod(name).with_gpus(8).in_vc("lab").in_native_gang("g").of_class("prod")
+    return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
+
+
+async def test_who_comes_in_the_stead_of_a_member_that_ended_finds_room() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    limit = Limit(scope=Scope(UserName("alice")), measure=Measure.LEAF_CELLS, most=16)
+    charge = replace(a_charge("g", decision=decision), places=0)
+    await books.ledger.charge(charge)
+    for name in ("a", "b"):
+        books.shell.pods.upsert(open_member(name, decision))
+    books.shell.pods.remove(open_member("b", decision))
+    for seconds, held in [(0, 16), (9, 16), (10, 8)]:
+        books.seconds = seconds
+        assert books.keeper.compares_soon
+        await books.keeper.compare()
+        assert await books.held() == held
+    (live,) = await books.ledger.charges()
+    assert isinstance(await books.ledger.join(live.charge, 8, limits=[limit]), Charged)
+    assert await books.held() == 16
+
+
+async def test_members_that_are_still_to_come_stay_paid_for() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    await books.ledger.charge(replace(a_charge("g", decision=decision), places=1))
+    books.shell.pods.upsert(open_member("a", decision))
+    for seconds in (0, 60):
+        books.seconds = seconds
+        await books.keeper.compare()
+    assert await books.held() == 16

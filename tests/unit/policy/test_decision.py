@@ -27,7 +27,8 @@ def test_a_lowered_class_is_explained_with_who_which_rule_which_numbers_and_the_
         "With 3 fewer leaf cells held or asked for in high classes it would not apply.",
     )
     assert decision.format_warnings() == (
-        "cellgate: rule 1 lowers class prod to oppo because occupiedHigh 5 is > 2: at most 2 high",
+        "cellgate: rule 1 lowers class prod to oppo because occupiedHigh would be 5 "
+        "(1 held, 4 asked for), which is > 2: at most 2 high",
     )
 
 
@@ -96,11 +97,15 @@ def test_a_when_that_failed_is_for_admins_not_for_users() -> None:
     assert decision.format_warnings() == ()
 
 
-def test_a_rule_that_keeps_the_class_is_no_reason_for_a_warning() -> None:
-    decision = _decide(f"{HIGH}\n- {{then: retain, note: fine}}", held=Usage())
-    assert decision.format_warnings() == (
-        "cellgate: rule 1 lowers class prod to oppo because occupiedHigh 4 is > 2: at most 2 high",
+def test_a_rule_that_keeps_the_class_is_a_reason_for_a_warning_only_if_it_has_a_note() -> None:
+    lowered = (
+        "cellgate: rule 1 lowers class prod to oppo because occupiedHigh would be 4 "
+        "(0 held, 4 asked for), which is > 2: at most 2 high"
     )
+    decision = _decide(f"{HIGH}\n- {{then: retain}}", held=Usage())
+    assert decision.format_warnings() == (lowered,)
+    noted = _decide(f"{HIGH}\n- {{then: retain, note: fine}}", held=Usage())
+    assert noted.format_warnings() == (lowered, "cellgate: rule 2 keeps class oppo: fine")
 
 
 def test_a_refusal_has_no_warnings_it_says_all_itself() -> None:
@@ -123,5 +128,5 @@ def test_what_somebody_else_wrote_is_cleaned_and_cut() -> None:
         f"eve ?[31m{'e' * 70}… asked for 1 leaf cell in class prod and gets class oppo."
     )
     (warning,) = decision.format_warnings()
-    start = "cellgate: rule 1 lowers class prod to oppo because current 1 is > 0: "
+    start = "cellgate: rule 1 lowers class prod to oppo because current is 1, which is > 0: "
     assert warning == start + "x" * (256 - len(start) - 1) + "…"

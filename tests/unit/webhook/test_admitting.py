@@ -59,6 +59,19 @@ async def test_what_is_refused_is_not_charged() -> None:
     assert await _held(world) == (0, 0, 0)
 
 
+async def test_a_review_that_comes_again_does_not_make_the_ledger_seem_away() -> None:
+    world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+    breaker = world.breaker()
+    replica = world.replica(StaleUsage(world, leaf_cells=1000), breaker=breaker)
+    request = world.ask(cells=3, size=3)
+    answers = [await replica.admit(request) for _ in range(2)]
+    assert [(one.decision, one.outcome) for one in answers] == [
+        (request.decision, Outcome.ADMITTED)
+    ] * 2
+    assert breaker.is_closed
+    assert await _held(world) == (3, 3, 1)
+
+
 @pytest.mark.parametrize("stale_cells", [0, 1000], ids=["nothing held", "much held"])
 async def test_numbers_of_yesterday_neither_let_in_nor_refuse(stale_cells: int) -> None:
     world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
@@ -336,9 +349,9 @@ async def test_a_gang_does_not_outgrow_its_quota() -> None:
     refused = await replica.admit(world.member("b", own=10, size=2))
     assert refused.outcome is Outcome.REFUSED
     assert refused.admission.format_refusal() == (
-        "alice asked for 11 leaf cells in class prod: refused by the quotas of group vision. "
-        "Group vision holds 0 leaf cells in high classes and 11 more are asked for; the limit is "
-        "10. A gang of 10 leaf cells would fit."
+        "alice asked for 9 leaf cells in class prod: refused by the quotas of group vision. "
+        "Group vision holds 2 leaf cells in high classes and 9 more are asked for; the limit is "
+        "10. A gang of 8 leaf cells would fit."
     )
     assert (await _held(world))[0] == 2
 

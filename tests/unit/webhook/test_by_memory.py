@@ -81,9 +81,9 @@ async def test_a_gang_does_not_outgrow_its_quota() -> None:
     world.ledger.is_away = True
     refused = await replica.admit(world.member("b", own=10, size=2))
     assert refused.admission.format_refusal() == (
-        "alice asked for 11 leaf cells in class prod: refused by the quotas of group vision. "
-        "Group vision holds 0 leaf cells in high classes and 11 more are asked for; the limit is "
-        "10. A gang of 10 leaf cells would fit."
+        "alice asked for 9 leaf cells in class prod: refused by the quotas of group vision. "
+        "Group vision holds 2 leaf cells in high classes and 9 more are asked for; the limit is "
+        "10. A gang of 8 leaf cells would fit."
     )
     assert refused.is_degraded
     assert _known(world) == (2, 1)

@@ -66,6 +66,16 @@ async def test_nothing_is_told_where_nothing_was_lowered() -> None:
     assert webhook.events.written == []
 
 
+async def test_the_note_of_a_rule_that_keeps_the_class_is_not_told_as_a_lowered_one() -> None:
+    rules = RULES.replace("oppo", "retain")
+    webhook = Webhook({"rules": rules})
+    stored = await _create(webhook, a_pod().with_gpus(1).of_class("prod"))
+    assert (await webhook.guard.validate(a_review(stored))).is_allowed
+    assert [(one.reason, one.message) for one in webhook.events.written] == [
+        ("Admitted", "rule 1 keeps class prod: experiments")
+    ]
+
+
 async def test_a_class_that_another_webhook_changed_is_refused() -> None:
     webhook = Webhook({"rules": RULES})
     stored = await _create(webhook, a_pod().with_gpus(1).of_class("prod"))

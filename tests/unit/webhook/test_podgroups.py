@@ -132,7 +132,7 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_quotas(form: st
             pod = pod.labelled(key, value)
         answers.append(await webhook.pods.mutate(a_review(pod)))
     assert [answer.is_allowed for answer in answers] == [True] * 5 + [False] * 2
-    assert "Group vision holds 0 leaf cells and 6 more are asked for" in answers[-1].message
+    assert "Group vision holds 5 leaf cells and 1 more is asked for" in answers[-1].message
     (live,) = await webhook.world.ledger.charges()
     assert live.charge.leaf_count == 5
 
