@@ -1,5 +1,6 @@
 """Whatever stands anywhere in a policy: problems with paths, and the same at apply as offline."""
 
+import copy
 import random
 from typing import Any
 
@@ -88,7 +89,7 @@ def _break(document: dict[str, Any], dice: random.Random) -> None:
         part = part[key]
     if isinstance(part, dict) and dice.random() < 0.3:
         last = dice.choice(["extra", "name", "then", "limits"])
-    part[last] = dice.choice(STRANGE)
+    part[last] = copy.deepcopy(dice.choice(STRANGE))
 
 
 def _config_map(kind: str, document: dict[str, Any]) -> dict[str, Any]:
