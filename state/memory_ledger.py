@@ -110,9 +110,13 @@ class MemoryLedger:
         self._check_there()
         if existing.charge != live:
             return Held(live=existing, usage=self._usages(existing.charge))
+        # The hours that it has had count, but its leaf cells must not count twice.
+        found = {one.limit: one for one in self._exceeded(grown, limits)}
+        found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
         del self._live[live.gang]
-        exceeded = tuple(self._exceeded(grown, limits))
+        found |= {one.limit: one for one in self._exceeded(grown, limits) if one.limit not in found}
         self._live[live.gang] = existing
+        exceeded = tuple(found[limit] for limit in limits if limit in found)
         if exceeded:
             return Refused(exceeded=exceeded)
         self._end(live.gang, is_billed=True)
