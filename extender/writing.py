@@ -18,7 +18,7 @@ _PATIENCE_SECONDS: Final = 0.3
 
 
 class Writing:
-    """What is being written; one thing at a time for each pod."""
+    """What is being written; of a pod that is written twice at once, the later write counts."""
 
     def __init__(self) -> None:
         self._over: dict[PodUid, asyncio.Event] = {}
@@ -31,7 +31,8 @@ class Writing:
             yield
         finally:
             over.set()
-            del self._over[pod]
+            if self._over.get(pod) is over:
+                del self._over[pod]
 
     async def over(self, pod: PodUid) -> None:
         """Wait until nothing is being written to a pod, or for too long."""

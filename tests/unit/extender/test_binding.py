@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 import pytest
 
@@ -134,3 +135,16 @@ async def test_nobody_is_bound_to_a_node_that_is_gone() -> None:
     world.binder.may_answer.set()
     with pytest.raises(RequestError, match="node node-00 of pod lab/a is gone"):
         await world.bind()
+
+
+async def test_a_pod_may_be_written_twice_at_once() -> None:
+    """The later write is waited for, and the leader does not end of the earlier one's end."""
+    both = Writing()
+    with ExitStack() as earlier:
+        earlier.enter_context(both.to(UID))
+        with both.to(UID):
+            earlier.close()
+            waiting = asyncio.create_task(both.over(UID))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+        await waiting
