@@ -96,7 +96,14 @@ class PolicyReviews:
             )
             raise RequestError.at("", message)
         if any(kinds) and new is not None:
-            check_quotas_change(editor, before=old, after=new, in_force=in_force)
+            identity = self._policies.policy.identity
+            check_quotas_change(
+                editor,
+                before=old,
+                after=new,
+                in_force=in_force,
+                groups_of=lambda user: identity.groups_of(user, ()),
+            )
 
 
 def _policy_of(obj: Object | None) -> Object | None:
