@@ -136,7 +136,8 @@ def test_an_old_refusal_takes_nothing_from_who_is_being_bound() -> None:
     release_all(world)
     before = [placement(world, uid) for uid in ("bert-0", "bert-1")]
     world.planner.refuse_node(PodUid("bert-0"), now=world.now)
-    world.cells.is_bound = lambda uid: True
+    for uid in ("bert-0", "bert-1"):
+        world.schedule(PodUid(uid))
     world.now += 3
     world.step()
     assert [placement(world, uid) for uid in ("bert-0", "bert-1")] == before
@@ -148,7 +149,7 @@ def test_an_old_refusal_moves_nobody_whose_sibling_is_being_bound() -> None:
     release_all(world)
     before = placement(world, "bert-1")
     world.planner.refuse_node(PodUid("bert-0"), now=world.now)
-    world.cells.is_bound = lambda uid: uid == "bert-1"
+    world.schedule(PodUid("bert-1"))
     world.now += 3
     world.step()
     assert placement(world, "bert-1") == before
@@ -196,7 +197,7 @@ def test_who_is_being_bound_keeps_its_place_when_a_sibling_vanishes() -> None:
     while world.actions:
         world.perform(0, is_done=True, is_told_done=True)
     world.undelivered.clear()
-    world.cells.is_bound = lambda uid: uid == "bert-0"
+    world.schedule(PodUid("bert-0"))
     world.delete(PodUid("bert-1"))
     deliver(world)
     world.step()
