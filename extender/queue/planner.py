@@ -154,6 +154,7 @@ class GangPlanner:
     def fail(self, action: Action, *, now: float) -> None:
         """An action was not done, or nobody knows; it is tried again."""
         self._attempts.fail(action, now=now)
+        self._way.leave(action.uid)  # one that is not released is in nobody's way
 
     # -- deciding
 
@@ -371,8 +372,8 @@ class GangPlanner:
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)
                 step.actions.append(action)
-            if isinstance(action, Release):
-                self._way.enter(action.uid, now=now)
+                if isinstance(action, Release):
+                    self._way.enter(action.uid, now=now)
 
     def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
         for pod in gang.members():

@@ -32,6 +32,19 @@ def test_pods_that_kube_scheduler_never_binds_hold_nobody_up() -> None:
     assert is_released(world, "good-0")
 
 
+def test_pods_that_cannot_be_released_hold_nobody_up() -> None:
+    """The API server may refuse whatever is written to them, again and again."""
+    world = PlannerWorld(a_cluster("1 racks x 25 nodes x 4").promising("a", node=25).build())
+    submit(world, a_gang("bad").times(96, 1))
+    world.step()
+    while world.actions:
+        world.perform(0, is_done=False, is_told_done=False)
+    world.step()
+    submit(world, a_gang("good").of(4))
+    world.step()
+    assert [action.uid for action in world.actions] == ["good-0"]
+
+
 def test_who_did_not_use_its_lease_waits_behind_its_equals() -> None:
     """It may lack something else than leaf cells, and would keep them from the next for ever."""
     world = world_of_two_vcs()
