@@ -196,13 +196,13 @@ class GangPlanner:
 
     def _give_up_place(self, uid: PodUid, *, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
-        self._refused_since.pop(uid, None)  # it may have gone with another member's
+        since = self._refused_since.pop(uid, -inf)  # it may have gone with another member's
         placement, key = self._cells.placement(uid), self._gang_of.get(uid)
         if placement is None or key is None or self._cells.is_bound(uid):
             return
         gang = self._gangs[key]
-        gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
-        # Of some the feed does not say yet that they are bound.
+        if since > -inf:  # that of a node which is lost ends when it is back
+            gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
         has_begun = any(map(self._is_bound, gang.pods.values()))
         self._withdraw(*([uid] if has_begun else gang.pods))
         self._changed[key] = None

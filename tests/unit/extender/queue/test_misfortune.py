@@ -215,3 +215,17 @@ def test_who_is_being_bound_keeps_its_place_when_a_sibling_vanishes() -> None:
     deliver(world)
     world.step()
     assert world.engine.has_place(PodUid("bert-0"))
+
+
+def test_a_node_that_was_lost_is_used_again_as_soon_as_it_is_back() -> None:
+    """A kubelet that restarts, a node that is cordoned for a moment: nobody waits a minute."""
+    world = PlannerWorld(a_cluster("1 racks x 1 nodes x 4").promising("a", node=1).build())
+    submit(world, a_gang("bert").of(4))
+    release_all(world)
+    node = placement(world, "bert-0").node
+    world.set_health(node, is_healthy=False)
+    world.step()
+    assert not world.engine.has_place(PodUid("bert-0"))
+    world.set_health(node, is_healthy=True)
+    run(world)
+    assert is_whole(world, "bert")
