@@ -160,10 +160,10 @@ class Admitter:
 
     async def _charge(self, request: Request, decision: RuleDecision) -> Verdict | Usage:
         """Put a decision into effect; return usage if it has changed too much for that."""
-        ranges = guards(request.submission.user, decision.valid)
         quotas = request.group.limits(request.submission.user) if request.group else ()
         check_fixed(request.fixed_class, decision.final_class)
         charge = charge_of(request, decision.final_class)
+        ranges = guards(charge, decision.valid)
         answer = await self._hear(self._ledger.charge(charge, limits=(*ranges, *quotas)))
         match answer:
             case Charged():
@@ -196,6 +196,7 @@ class Admitter:
             return decided(request, admission)
         check_fixed(request.fixed_class, over.class_after)
         charge = charge_of(request, over.class_after)
+        ranges = guards(charge, decision.valid)
         answer = await self._hear(self._ledger.charge(charge, limits=ranges))
         match answer:
             case Charged():

@@ -154,6 +154,7 @@ class GangPlanner:
     def fail(self, action: Action, *, now: float) -> None:
         """An action was not done, or nobody knows; it is tried again."""
         self._attempts.fail(action, now=now)
+        self._way.leave(action.uid)  # one that is not released is in nobody's way
 
     # -- deciding
 
@@ -195,14 +196,15 @@ class GangPlanner:
 
     def _give_up_place(self, uid: PodUid, *, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
-        self._refused_since.pop(uid, None)  # it may have gone with another member's
+        since = self._refused_since.pop(uid, -inf)  # it may have gone with another member's
         placement, key = self._cells.placement(uid), self._gang_of.get(uid)
-        if placement is None or key is None:
+        if placement is None or key is None or self._cells.is_bound(uid):
             return
         gang = self._gangs[key]
-        gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
-        leaving = [gang.pods[uid]] if gang.has_begun else list(gang.pods.values())
-        self._withdraw(*(pod.uid for pod in leaving if pod.node is None))
+        if since > -inf:  # that of a node which is lost ends when it is back
+            gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
+        has_begun = any(map(self._is_bound, gang.pods.values()))
+        self._withdraw(*([uid] if has_begun else gang.pods))
         self._changed[key] = None
 
     def _withdraw(self, *uids: PodUid) -> None:
@@ -225,6 +227,7 @@ class GangPlanner:
 
     def _settle(self, gang: QueuedGang, step: Step, *, now: float) -> None:
         """Bring a gang to where it belongs, by what is seen of it."""
+        gang.victims = self._victims_of(gang.key)
         self._note_unfinished(gang)
         if not gang.pods:
             self._forget(gang)
@@ -278,12 +281,15 @@ class GangPlanner:
         """
         self._waiting.remove(gang.key)
         gang.victims = ()
-        if any(pod.is_released or self._is_being_released(pod) for pod in gang.pods.values()):
-            return
-        self._withdraw(*gang.pods)
+        if not any(map(self._is_on_its_way, gang.pods.values())):
+            self._withdraw(*gang.pods)
 
-    def _is_being_released(self, pod: QueuedPod) -> bool:
-        return self._attempts.is_under_way(pod.uid)
+    def _is_on_its_way(self, pod: QueuedPod) -> bool:
+        is_written_to = self._attempts.is_under_way(pod.uid)
+        return pod.is_released or is_written_to or self._is_bound(pod)
+
+    def _is_bound(self, pod: QueuedPod) -> bool:
+        return pod.node is not None or self._cells.is_bound(pod.uid)
 
     def _unplaced(self, gang: QueuedGang) -> list[QueuedPod]:
         return [
@@ -366,13 +372,12 @@ class GangPlanner:
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)
                 step.actions.append(action)
-            if isinstance(action, Release):
-                self._way.enter(action.uid, now=now)
+                if isinstance(action, Release):
+                    self._way.enter(action.uid, now=now)
 
     def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
         for pod in gang.members():
-            is_bound = pod.node is not None or self._cells.is_bound(pod.uid)
-            placement = None if is_bound else self._cells.placement(pod.uid)
+            placement = None if self._is_bound(pod) else self._cells.placement(pod.uid)
             if placement is None:
                 continue
             if pod.is_gated or pod.placement != placement:
