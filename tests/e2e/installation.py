@@ -300,12 +300,18 @@ class Installation:
 
 
 @asynccontextmanager
-async def installed(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
-    """Cellgate with a database of its own, ready; `how` as of an `Installation`."""
+async def prepared(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
+    """Cellgate with a database of its own, to be installed; `how` as of an `Installation`."""
     async with (
         EmbeddedPostgres(plane.directory / "database") as database,
         aiohttp.ClientSession() as http,
     ):
-        installation = Installation(plane, http, database_url=database.url, **how)
+        yield Installation(plane, http, database_url=database.url, **how)
+
+
+@asynccontextmanager
+async def installed(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
+    """Cellgate with a database of its own, ready; `how` as of an `Installation`."""
+    async with prepared(plane, **how) as installation:
         await installation.install()
         yield installation
