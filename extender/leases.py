@@ -23,13 +23,9 @@ async def expire_leases(
     cluster: Cluster, *, being_bound: Collection[PodUid], clock: Clock, metrics: ExtenderMetrics
 ) -> NoReturn:
     """End leases that were not used in time."""
-    before: frozenset[PodUid] = frozenset()
     while True:
         await asyncio.sleep(_EVERY_SECONDS)
-        # Filter has just renewed the others.
-        slow = before.intersection(being_bound)
-        before = frozenset(being_bound)
-        for gang in expire_unused(cluster, being_bound=slow, now=clock.monotonic()):
+        for gang in expire_unused(cluster, being_bound=being_bound, now=clock.monotonic()):
             metrics.expired.inc()
             logger.info("lease expired", extra={"gang": str(gang)})
 
@@ -37,7 +33,7 @@ async def expire_leases(
 def expire_unused(
     cluster: Cluster, *, being_bound: Collection[PodUid], now: float
 ) -> list[GangKey]:
-    """End leases, but none that is being used: the API server may just be slow to say so."""
+    """End leases, but none that is being used: it may have begun at its last moment."""
     using = [cluster.members.get(uid) for uid in being_bound]
     for gang in sorted({one.request.gang for one in using if one is not None}):
         cluster.renew(gang, now=now)

@@ -28,6 +28,11 @@ logger = logging.getLogger(__name__)
 _API_VERSION = "coordination.k8s.io/v1"
 _MISSING = ""
 """The version of a Lease that is not there."""
+_EPOCH_DIGITS = 15
+"""Of milliseconds for some ten thousand years: nobody of ours wrote more, and no database takes any
+number. A term that begins with such an epoch could not be kept books of, nor could those after."""
+_MOST_TRANSITIONS = 2**31 - 1
+"""More than that the API server refuses, and with it every leader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,7 @@ def read_record(lease: Mapping[str, Any]) -> Record:
     return Record(
         holder=spec.get("holderIdentity") or "",
         version=str(metadata.get("resourceVersion", "")),
-        epoch=int(epoch) if epoch.isdecimal() else 0,
+        epoch=int(epoch) if epoch.isdecimal() and len(epoch) <= _EPOCH_DIGITS else 0,
         transitions=int(spec.get("leaseTransitions") or 0),
         acquired=spec.get("acquireTime"),
     )
@@ -227,7 +232,7 @@ class Leadership:
             holder=self._settings.identity,
             version=record.version if record else "",
             epoch=epoch,
-            transitions=record.transitions + 1 if record else 0,
+            transitions=min(record.transitions + 1, _MOST_TRANSITIONS) if record else 0,
             acquired=_micro_time(now),
         )
         written = await self._write(self._body(mine, holder=mine.holder))

@@ -236,9 +236,9 @@ class Engine:
         return at_once(self.look_at_gangs())
 
     def is_preempting(self, key: GangKey) -> bool:
-        """Whether cells are reserved for a gang until its victims have ended."""
+        """Whether cells are reserved for a gang, or for late members, until victims have ended."""
         gang = self._table.gangs.get(key)
-        return gang is not None and gang.is_preempting
+        return gang is not None and bool(gang.reserved_slots())
 
     def cells(self) -> list[views.CellView]:
         """All physical cells, as trees."""

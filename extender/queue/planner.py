@@ -24,7 +24,7 @@ from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.seen import SeenGangs
 from extender.queue.waiting import Shape, Waiting, shape_of
-from extender.queue.wanted import is_still_wanted, wanted_actions
+from extender.queue.wanted import is_bound, is_still_wanted, wanted_actions
 from extender.queue.way import Way
 from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
@@ -132,6 +132,7 @@ class GangPlanner:
     def fail(self, action: Action, *, now: float) -> None:
         """An action was not done, or nobody knows; it is tried again."""
         self._attempts.fail(action, now=now)
+        self._way.leave(action.uid)  # one that is not released is in nobody's way
 
     # -- deciding
 
@@ -172,13 +173,14 @@ class GangPlanner:
 
     def _give_up_place(self, uid: PodUid, *, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
-        self._refused_since.pop(uid, None)  # it may have gone with another member's
+        since = self._refused_since.pop(uid, -inf)  # it may have gone with another member's
         placement, gang = self._cells.placement(uid), self._seen.find_of(uid)
-        if placement is None or gang is None:
+        if placement is None or gang is None or self._cells.is_bound(uid):
             return
-        gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
-        leaving = [gang.pods[uid]] if gang.has_begun else list(gang.pods.values())
-        self._withdraw(*(pod.uid for pod in leaving if pod.node is None))
+        if since > -inf:  # that of a node which is lost ends when it is back
+            gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
+        has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
+        self._withdraw(*([uid] if has_begun else gang.pods))
         self._seen.note_change(gang.key)
 
     def _withdraw(self, *uids: PodUid) -> None:
@@ -200,6 +202,8 @@ class GangPlanner:
 
     def _settle(self, gang: QueuedGang, step: Step, *, now: float) -> None:
         """Bring a gang to where it belongs, by what is seen of it."""
+        if not self._cells.is_preempting(gang.key):
+            gang.victims = ()
         self._note_unfinished(gang)
         if not gang.pods:
             self._forget(gang)
@@ -253,12 +257,12 @@ class GangPlanner:
         """
         self._waiting.remove(gang.key)
         gang.victims = ()
-        if any(pod.is_released or self._is_being_released(pod) for pod in gang.pods.values()):
-            return
-        self._withdraw(*gang.pods)
+        if not any(map(self._is_on_its_way, gang.pods.values())):
+            self._withdraw(*gang.pods)
 
-    def _is_being_released(self, pod: QueuedPod) -> bool:
-        return self._attempts.is_under_way(pod.uid)
+    def _is_on_its_way(self, pod: QueuedPod) -> bool:
+        is_written_to = self._attempts.is_under_way(pod.uid)
+        return pod.is_released or is_written_to or is_bound(pod, self._cells)
 
     def _shape(self, gang: QueuedGang) -> Shape:
         is_peculiar = gang.has_begun or gang.victims or gang.disagreeing() is not None
@@ -325,5 +329,5 @@ class GangPlanner:
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)
                 step.actions.append(action)
-            if isinstance(action, Release):
-                self._way.enter(action.uid, now=now)
+                if isinstance(action, Release):
+                    self._way.enter(action.uid, now=now)

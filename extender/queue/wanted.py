@@ -3,9 +3,14 @@
 from collections.abc import Iterable
 
 from extender.queue.gangs import QueuedGang
-from extender.queue.model import Action, End, Nominate, Release
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release
 from extender.queue.needs import Cells
 from extender.queue.wording import preemption_words
+
+
+def is_bound(pod: QueuedPod, cells: Cells) -> bool:
+    """Tell whether a pod is bound or about to be, though its feed may not say so yet."""
+    return pod.node is not None or cells.is_bound(pod.uid)
 
 
 def wanted_actions(gang: QueuedGang, cells: Cells) -> list[Action]:
@@ -32,8 +37,7 @@ def is_still_wanted(action: Action, cells: Cells, *, preemptor: QueuedGang | Non
 
 def _for_members(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
     for pod in gang.members():
-        is_bound = pod.node is not None or cells.is_bound(pod.uid)
-        placement = None if is_bound else cells.placement(pod.uid)
+        placement = None if is_bound(pod, cells) else cells.placement(pod.uid)
         if placement is None:
             continue
         if pod.is_gated or pod.placement != placement:

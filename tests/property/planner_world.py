@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest
+from extender.cells.model import Decision, MemberRequest, Placement
 from extender.cells.observing import Bound
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release
 from extender.queue.planner import GangPlanner
@@ -35,8 +35,9 @@ class FakePod:
 class EngineCells:
     """An engine as the planner uses it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
         self._engine = engine
+        self._being_bound = being_bound
         self.forget_member = engine.forget_member
         self.renew = engine.renew
         self.placement = engine.placement
@@ -51,7 +52,8 @@ class EngineCells:
         return decision
 
     def is_bound(self, member: PodUid) -> bool:
-        return any(member in view.bound for view in self._engine.gangs())
+        is_known = any(member in view.bound for view in self._engine.gangs())
+        return is_known or member in self._being_bound
 
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
@@ -67,6 +69,7 @@ class PlannerWorld:
         self.pods: dict[PodUid, FakePod] = {}
         self.undelivered: dict[PodUid, None] = {}
         self.actions: list[Action] = []
+        self.being_bound: dict[PodUid, Placement] = {}
         self.lead()
 
     def fitting(
@@ -79,9 +82,10 @@ class PlannerWorld:
     def lead(self) -> None:
         """A new leader starts from what the API server has."""
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
-        self.cells = EngineCells(self.engine)
+        self.cells = EngineCells(self.engine, self.being_bound)
         self.planner = GangPlanner(self.cells, self)
         self.actions.clear()
+        self.being_bound.clear()
         for node, is_healthy in self.nodes.items():
             self.engine.observe_node(a_node(node, is_healthy=is_healthy))
         self.undelivered.clear()
@@ -95,6 +99,8 @@ class PlannerWorld:
 
     def step(self) -> None:
         """Let the planner think."""
+        for gang in {self.pods[uid].seen_as.request.gang for uid in self.being_bound}:
+            self.engine.renew(gang, now=self.now)
         self.planner.expire(self.engine.expire(now=self.now))
         self.actions += self.planner.step(now=self.now).actions
 
@@ -149,6 +155,7 @@ class PlannerWorld:
     def delete(self, uid: PodUid) -> None:
         """A pod ended, or its owner deleted it."""
         del self.pods[uid]
+        self.being_bound.pop(uid, None)
         self.undelivered[uid] = None
 
     # -- acting
@@ -182,7 +189,7 @@ class PlannerWorld:
     # -- kube-scheduler
 
     def schedule(self, uid: PodUid) -> None:
-        """Try one released pod: filter answers from the lease, bind writes node and placement."""
+        """Try one released pod: filter answers from the lease, bind asks the API server."""
         pod = self.pods[uid]
         placement = self.engine.placement(uid)
         if pod.seen_as.is_gated or pod.seen_as.node is not None or placement is None:
@@ -191,9 +198,20 @@ class PlannerWorld:
             self.change(pod, nominated=None)
             self.planner.refuse_node(uid, now=self.now)
             return
+        self.being_bound[uid] = placement
+
+    def bind(self, uid: PodUid) -> None:
+        """The API server writes node and placement of a pod that is being bound."""
+        placement, pod = self.being_bound.pop(uid), self.pods[uid]
         self.change(pod, node=placement.node, placement=placement)
         # It was we who bound it: the engine knows at once, before any watch can tell.
         self._observe_bound(pod.seen_as)
+
+    def bind_all(self) -> None:
+        for uid in sorted(self.pods):
+            self.schedule(uid)
+        for uid in sorted(self.being_bound):
+            self.bind(uid)
 
     # -- what must hold
 
@@ -223,8 +241,7 @@ class PlannerWorld:
             self.step()
             while self.actions:
                 self.perform(0, is_done=True, is_told_done=True)
-            for uid in sorted(self.pods):
-                self.schedule(uid)
+            self.bind_all()
             self.now += 1.5
             self.check()
 

@@ -93,6 +93,11 @@ class PlannerHistory(RuleBasedStateMachine):
             self.world.schedule(data.draw(st.sampled_from(sorted(self.world.pods))))
 
     @rule(data=st.data())
+    def bind(self, data: st.DataObject) -> None:
+        if self.world.being_bound:
+            self.world.bind(data.draw(st.sampled_from(sorted(self.world.being_bound))))
+
+    @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         if self.world.pods:
             self.world.delete(data.draw(st.sampled_from(sorted(self.world.pods))))

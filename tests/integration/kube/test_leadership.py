@@ -9,6 +9,7 @@ import pytest
 
 from kube.client import KubeClient, KubeError, Object
 from kube.leadership import Leadership, LeadershipSettings
+from kube.marks import EPOCH_ANNOTATION
 from simulation.cluster import SimulatedCluster
 from tests.clusters import connected
 
@@ -162,6 +163,25 @@ async def test_a_deleted_lease_is_made_again_in_a_later_term(
     await asyncio.sleep(0.002)  # epochs of a Lease that was deleted are told by the clock
     assert await first.attempt()
     assert first.epoch > before
+
+
+@pytest.mark.parametrize("epoch", ["99999999999999999999", "9" * 5000, "-1", "garbage", ""])
+async def test_an_epoch_that_nobody_of_ours_wrote_ends_no_leadership(
+    client: KubeClient, clock: HeldClock, epoch: str
+) -> None:
+    """Terms would be numbered beyond what the ledger takes, for ever; or nobody could read them."""
+    first, second = Replica(client, "first", clock), Replica(client, "second", clock)
+    await first.acquire()
+    lease = await client.request("GET", f"{LEASES}/cellgate-extender")
+    lease["metadata"]["annotations"] = {EPOCH_ANNOTATION: epoch}
+    lease["spec"]["leaseTransitions"] = 2**31 - 1
+    await client.request("PUT", f"{LEASES}/cellgate-extender", body=lease)
+    assert await first.attempt()
+    await first.resign()
+    assert await second.attempt()
+    assert first.epoch < second.epoch < 2**53
+    lease = await client.request("GET", f"{LEASES}/cellgate-extender")
+    assert lease["spec"]["leaseTransitions"] == 2**31 - 1
 
 
 async def test_without_an_api_server_a_leader_leads_until_it_should_have_renewed(

@@ -36,8 +36,7 @@ def run(world: PlannerWorld) -> None:
         world.step()
         while world.actions:
             world.perform(0, is_done=True, is_told_done=True)
-        for uid in sorted(world.pods):
-            world.schedule(uid)
+        world.bind_all()
         deliver(world)
     world.check()
 

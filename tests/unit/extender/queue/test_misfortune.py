@@ -32,6 +32,19 @@ def test_pods_that_kube_scheduler_never_binds_hold_nobody_up() -> None:
     assert is_released(world, "good-0")
 
 
+def test_pods_that_cannot_be_released_hold_nobody_up() -> None:
+    """The API server may refuse whatever is written to them, again and again."""
+    world = PlannerWorld(a_cluster("1 racks x 25 nodes x 4").promising("a", node=25).build())
+    submit(world, a_gang("bad").times(96, 1))
+    world.step()
+    while world.actions:
+        world.perform(0, is_done=False, is_told_done=False)
+    world.step()
+    submit(world, a_gang("good").of(4))
+    world.step()
+    assert [action.uid for action in world.actions] == ["good-0"]
+
+
 def test_who_did_not_use_its_lease_waits_behind_its_equals() -> None:
     """It may lack something else than leaf cells, and would keep them from the next for ever."""
     world = world_of_two_vcs()
@@ -127,3 +140,92 @@ def test_a_gang_may_be_refused_all_its_nodes_at_once() -> None:
     world.step()
     after = [placement(world, uid).node for uid in ("bert-0", "bert-1")]
     assert before[0] not in after
+
+
+def test_an_old_refusal_takes_nothing_from_who_is_being_bound() -> None:
+    """The node was offered again since: its leaf cells would be given to somebody else."""
+    world = PlannerWorld(a_cluster("1 racks x 3 nodes x 4").promising("a", node=3).build())
+    submit(world, a_gang("bert").of(4, 4))
+    release_all(world)
+    before = [placement(world, uid) for uid in ("bert-0", "bert-1")]
+    world.planner.refuse_node(PodUid("bert-0"), now=world.now)
+    for uid in ("bert-0", "bert-1"):
+        world.schedule(PodUid(uid))
+    world.now += 3
+    world.step()
+    assert [placement(world, uid) for uid in ("bert-0", "bert-1")] == before
+
+
+def test_an_old_refusal_moves_nobody_whose_sibling_is_being_bound() -> None:
+    world = PlannerWorld(a_cluster("1 racks x 3 nodes x 4").promising("a", node=3).build())
+    submit(world, a_gang("bert").of(4, 4))
+    release_all(world)
+    before = placement(world, "bert-1")
+    world.planner.refuse_node(PodUid("bert-0"), now=world.now)
+    world.schedule(PodUid("bert-1"))
+    world.now += 3
+    world.step()
+    assert placement(world, "bert-1") == before
+
+
+def a_gang_whose_late_member_finds_its_place_taken() -> PlannerWorld:
+    """A member was lost, one of lower priority took its place, and its replacement wants it."""
+    world = PlannerWorld(a_cluster("1 racks x 2 nodes x 4").promising("a", node=2).build())
+    bert = a_gang("bert").of(4, 4).at(5)
+    submit(world, bert)
+    run(world)
+    world.delete(PodUid("bert-1"))
+    deliver(world)
+    submit(world, a_gang("low").of(4))
+    run(world)
+    world.create(replace(bert.member(1), member=PodUid("bert-2")), size=2)
+    deliver(world)
+    return world
+
+
+def test_a_late_member_ends_who_took_its_place() -> None:
+    """Else its gang would run by half for as long as the other likes."""
+    world = a_gang_whose_late_member_finds_its_place_taken()
+    run(world)
+    assert PodUid("low-0") not in world.pods
+    assert is_whole(world, "bert")
+
+
+def test_nobody_is_ended_for_a_late_member_that_went_away() -> None:
+    world = a_gang_whose_late_member_finds_its_place_taken()
+    assert [type(action) for action in step(world)] == [End]
+    world.delete(PodUid("bert-2"))
+    deliver(world)
+    world.perform(0, is_done=True, is_told_done=True)
+    world.now += 10
+    assert step(world) == []
+    assert PodUid("low-0") in world.pods
+
+
+def test_who_is_being_bound_keeps_its_place_when_a_sibling_vanishes() -> None:
+    """The feed may not say yet that it was released, and kube-scheduler was quick."""
+    world = world_of_two_vcs()
+    submit(world, a_gang("bert").of(4, 4))
+    world.step()
+    while world.actions:
+        world.perform(0, is_done=True, is_told_done=True)
+    world.undelivered.clear()
+    world.schedule(PodUid("bert-0"))
+    world.delete(PodUid("bert-1"))
+    deliver(world)
+    world.step()
+    assert world.engine.has_place(PodUid("bert-0"))
+
+
+def test_a_node_that_was_lost_is_used_again_as_soon_as_it_is_back() -> None:
+    """A kubelet that restarts, a node that is cordoned for a moment: nobody waits a minute."""
+    world = PlannerWorld(a_cluster("1 racks x 1 nodes x 4").promising("a", node=1).build())
+    submit(world, a_gang("bert").of(4))
+    release_all(world)
+    node = placement(world, "bert-0").node
+    world.set_health(node, is_healthy=False)
+    world.step()
+    assert not world.engine.has_place(PodUid("bert-0"))
+    world.set_health(node, is_healthy=True)
+    run(world)
+    assert is_whole(world, "bert")

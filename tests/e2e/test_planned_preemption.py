@@ -1,0 +1,144 @@
+"""Victims of the planner on a real control plane: who ends, what they are told, who comes after."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane.api import JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.nodes import NodeShape
+from tests.controlplane.waiting import poll_until
+from tests.e2e.conftest import run_control_plane
+from tests.e2e.gangs import a_gang, a_member, create, end, own_pods, running, told
+from tests.e2e.installation import Installation
+from tests.e2e.policies import put_policy
+from tests.e2e.takeovers import leader_of, two_extenders
+
+NODES = 3
+HOLD = "example.com/hold"
+CLUSTER = f"""
+nodeTopology:
+- levels: [kubernetes.io/hostname]
+  leafResource: nvidia.com/gpu
+  leafTypeLabel: nvidia.com/gpu.product
+virtualClusters:
+  default:
+    virtualCells:
+    - leafType: {NodeShape().gpu_product}
+      level: kubernetes.io/hostname
+      cellNumber: {NODES}
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
+    """A control plane with nodes of eight leaf cells."""
+    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
+        await plane.add_nodes(NODES, NodeShape(gpus=8))
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """Cellgate with two extenders, and a VC that is promised everything."""
+    async with two_extenders(plane) as installation:
+        await put_policy(plane, "cluster", CLUSTER)
+        yield installation
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
+    """The pods of a namespace of the test's own; nobody holds on to one when it is over."""
+    async with own_pods(plane) as path:
+        yield path
+        await _let_go(plane, path)
+
+
+@pytest.fixture
+def _task_watch() -> None:
+    """Not here: kube-scheduler's connections through the forwarder outlive a test."""
+
+
+def _borrowers(name: str, *, size: int) -> list[JsonObject]:
+    """An opportunistic gang that takes its time to end: until somebody lets it go."""
+    gang = [
+        a_member(name, index, size=size, gpus=8, priorityClassName="oppo") for index in range(size)
+    ]
+    for pod in gang:
+        pod["metadata"]["finalizers"] = [HOLD]
+    return gang
+
+
+async def _let_go(plane: ControlPlane, path: str) -> None:
+    for pod in (await plane.api.get(path))["items"]:
+        if HOLD in pod["metadata"].get("finalizers", ()):
+            name = pod["metadata"]["name"]
+            await plane.api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
+
+
+async def _ending(plane: ControlPlane, path: str, *, count: int) -> list[JsonObject]:
+    """The pods that were told to end, once there are so many."""
+
+    async def found() -> list[JsonObject]:
+        pods = (await plane.api.get(path))["items"]
+        ending = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
+        return ending if len(ending) >= count else []
+
+    return await poll_until(found, deadline_seconds=20, explain=lambda: "nobody was ended")
+
+
+def _names(pods: list[JsonObject]) -> list[str]:
+    return [pod["metadata"]["name"] for pod in pods]
+
+
+async def test_a_victim_ends_whole_and_is_told_for_whom(plane: ControlPlane, pods: str) -> None:
+    await create(plane, pods, _borrowers("low", size=2))
+    await running(plane, pods, "low", size=2)
+    await create(plane, pods, a_gang("high", size=2, gpus=8))
+    victims = await _ending(plane, pods, count=2)
+    assert _names(victims) == ["low-0", "low-1"]
+    namespace = pods.split("/")[4]
+    for victim in victims:
+        (condition,) = (
+            one for one in victim["status"]["conditions"] if one["type"] == "DisruptionTarget"
+        )
+        assert condition["reason"] == "PreemptionByScheduler"
+        assert f"is ended for gang {namespace}/high" in condition["message"]
+    assert "is ended for gang" in await told(plane, pods, "low")
+    await _let_go(plane, pods)
+    await running(plane, pods, "high", size=2)
+
+
+async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    for name in ("a", "b", "c"):
+        await create(plane, pods, _borrowers(name, size=1))
+        await running(plane, pods, name, size=1)
+    await create(plane, pods, a_gang("high", size=1, gpus=8))
+    victims = _names(await _ending(plane, pods, count=1))
+    assert len(victims) == 1
+    leader = await leader_of(cellgate)
+    cellgate.extenders[leader].kill()
+    await leader_of(cellgate, other_than=leader)
+    await cellgate.start_extender(leader)
+    await create(plane, pods, a_gang("late", size=1, gpus=8))
+    assert len(await _ending(plane, pods, count=2)) == 2
+    await _let_go(plane, pods)
+    await running(plane, pods, "high", size=1)
+    await running(plane, pods, "late", size=1)
+
+
+async def test_a_late_member_ends_who_took_its_place(plane: ControlPlane, pods: str) -> None:
+    await create(plane, pods, a_gang("bert", size=NODES, gpus=8))
+    await running(plane, pods, "bert", size=NODES)
+    await plane.api.delete(f"{pods}/bert-0")
+    await create(plane, pods, _borrowers("low", size=1))
+    await running(plane, pods, "low", size=1)
+    await create(plane, pods, a_gang("bert", size=NODES, gpus=8)[:1])
+    assert _names(await _ending(plane, pods, count=1)) == ["low-0"]
+    await _let_go(plane, pods)
+    await running(plane, pods, "bert", size=NODES)
+    await end(plane, pods, "bert", size=NODES)
