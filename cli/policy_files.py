@@ -5,6 +5,7 @@ What is found is judged exactly as the webhook would judge it at `kubectl apply`
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Final
 
@@ -16,6 +17,7 @@ from policy.store import Policy, PolicyText, build_policy
 from policy.wording import describe, listing
 from policy.yamltext import Plain, parse_yaml
 
+_LISTS: Final = ("List", "ConfigMapList")
 # At the beginning of a line this always starts a document, even in the middle of a text block.
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
@@ -25,14 +27,8 @@ def build_from_files(files: Iterable[tuple[str, str]]) -> Policy:
 
     Raises SpecError with all problems.
     """
-    texts: list[PolicyText] = []
     problems: list[Problem] = []
-    for name, text in files:
-        for part in _split(text):
-            try:
-                texts += _read_part(name, part)
-            except SpecError as exc:
-                problems += [_in_file(name, problem) for problem in exc.problems]
+    texts = [found for name, text in files for found in _read_file(name, text, problems)]
     try:
         policy = build_policy(texts)
     except SpecError as exc:
@@ -49,12 +45,35 @@ def _split(text: str) -> Iterator[str]:
         yield "\n" * text.count("\n", 0, start) + text[start:end]
 
 
-def _read_part(name: str, part: str) -> Iterator[PolicyText]:
-    data = parse_yaml(part).value
+def _read_file(name: str, text: str, problems: list[Problem]) -> Iterator[PolicyText]:
+    for part in _split(text):
+        with _noting(name, problems):
+            for data in _objects(parse_yaml(part).value):
+                with _noting(name, problems):
+                    yield from _read_object(name, part, data)
+
+
+@contextmanager
+def _noting(name: str, problems: list[Problem]) -> Iterator[None]:
+    try:
+        yield
+    except SpecError as exc:
+        problems += [_in_file(name, problem) for problem in exc.problems]
+
+
+def _objects(data: Plain) -> Iterator[dict[str, Plain]]:
+    """Yield an object, or those of a list, as `kubectl get -o yaml` writes it."""
     if data is None:
         return
     if not isinstance(data, dict):
         raise SpecError([Problem("", f"expected a policy document, not {describe(data)}")])
+    entries = data.get("items") if data.get("kind") in _LISTS else [data]
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and (entry is data or entry.get("kind") == "ConfigMap"):
+            yield entry
+
+
+def _read_object(name: str, part: str, data: dict[str, Plain]) -> Iterator[PolicyText]:
     if data.get("kind") == "ConfigMap":
         if is_policy(data):
             yield read_policy_text(data)

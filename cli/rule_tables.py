@@ -7,10 +7,9 @@ Known columns are those of the rule system that this one follows, by their names
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import takewhile
 from typing import Final
 
 from policy.errors import SettingsError
@@ -55,13 +54,20 @@ _NAMES: Final = {
 _COLUMNS: Final = {name: ours for ours, names in _NAMES.items() for name in names}
 _MARKDOWN_RULE: Final = re.compile(r"\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?)?")
 _TABLE: Final = r"(?:[`\"]?\w+[`\"]?\.)?[`\"]?(\w+)[`\"]?"
-_INSERT: Final = re.compile(rf"insert\s+into\s+{_TABLE}\s*(\([^)]*\))?\s*values\s*", re.I)
+_INSERT: Final = re.compile(
+    rf"(?:insert(?:\s+ignore)?|replace)\s+into\s+{_TABLE}\s*(\([^)]*\))?\s*values\s*", re.I
+)
 _CREATE: Final = re.compile(rf"create\s+table\s+(?:if\s+not\s+exists\s+)?{_TABLE}", re.I)
 _ID: Final = re.compile(r"[0-9]{1,18}")
 _DELIMITERS: Final = ",;\t"
-_COLUMN: Final = re.compile(r"\s*[`\"](\w+)[`\"]\s+\w")
-_SQL_VALUE: Final = re.compile(r"\s*(?:'((?:[^'\\]|\\.|'')*)'|([^,()'\s]+))\s*([,)])", re.S)
-_SQL_ESCAPE: Final = re.compile(r"\\(.)|''", re.S)
+_NO_COLUMN: Final = r"(?:primary|unique|key|index|constraint|fulltext|spatial|foreign|check)\b"
+_COLUMN: Final = re.compile(rf"\s*(?:[`\"](\w+)[`\"]|(?!{_NO_COLUMN})(\w+))\s", re.I)
+_SINGLE: Final = r"'((?:[^'\\]|\\.|'')*)'"
+_DOUBLE: Final = r'"((?:[^"\\]|\\.|"")*)"'
+_SQL_VALUE: Final = re.compile(rf"\s*(?:{_SINGLE}|{_DOUBLE}|([^,()'\"\s]+))\s*([,)])", re.S)
+_SQL_ESCAPE: Final = re.compile(r"\\(.)|''|\"\"", re.S)
+_SQL_COMMENT: Final = re.compile(rf"{_SINGLE}|{_DOUBLE}|--\s[^\n]*|#[^\n]*|/\*.*?\*/", re.S)
+_SQL_BREAK: Final = re.compile(rf"{_SINGLE}|[(),]", re.S)
 _SQL_GAP: Final = re.compile(r"[\s,]*")
 _SQL_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "0": "\0", "Z": "\x1a"}
 _SQL_COLUMNS: Final = (
@@ -78,6 +84,7 @@ _SQL_COLUMNS: Final = (
 
 def read_table(text: str) -> Table:
     """Read a table in whatever form it is written. Raises SettingsError if it is none."""
+    text = text.removeprefix("\ufeff")
     if _INSERT.search(text):
         return _read_sql(text)
     lines = [line for line in text.splitlines() if line.strip()]
@@ -105,7 +112,6 @@ def _cells(line: str) -> list[str]:
 
 def _read_csv(text: str) -> Table:
     table = Table(Form.CSV, [])
-    text = text.removeprefix("\ufeff")
     head = text.lstrip().partition("\n")[0]
     # Spreadsheets of some countries write a semicolon, since the comma is theirs for fractions.
     delimiter = max(_DELIMITERS, key=head.count)
@@ -124,6 +130,8 @@ def _read_csv(text: str) -> Table:
 
 def _read_sql(text: str) -> Table:
     table = Table(Form.SQL, [])
+    # A comment may hold rules of long ago, or stand in the midst of those of today.
+    text = _SQL_COMMENT.sub(lambda found: found[0] if found[0][0] in "'\"" else " ", text)
     given = _created_columns(text) or list(_SQL_COLUMNS)
     others: list[str] = []
     place = 0
@@ -145,10 +153,23 @@ def _read_sql(text: str) -> Table:
 def _created_columns(text: str) -> list[str]:
     for match in _CREATE.finditer(text):
         if match[1].lower() == "rules":
-            lines = text[match.end() :].splitlines()
-            body = takewhile(lambda line: not line.lstrip().startswith(")"), lines)
-            return [found[1] for line in body if (found := _COLUMN.match(line))]
+            parts = _definitions(text, match.end())
+            return [found[1] or found[2] for part in parts if (found := _COLUMN.match(part))]
     return []
+
+
+def _definitions(text: str, start: int) -> Iterator[str]:
+    """Yield what stands between the commas of the next brackets, not of those within them."""
+    depth, begin = 0, start
+    for found in _SQL_BREAK.finditer(text, start):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth == 1 and found[0] == "(":
+            begin = found.end()
+        elif (depth, found[0]) in ((1, ","), (0, ")")):
+            yield text[begin : found.start()]
+            begin = found.end()
+        if depth == 0:
+            return
 
 
 def _tuples(text: str, start: int) -> tuple[list[list[str]], int]:
@@ -160,7 +181,7 @@ def _tuples(text: str, start: int) -> tuple[list[list[str]], int]:
         while found := _SQL_VALUE.match(text, place):
             values.append(_sql_text(found))
             place = found.end()
-            if found[3] == ")":
+            if found[4] == ")":
                 break
         else:
             raise SettingsError(f"the SQL dump is not understood at character {place}")
@@ -171,13 +192,14 @@ def _tuples(text: str, start: int) -> tuple[list[list[str]], int]:
 
 
 def _sql_text(found: re.Match[str]) -> str:
-    if found[1] is not None:
-        return _SQL_ESCAPE.sub(_unescape, found[1]).strip()
-    return "" if found[2].upper() == "NULL" else found[2]
+    quoted = found[2] if found[1] is None else found[1]
+    if quoted is not None:
+        return _SQL_ESCAPE.sub(_unescape, quoted).strip()
+    return "" if found[3].upper() == "NULL" else found[3]
 
 
 def _unescape(found: re.Match[str]) -> str:
-    return "'" if found[1] is None else _SQL_ESCAPES.get(found[1], found[1])
+    return found[0][0] if found[1] is None else _SQL_ESCAPES.get(found[1], found[1])
 
 
 def _known_columns(names: Iterable[str], table: Table) -> list[str | None]:

@@ -76,16 +76,16 @@ def _unreachable(index: int, rule: Rule, covering: int) -> Problem:
 
 def _class_problems(index: int, rule: Rule, classes: Classes) -> Iterator[Problem]:
     then = ClassName(rule.then)
-    if not rule.stops and not classes.is_listed(then):
+    is_known = rule.stops or classes.is_listed(then)
+    if not is_known:
         yield Problem(join_path(("rules", index, "then")), _unknown_class(then, classes))
-        return
     matching = [
         name for name in classes.names if rule.priority is None or rule.priority.found_in(name)
     ]
     if classes.names and not matching:
         message = f"matches none of the classes {listing(classes.names)}"
         yield Problem(join_path(("rules", index, "priority")), message)
-    elif not rule.stops and not any(classes.is_lower(then, name) for name in matching):
+    elif is_known and not rule.stops and not any(classes.is_lower(then, name) for name in matching):
         message = f"{then} is not lower than any class that the rule matches: {listing(matching)}"
         yield Problem(join_path(("rules", index, "then")), message)
 

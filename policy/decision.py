@@ -91,7 +91,9 @@ class RuleWarning:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Up to which usage, this gang included, the rules decide the same; None: whatever it is.
+    """Up to which usage, beside this gang, the rules decide the same; None: whatever it is.
+
+    Beside it, since whether it counts as high changes with its class on the way down.
 
     What a decision was made from may have grown when it is put into effect. Only then must it be
     made again: most submissions of one user can be put into effect in any order.

@@ -2,17 +2,18 @@
 
 An *admin of policies* may change everything. A *group's admins* may change the Quotas document of
 their own group, if it is about their groups only, and no other document: there they share out what
-the group has. What the group itself has, and what happens over it, is not theirs to raise, and the
-document is not theirs to delete. Nobody else may change quotas. For all other documents it is
-enough to have the right of Kubernetes, unless one is a group's admin.
+the group has. What the group itself has, and what happens over it, is not theirs to raise; for whom
+another group pays is not theirs to charge; and the document is not theirs to delete. Nobody else
+may change quotas. For all other documents it is enough to have the right of Kubernetes, unless one
+is a group's admin.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from policy.errors import Problem, RequestError
 from policy.quotas import Allowance, QuotaGroup, QuotaTable
-from policy.submission import GroupName
+from policy.submission import GroupName, UserName
 from policy.wording import join_path, listing, quote
 
 
@@ -42,8 +43,12 @@ def check_quotas_change(
     before: tuple[QuotaGroup, ...],
     after: tuple[QuotaGroup, ...],
     in_force: QuotaTable,
+    groups_of: Callable[[UserName], tuple[GroupName, ...]],
 ) -> None:
-    """Raise RequestError with every reason why somebody may not change a Quotas document."""
+    """Raise RequestError with every reason why somebody may not change a Quotas document.
+
+    `groups_of` tells the groups of a user, as far as the policy knows them.
+    """
     own = in_force.administered_by(editor.user)
     if not own:
         message = f"{quote(editor.user)} is no admin of policies or of the groups concerned"
@@ -53,6 +58,7 @@ def check_quotas_change(
     for place, group in enumerate(after):
         if group.name in known:
             problems += _raised(known[group.name], group, place=place)
+    problems += _taken(after, own=own, in_force=in_force, groups_of=groups_of)
     if problems:
         raise RequestError(problems)
 
@@ -86,6 +92,27 @@ def _raised(before: QuotaGroup, after: QuotaGroup, *, place: int) -> Iterator[Pr
     if not _is_within(after.allowance, before.allowance):
         message = "only an admin of policies may raise or remove a limit of the group itself"
         yield Problem(join_path(("groups", place, "limits")), message)
+
+
+def _taken(
+    after: tuple[QuotaGroup, ...],
+    *,
+    own: tuple[GroupName, ...],
+    in_force: QuotaTable,
+    groups_of: Callable[[UserName], tuple[GroupName, ...]],
+) -> Iterator[Problem]:
+    """Yield users of other groups who would be charged to one of these: they would lose theirs."""
+    changed = {group.name: group for group in after}
+    table = QuotaTable(changed.get(group.name, group) for group in in_force.groups)
+    for place, group in enumerate(after):
+        for user in group.users:
+            pays, would_pay = (
+                one.find(user, groups_of(user), named=None, path="") for one in (in_force, table)
+            )
+            if pays is not None and pays.name not in own and would_pay is group:
+                whom = f"{quote(user)}, for whom {_named((pays.name,))} pays"
+                message = f"only an admin of policies may list {whom}"
+                yield Problem(join_path(("groups", place, "users")), message)
 
 
 def _is_within(new: Allowance, old: Allowance) -> bool:

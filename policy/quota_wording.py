@@ -7,9 +7,9 @@ from policy.wording import count_of, plain
 
 _NAME_CHARS: Final = 80
 _PERIODS: Final = {
-    Measure.HOURS_DAY: ("today", "a day"),
-    Measure.HOURS_WEEK: ("this week", "a week"),
-    Measure.HOURS_MONTH: ("this month", "a month"),
+    Measure.HOURS_DAY: ("today", "day"),
+    Measure.HOURS_WEEK: ("this week", "week"),
+    Measure.HOURS_MONTH: ("this month", "month"),
 }
 
 
@@ -22,9 +22,9 @@ def describe_excess_shortly(exceeded: Exceeded) -> str:
     """Tell one limit that stands in the way, as part of a sentence."""
     limit, who = exceeded.limit, _who(exceeded.limit.scope)
     if limit.measure in _PERIODS:
-        when, per = _PERIODS[limit.measure]
+        when, period = _PERIODS[limit.measure]
         used = f"{who} used {exceeded.used:.1f} leaf-cell-hours {when}"
-        return f"{used}; the limit is {limit.most:g} {per}"
+        return f"{used}; the limit is {limit.most:g} a {period}"
     if limit.measure is Measure.GANGS:
         gangs = count_of(round(exceeded.used), "gang")
         return f"{who} has {gangs}; the limit is {limit.most:g}"
@@ -46,8 +46,10 @@ def _where(exceeded: Exceeded) -> str:
 def _way_out(exceeded: Exceeded) -> str:
     """Say what would fit, where the numbers tell."""
     measure, most = exceeded.limit.measure, exceeded.limit.most
-    if measure.is_hours or measure is Measure.GANGS:
-        return ""
+    if measure in _PERIODS:
+        return f" It would fit in the next {_PERIODS[measure][1]} (UTC)." if most > 0 else ""
+    if measure is Measure.GANGS:
+        return _way_out_of_gangs(round(exceeded.used) + 1 - round(most)) if most > 0 else ""
     room = round(most - exceeded.used)
     if room > 0:
         return f" A gang of {count_of(room, 'leaf cell')} would fit."
@@ -55,6 +57,11 @@ def _way_out(exceeded: Exceeded) -> str:
         return ""
     missing = round(exceeded.used) + exceeded.asked - round(most)
     return f" It would fit after {count_of(missing, 'leaf cell')} {_are(missing)} released."
+
+
+def _way_out_of_gangs(missing: int) -> str:
+    have = "has" if missing == 1 else "have"
+    return f" It would fit after {count_of(missing, 'gang')} {have} ended."
 
 
 def _are(number: int) -> str:

@@ -134,6 +134,7 @@ class _Walk:
 
     __slots__ = (
         "_classes",
+        "_counted_high",
         "_hits",
         "_inputs",
         "_needs_usage",
@@ -194,8 +195,8 @@ class _Walk:
     def _enter(self, name: ClassName) -> None:
         self._present = name
         held = self._usage.occupied_high if self._usage else 0
-        counts = self._classes.is_high(name)
-        self._occupied_high = held + (self._submission.leaf_count if counts else 0)
+        self._counted_high = self._submission.leaf_count if self._classes.is_high(name) else 0
+        self._occupied_high = held + self._counted_high
         self._inputs: cel.Context | None = None
 
     def _matches(self, index: int, rule: Rule) -> bool:
@@ -213,19 +214,24 @@ class _Walk:
         return rule.when is None or self._answers(index, rule.when)
 
     def _is_occupied(self, comparison: Comparison) -> bool:
-        self._valid = _least(self._valid, comparison.unchanged_up_to(self._occupied))
+        self._keep_valid(comparison.unchanged_up_to(self._occupied))
         return comparison.holds(self._occupied)
 
     def _is_occupied_high(self, comparison: Comparison) -> bool:
-        last = comparison.unchanged_up_to(self._occupied_high)
-        self._valid_high = _least(self._valid_high, last)
+        self._keep_valid_high(comparison.unchanged_up_to(self._occupied_high))
         return comparison.holds(self._occupied_high)
+
+    def _keep_valid(self, last: int | None) -> None:
+        self._valid = _least(self._valid, _beside(last, self._submission.leaf_count))
+
+    def _keep_valid_high(self, last: int | None) -> None:
+        self._valid_high = _least(self._valid_high, _beside(last, self._counted_high))
 
     def _answers(self, index: int, when: Expression) -> bool:
         if when.needs_usage:
             # An expression may change its mind at any number.
-            self._valid = _least(self._valid, self._occupied)
-            self._valid_high = _least(self._valid_high, self._occupied_high)
+            self._keep_valid(self._occupied)
+            self._keep_valid_high(self._occupied_high)
         try:
             if self._inputs is None:
                 self._inputs = build_inputs(self._values())
@@ -287,6 +293,10 @@ class _Walk:
             valid=Range(self._valid, self._valid_high),
             needs_usage=self._needs_usage,
         )
+
+
+def _beside(last: int | None, counted: int) -> int | None:
+    return None if last is None else last - counted
 
 
 def _least(one: int | None, other: int | None) -> int | None:

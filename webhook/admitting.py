@@ -123,7 +123,7 @@ class Admitter:
         """Put a decision into effect, where usage is still in the range in which it holds."""
         check_fixed(request.fixed_class, admission.final_class)
         charge = charge_of(request, admission.final_class)
-        ranges = guards(request.submission.user, admission.rules.valid)
+        ranges = guards(charge, admission.rules.valid)
         answer = await self._ledger.charge(charge, limits=(*ranges, *quotas))
         match answer:
             case Charged():

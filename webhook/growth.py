@@ -27,12 +27,14 @@ class Growth:
     decision: RuleDecision
     is_refused: bool
     """Whether they refuse it, or would have lowered it."""
+    grown: Charge
 
     @property
     def ranges(self) -> tuple[Limit, ...]:
         """Return the usage in which they say so; for a gang that may not grow, none."""
-        user = self.decision.submission.user
-        return probes(user) if self.is_refused else guards(user, self.decision.valid)
+        if self.is_refused:
+            return probes(self.grown.user)
+        return guards(self.grown, self.decision.valid)
 
 
 def judge_growth(request: Request, held: Charge, leaf_count: int, *, usage: Usage | None) -> Growth:
@@ -44,7 +46,11 @@ def judge_growth(request: Request, held: Charge, leaf_count: int, *, usage: Usag
     beside = None if usage is None else _without(usage, held)
     decision = decide(replace(request, submission=submission), beside)
     is_lower = request.policy.classes.is_lower(decision.final_class, held.class_name)
-    return Growth(decision=decision, is_refused=decision.outcome is Outcome.REFUSED or is_lower)
+    return Growth(
+        decision=decision,
+        is_refused=decision.outcome is Outcome.REFUSED or is_lower,
+        grown=replace(held, leaf_count=leaf_count),
+    )
 
 
 def refuse_growth(

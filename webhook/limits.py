@@ -26,19 +26,25 @@ def _exceeded(
             yield exceeded
 
 
-def guards(user: UserName, valid: Range) -> tuple[Limit, ...]:
-    """Turn the range in which a rule decision holds into limits on what its submitter holds.
+def guards(charge: Charge, valid: Range) -> tuple[Limit, ...]:
+    """Turn the range in which a rule decision holds into limits on what its submitter then holds.
 
     With them the ledger compares and charges in one step: a decision that was made from usage which
     has grown too much since is not put into effect, but made again.
     """
-    scope = Scope(user)
-    ends = ((Measure.LEAF_CELLS, valid.occupied), (Measure.LEAF_CELLS_HIGH, valid.occupied_high))
+    own, own_high = charge.leaf_count, charge.leaf_count * charge.is_high
+    ends = (
+        (Measure.LEAF_CELLS, valid.occupied, own),
+        (Measure.LEAF_CELLS_HIGH, valid.occupied_high, own_high),
+    )
     return tuple(
-        Limit(scope=scope, measure=measure, most=most) for measure, most in ends if most is not None
+        Limit(scope=Scope(charge.user), measure=measure, most=beside + counted)
+        for measure, beside, counted in ends
+        if beside is not None
     )
 
 
 def probes(user: UserName) -> tuple[Limit, ...]:
     """Return limits that nothing fits: the ledger then only tells what the user holds."""
-    return guards(user, Range(-1, -1))
+    measures = (Measure.LEAF_CELLS, Measure.LEAF_CELLS_HIGH)
+    return tuple(Limit(scope=Scope(user), measure=measure, most=-1) for measure in measures)

@@ -88,9 +88,22 @@ class PolicyReviews:
         kinds = [_is_quotas(one) for one in (before, after) if one is not None]
         if not all(kinds):
             check_other_change(editor, in_force=in_force)
-        new = _groups(after)
+        old, new = _groups(before), _groups(after)
+        if old is None:
+            # What would be raised or removed cannot be told.
+            message = (
+                "the document that is there cannot be read: only an admin of policies may mend it"
+            )
+            raise RequestError.at("", message)
         if any(kinds) and new is not None:
-            check_quotas_change(editor, before=_groups(before) or (), after=new, in_force=in_force)
+            identity = self._policies.policy.identity
+            check_quotas_change(
+                editor,
+                before=old,
+                after=new,
+                in_force=in_force,
+                groups_of=lambda user: identity.groups_of(user, ()),
+            )
 
 
 def _policy_of(obj: Object | None) -> Object | None:

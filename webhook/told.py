@@ -1,7 +1,8 @@
 """What was decided about pods that are being created, and the Event that tells it.
 
 When a pod is decided about it has no uid, and often no name; moments later, when it is validated,
-it has both. Until then the decision is kept here, bounded, oldest out first.
+it has both. Until then the decision is kept here, bounded, oldest out first. A pod that another
+replica decided about says itself what it got; only the rule is not known then.
 """
 
 from collections import OrderedDict
@@ -9,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kube import marks
 from kube.events import Event, EventWriter
-from kube.objects import items, mapping
+from kube.objects import items, mapping, marks_of
 from policy.decision import Outcome
 from webhook.verdict import Verdict
 
@@ -27,9 +29,6 @@ class Told:
 
     lines: tuple[str, ...]
     reason: str = _LOWERED
-
-
-_NOTHING: Final = Told(lines=())
 
 
 class ToldPods:
@@ -51,8 +50,8 @@ class ToldPods:
             self._told.popitem(last=False)
 
     def announce(self, pod: Mapping[str, Any], decision: str) -> None:
-        """Tell it on the pod and its workload, if it was decided here and not long ago."""
-        told = self._told.get(decision, _NOTHING)
+        """Tell it on the pod and its workload."""
+        told = self._told.get(decision) or _read_told(pod, decision)
         for line in told.lines:
             for obj in (pod, *_owners(pod)):
                 self._events.write(Event.about(obj, reason=told.reason, message=line))
@@ -62,6 +61,17 @@ def _reason(verdict: Verdict) -> str:
     if verdict.outcome is Outcome.QUEUED:
         return _WAITS
     return _LOWERED if verdict.is_lowered else _NOTED
+
+
+def _read_told(pod: Mapping[str, Any], decision: str) -> Told:
+    """Say what a pod's own annotations tell, which were compared with the pod before."""
+    annotations = marks_of(pod, "annotations")
+    asked = annotations.get(marks.REQUESTED_CLASS_ANNOTATION)
+    got = annotations.get(marks.CLASS_ANNOTATION)
+    if marks.UNCHARGED_ANNOTATION in annotations:
+        return Told(lines=(f"waits for room in its quotas by decision {decision}",), reason=_WAITS)
+    line = f"class {asked} is lowered to {got} by decision {decision}"
+    return Told(lines=(line,) if asked != got else ())
 
 
 def _owners(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -113,16 +113,10 @@ def test_within_its_range_a_decision_does_not_depend_on_how_usage_grows(
 ) -> None:
     decision = _decide(table, submission, usage)
     more, more_high = growth
-    is_high = decision.final_class in HIGH
-    grown = Usage(
-        occupied=usage.occupied + more,
-        occupied_high=usage.occupied_high + (more_high if is_high else 0),
-    )
-    asked, valid = submission.leaf_count, decision.valid
-    if (valid.occupied is None or grown.occupied + asked <= valid.occupied) and (
-        not is_high
-        or valid.occupied_high is None
-        or grown.occupied_high + asked <= valid.occupied_high
+    grown = Usage(occupied=usage.occupied + more, occupied_high=usage.occupied_high + more_high)
+    valid = decision.valid
+    if (valid.occupied is None or grown.occupied <= valid.occupied) and (
+        valid.occupied_high is None or grown.occupied_high <= valid.occupied_high
     ):
         again = _decide(table, submission, grown)
         assert [hit.index for hit in again.hits] == [hit.index for hit in decision.hits]

@@ -74,3 +74,25 @@ def test_a_file_that_cannot_be_read_is_a_mistake_of_the_call(
 ) -> None:
     assert _check(tmp_path / "missing") is Exit.USAGE
     assert "cannot read" in capsys.readouterr().err
+
+
+def test_a_list_is_what_kubectl_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of its ConfigMaps is judged, also those after a bad one; other objects stand beside."""
+    listed = """\
+apiVersion: v1
+kind: List
+items:
+- {kind: ConfigMap, metadata: {name: a, labels: {cellgate.io/policy: rulez}}}
+- {kind: Pod, metadata: {name: b, labels: {cellgate.io/policy: rules}}}
+- kind: ConfigMap
+  metadata: {name: c, labels: {cellgate.io/policy: rules}}
+  data: {policy.yaml: "{apiVersion: cellgate.io/v1, kind: Rules, rules: [{then: nowhere}]}"}
+"""
+    path = tmp_path / "list.yaml"
+    path.write_text(listed)
+    assert _check(path) is Exit.FAILED
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(" is ")[0] for line in told] == [
+        f'{path}: cellgate.io/policy: "rulez"',
+        'ConfigMap c: rules[0].then: "nowhere"',
+    ]

@@ -202,3 +202,28 @@ def test_hostile_tables_are_refused_in_words(text: str) -> None:
 def test_an_id_that_is_no_number_of_a_row_orders_nothing() -> None:
     text = f"id,user,then\n{'9' * 5000},a,oppo\n1,b,oppo\n"
     assert [row["user"] for row in read_table(text).rows] == ["a", "b"]
+
+
+def test_a_byte_order_mark_shifts_no_column() -> None:
+    rules, remarks = convert(read_table("\ufeff| user | then |\r\n|---|---|\r\n| ^a$ | fail |\r\n"))
+    assert (rules, remarks) == ([{"user": "^a$", "then": "fail"}], [])
+
+
+@pytest.mark.parametrize(
+    "dump",
+    [
+        "INSERT IGNORE INTO `rules` VALUES (1,'^a$',NULL,NULL,NULL,NULL,'fail','don''t');",
+        "replace into rules values (1, \"^a$\", '', NULL, NULL, NULL, 'fail', \"don't\");",
+        "-- INSERT INTO `rules` VALUES (9,'^old$','','',NULL,NULL,'fail','');\n"
+        "/* INSERT INTO rules VALUES (8,'^y$','','',NULL,NULL,'fail',''); */\n"
+        "INSERT INTO rules (rule_id, username_match, changed_priority, fail_tips) VALUES\n"
+        "# the only one\n(1,'^a$','fail','don\\'t');",
+        "CREATE TABLE rules (username_match varchar(255) COMMENT 'who, (or whom)', rule_id int,\n"
+        "`changed_priority` enum('a','b'), fail_tips text, PRIMARY KEY (rule_id), KEY k (rule_id));"
+        "INSERT INTO rules VALUES ('^a$', 1, 'fail', 'don''t');",
+    ],
+    ids=["ignore", "replace and double quotes", "comments", "columns in another order"],
+)
+def test_dumps_are_written_in_many_ways(dump: str) -> None:
+    rules, _ = convert(read_table(dump))
+    assert rules == [{"user": "^a$", "then": "fail", "note": "don't"}]

@@ -122,12 +122,22 @@ def test_notes_are_told_too() -> None:
         ),
         (
             too_much(Measure.GANGS, used=1, asked=1, most=1),
-            "alice in group vision has 1 gang; the limit is 1.",
+            "alice in group vision has 1 gang; the limit is 1. "
+            "It would fit after 1 gang has ended.",
+        ),
+        (
+            too_much(Measure.GANGS, used=3, asked=1, most=2),
+            "alice in group vision has 3 gangs; the limit is 2. It would fit after 2 gangs have "
+            "ended.",
+        ),
+        (
+            too_much(Measure.GANGS, used=0, asked=1, most=0),
+            "alice in group vision has 0 gangs; the limit is 0.",
         ),
         (
             too_much(Measure.HOURS_MONTH, used=9000.26, asked=0, most=9000),
             "alice in group vision used 9000.3 leaf-cell-hours this month; the limit is 9000 "
-            "a month.",
+            "a month. It would fit in the next month (UTC).",
         ),
         (
             Exceeded(

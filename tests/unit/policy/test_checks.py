@@ -35,7 +35,10 @@ def _problems(rules: str) -> list[str]:
         ),
         (
             "- {priority: default, then: other}",
-            ['rules[0].then: "other" is not one of the classes prod, test, oppo'],
+            [
+                'rules[0].then: "other" is not one of the classes prod, test, oppo',
+                "rules[0].priority: matches none of the classes prod, test, oppo",
+            ],
         ),
     ],
 )

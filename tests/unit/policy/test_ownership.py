@@ -1,6 +1,8 @@
 """Who may change which policy document."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -23,10 +25,21 @@ IN_FORCE = QuotaTable([VISION, NLP])
 
 
 def _refusal(
-    before: tuple[QuotaGroup, ...], after: tuple[QuotaGroup, ...], editor: Editor = CAROL
+    before: tuple[QuotaGroup, ...],
+    after: tuple[QuotaGroup, ...],
+    editor: Editor = CAROL,
+    *,
+    in_force: QuotaTable = IN_FORCE,
+    members: Mapping[str, tuple[GroupName, ...]] = MappingProxyType({}),
 ) -> list[str]:
     try:
-        check_quotas_change(editor, before=before, after=after, in_force=IN_FORCE)
+        check_quotas_change(
+            editor,
+            before=before,
+            after=after,
+            in_force=in_force,
+            groups_of=lambda user: members.get(user, ()),
+        )
     except RequestError as exc:
         return [str(problem) for problem in exc.problems]
     return []
@@ -94,3 +107,14 @@ def test_a_groups_admin_may_change_no_other_document() -> None:
     assert str(raised.value) == (
         '"carol" is an admin of group vision and may change the quotas of no more than that'
     )
+
+
+def test_an_admin_charges_nobody_for_whom_another_group_pays() -> None:
+    """Whoever is listed first is charged there: with a limit of 0 the other group would be lost."""
+    bob = {UserName("bob"): Allowance(most={Measure.LEAF_CELLS: 0})}
+    taking, listing_bob = replace(VISION, users=bob), replace(NLP, users=bob)
+    refused = ['groups[0].users: only an admin of policies may list "bob", for whom group nlp pays']
+    assert _refusal((VISION,), (taking,), in_force=QuotaTable([VISION, listing_bob])) == refused
+    assert _refusal((VISION,), (taking,), members={"bob": (GroupName("nlp"),)}) == refused
+    assert _refusal((VISION,), (taking,), in_force=QuotaTable([listing_bob, VISION])) == []
+    assert _refusal((taking,), (taking,), in_force=QuotaTable([taking, listing_bob])) == []

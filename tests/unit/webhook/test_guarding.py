@@ -59,6 +59,29 @@ async def test_a_lowered_class_is_told_on_the_pod_and_its_workload() -> None:
     ]
 
 
+async def test_what_another_replica_decided_is_told_too() -> None:
+    pod = a_pod().with_gpus(1).of_class("prod")._changed("metadata", ownerReferences=[OWNER])
+    stored = await _create(Webhook({"rules": RULES}), pod)
+    decision = stored["metadata"]["annotations"]["cellgate.io/decision"]
+    other = Webhook({"rules": RULES})
+    assert (await other.guard.validate(a_review(stored))).is_allowed
+    told = [(event.kind, event.reason, event.message) for event in other.events.written]
+    message = f"class prod is lowered to oppo by decision {decision}"
+    assert told == [("Pod", "ClassLowered", message), ("Job", "ClassLowered", message)]
+
+
+async def test_another_replicas_gang_that_waits_is_told_too() -> None:
+    limits = "[{name: vision, limits: {leafCells: 0}, over: queue, users: [{name: alice}]}]"
+    quotas = f"apiVersion: cellgate.io/v1\nkind: Quotas\ngroups: {limits}"
+    stored = await _create(Webhook({"quotas": quotas}), a_pod().with_gpus(1))
+    other = Webhook({"quotas": quotas})
+    assert (await other.guard.validate(a_review(stored))).is_allowed
+    decision = stored["metadata"]["annotations"]["cellgate.io/decision"]
+    (event,) = other.events.written
+    message = f"waits for room in its quotas by decision {decision}"
+    assert (event.reason, event.message) == ("OverQuota", message)
+
+
 async def test_nothing_is_told_where_nothing_was_lowered() -> None:
     webhook = Webhook()
     stored = await _create(webhook, a_pod().with_gpus(1))

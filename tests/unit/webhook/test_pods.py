@@ -197,3 +197,30 @@ async def test_a_decision_is_in_the_log_before_anybody_is_told() -> None:
     webhook = Webhook()
     await webhook.pods.mutate(a_review(a_new_pod("a")))
     assert webhook.log.pending == 1
+
+
+async def test_a_gang_may_be_lowered_into_a_class_that_counts_as_high() -> None:
+    """Not as high where the rule looked, but where it is charged: nothing has changed meanwhile."""
+    classes = """
+apiVersion: cellgate.io/v1
+kind: Classes
+classes:
+- {name: prod, cellPriority: 100}
+- {name: test, cellPriority: 10, high: true}
+- {name: oppo, cellPriority: -1, high: true}
+default: prod
+"""
+    rules = """
+apiVersion: cellgate.io/v1
+kind: Rules
+rules:
+- {priority: prod, when: "occupiedHigh == 3", then: test}
+- {priority: prod, occupiedHigh: "<= 0", then: test}
+"""
+    quotas = QUOTAS.replace("queue", "oppo").replace("leafCells: 4", "leafCells: 7")
+    webhook = Webhook({"classes": classes, "rules": rules, "quotas": quotas})
+    got = []
+    for name in "abc":
+        _, stored = await _create(webhook, a_new_pod(name).with_gpus(3))
+        got.append(stored["spec"]["priorityClassName"])
+    assert got == ["test", "test", "oppo"]

@@ -86,3 +86,20 @@ def test_a_bad_document_that_got_in_is_told_where_admins_look() -> None:
 async def test_other_config_maps_are_not_our_business(user: str) -> None:
     other = {"metadata": {"name": "x"}, "data": {"policy.yaml": "nonsense"}}
     assert (await _reviews(Webhook()).validate(a_review(other, user=user))).is_allowed
+
+
+@pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "replaced"])
+async def test_what_cannot_be_read_is_not_for_a_groups_admin_to_change(deletes: bool) -> None:
+    """It got in while we were down: the limits of before are in force, and would be gone."""
+    groups = "[{name: vision, admins: [carol], limits: {leafCells: %d}}]"
+    head = "apiVersion: cellgate.io/v1\nkind: Quotas\ngroups: "
+    webhook = Webhook({"quotas": head + groups % 4})
+    broken = config_map("quotas", "nonsense")
+    webhook.sink.upsert(broken)
+    after = None if deletes else config_map("quotas", head + groups % 400)
+    reviews = _reviews(webhook)
+    refused = await reviews.validate(a_review(after, old=broken, user="carol"))
+    assert refused.message == (
+        "the document that is there cannot be read: only an admin of policies may mend it"
+    )
+    assert (await reviews.validate(a_review(after, old=broken, user="root"))).is_allowed
