@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from bench import budgets, engine, extender, ledger, log, pods, rules, webhook
+from bench import budgets, engine, extender, ledger, log, nodes, pods, rules, webhook
 from bench.report import Benchmark, build_report, format_table
 
 _BENCHMARKS: dict[str, Benchmark] = {
@@ -15,6 +15,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "extender": extender.measure,
     "ledger": ledger.measure,
     "log": log.measure,
+    "nodes": nodes.measure,
     "pods": pods.measure,
     "rules": rules.measure,
     "webhook": webhook.measure,

@@ -23,10 +23,11 @@ from extender.cells.model import (
 )
 from extender.cells.observing import Bound
 from extender.cells.reconfiguration import GangEffect
+from extender.derivation import Derivation, has_same_shape
 from extender.journal import Journal, Question
 from extender.members import Member, Members
 from kube.nodes import KubeNode
-from policy.cluster.document import BuiltCluster, ClusterDocument, LiveNode
+from policy.cluster.document import BuiltCluster, ClusterDocument
 from policy.documents import Kind as DocumentKind
 from policy.documents import parse_document
 from policy.errors import Problem
@@ -75,6 +76,7 @@ class Cluster:
         self._journal.begin(lease_seconds=lease_seconds)
         self._nodes: dict[NodeName, KubeNode] = {}
         self._document: ClusterText | None = None
+        self._derivation = Derivation(None, ())
         self._last_words: dict[PodUid, str] = {}
         self._members = Members()
         self.engine = Engine(lease_seconds=lease_seconds)
@@ -83,8 +85,6 @@ class Cluster:
         """Promises that the nodes which are alive cannot hold."""
         self.version = 0
         """Grows with every change that a plan could see."""
-        self.is_stale = False
-        """Whether nodes have changed since the cells were built from them."""
         self.on_room: list[Callable[[], None]] = []
         """Who wants to know when leaf cells may have come free or joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
@@ -121,8 +121,8 @@ class Cluster:
         self._nodes[node.name] = node
         self._journal.observe_node(node)
         self._pass_on(node)
-        if before is None or _shape(before) != _shape(node):
-            self._touch_cells()
+        if not has_same_shape(before, node):
+            self._derivation.observe(node)
         self.version += 1
         if not node.is_healthy:
             self._tell_of_loss(node.name)
@@ -138,7 +138,7 @@ class Cluster:
             return
         self._journal.forget_node(name)
         self.engine.forget_node(name)
-        self._touch_cells()
+        self._derivation.forget(name)
         self.version += 1
         self._tell_of_loss(name)
 
@@ -146,28 +146,35 @@ class Cluster:
         """Work by another cluster document from now on; says what became of each gang."""
         self._document = document
         self._journal.use_document(document.text if document else None)
-        return self._move_to(self._derive())
+        self._derivation = Derivation(document.document if document else None, self._nodes.values())
+        return self._move_to(self._derivation.build())
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether nodes have changed since the cells were built from them."""
+        return self._derivation.is_stale
 
     def refresh_topology(self) -> list[GangEffect]:
-        """Build the cells again from the nodes that are known now.
+        """Let the cells follow the nodes that are known now; says what became of gangs there.
 
-        Most changes of a node, such as a label that names no level, leave all cells as they are;
-        then so are the gangs, which would take seconds to move.
+        The cost is that of the nodes that have changed. Most changes, such as a label that names no
+        level, leave all cells as they are.
         """
         self._journal.build_topology()
-        built = self._derive()
-        if built is None or built.topology != self.topology:
-            return self._move_to(built)
-        self.is_stale, self.problems = False, built.problems
-        return []
-
-    def _derive(self) -> BuiltCluster | None:
-        if self._document is None:
-            return None
-        return self._document.document.build(map(_live_node, self._nodes.values()))
+        built = self._derivation.build()
+        if built is None:
+            return self._move_to(None)
+        self.problems = built.problems
+        if built.topology == self.topology:
+            return []
+        self.topology = built.topology
+        effects = self.engine.follow_topology(built.topology)
+        self.version += 1
+        self._follow_engine(self._members.items_of(one.gang for one in effects))
+        self.tell_of_room()
+        return effects
 
     def _move_to(self, built: BuiltCluster | None) -> list[GangEffect]:
-        self.is_stale = False
         self.version += 1
         effects: list[GangEffect] = []
         if built is None:
@@ -178,7 +185,7 @@ class Cluster:
             effects = self.engine.change_topology(built.topology)
         for node in self._nodes.values():
             self._pass_on(node)
-        self._follow_engine()
+        self._follow_engine(self._members.items())
         self.tell_of_room()
         return effects
 
@@ -189,14 +196,14 @@ class Cluster:
         for gang, priority in priorities.items():
             self._members.rerank(gang, priority)
         self.version += 1
-        self._follow_engine()
+        self._follow_engine(self._members.items())
         self.tell_of_room()
         return effects
 
-    def _follow_engine(self) -> None:
-        """All gangs were taken over: members may count on other cells, or have lost their lease."""
+    def _follow_engine(self, members: Iterable[tuple[PodUid, Member]]) -> None:
+        """Gangs were taken over: members may count on other cells, or have lost their lease."""
         lost: dict[GangKey, None] = {}
-        for uid, member in self._members.items():
+        for uid, member in members:
             placement = self.engine.placement(uid)
             if placement is not None:
                 self._members.add(replace(member, placement=placement))
@@ -206,10 +213,6 @@ class Cluster:
         for tell in self.on_loss:
             tell(list(lost))
 
-    def _touch_cells(self) -> None:
-        if self._document is not None and self._document.document.depends_on_nodes:
-            self.is_stale = True
-
     def _pass_on(self, node: KubeNode) -> None:
         """Tell the engine; without a document, a node without devices is none of its business."""
         if self._document is None and not node.leaf_count:
@@ -218,7 +221,7 @@ class Cluster:
             self.engine.observe_node(self._cell(node))
 
     def _cell(self, node: KubeNode) -> NodeCell:
-        is_listed = self._document is not None and not self._document.document.depends_on_nodes
+        is_listed = self._document is not None and not self._derivation.depends_on_nodes
         return NodeCell(
             name=node.name,
             leaf_type=node.leaf_type,
@@ -380,14 +383,6 @@ class Cluster:
 
 _MOST_REMEMBERED = 200_000
 """Members whose last refusal is remembered: as many pods as a cluster can have, and some."""
-
-
-def _shape(node: KubeNode) -> tuple[object, ...]:
-    return dict(node.labels), dict(node.leaf_counts)
-
-
-def _live_node(node: KubeNode) -> LiveNode:
-    return LiveNode(name=node.name, labels=node.labels, leaf_counts=node.leaf_counts)
 
 
 def _is_preempting(decision: Preempt, asked: Asked) -> bool:

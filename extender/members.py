@@ -4,6 +4,7 @@ The engine keeps its state to itself, and shows it only as a whole; questions ab
 are answered here.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from extender.cells.model import MemberRequest, Placement
@@ -44,6 +45,10 @@ class Members:
     def of_gang(self, gang: GangKey) -> list[PodUid]:
         """The members of a gang, by the engine's name of it."""
         return list(self._by_gang.get(gang, ()))
+
+    def items_of(self, gangs: Iterable[GangKey]) -> list[tuple[PodUid, Member]]:
+        """The members of some gangs."""
+        return [(uid, self._by_uid[uid]) for gang in gangs for uid in self.of_gang(gang)]
 
     def add(self, member: Member) -> None:
         """A member has a place; one that is bound stays so."""

@@ -28,6 +28,13 @@ class Adopter:
 
     def adopt_all(self, gangs: Sequence[Gang]) -> None:
         """Take over all gangs of another engine; those that come first claim their cells first."""
+        self.adopt(gangs)
+        for gang in gangs:
+            if gang.downgraded_by is not None and not gang.is_preempting:
+                self.promote(gang)
+
+    def adopt(self, gangs: Sequence[Gang]) -> None:
+        """Take over the slots of these gangs, as they are: nobody is promoted."""
         allocated = [gang for gang in gangs if not gang.is_preempting]
         for gang in allocated:
             self._adopt_bound(gang)
@@ -38,9 +45,6 @@ class Adopter:
                 self._adopt_preemption(gang)
             else:
                 self._adopt_reserved(gang)
-        for gang in allocated:
-            if gang.downgraded_by is not None:
-                self._promote(gang)
 
     # -- what runs
 
@@ -54,6 +58,9 @@ class Adopter:
                 slot, leaves=sighting.leaves, lacking=sighting.lacking, claim=None, observed=None
             )
             new.observed = where_counted(new, where)
+            if new.observed is not None and not new.leaves:
+                # What it was counted on is gone: what counts is what it told, as next time.
+                new.lacking = find_leaves(self._table, request, new.observed).lacking
             self._observer.settle(mine, new, where)
             self._note_member(mine, new)
 
@@ -175,7 +182,7 @@ class Adopter:
 
     # -- what was downgraded
 
-    def _promote(self, gang: Gang) -> None:
+    def promote(self, gang: Gang) -> None:
         """Guarantee a gang again that had been downgraded, if that is at nobody's expense."""
         mine = self._table.gangs.get(gang.key)
         if mine is None or not self._lives.is_guaranteed(gang.request) or mine.is_being_preempted():

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from extender.cells import invariants, looking, views, wording
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Applier
-from extender.cells.gangs import Slot
+from extender.cells.following import Follower
+from extender.cells.gangs import Gang, Slot
 from extender.cells.joining import Joiner
 from extender.cells.lives import Lives
 from extender.cells.looking import Holders, Look, at_once
@@ -21,7 +22,7 @@ from extender.cells.model import (
     NodeCell,
     Placement,
 )
-from extender.cells.observing import Bound, Observer, recovery_order
+from extender.cells.observing import Bound, Observer, OutOfPlace, recovery_order
 from extender.cells.placing import slot_placement
 from extender.cells.planning import Planner
 from extender.cells.reconfiguration import NO_CHANGE, GangEffect, effects, ranked, replay_order
@@ -174,6 +175,25 @@ class Engine:
         self._parts, done = self._moved_to(topology)
         return done
 
+    def follow_topology(self, topology: Topology) -> list[GangEffect]:
+        """Do the same at the cost of what is different; says what that did where it did anything.
+
+        Where gangs have to make way for others, all are taken over as by `change_topology`.
+        """
+        parts, before = self._parts, self._parts.topology
+        if before is None:
+            return self.change_topology(topology)
+        follower = Follower(parts.table, parts.lives, parts.joiner)
+        try:
+            follower.follow(before, topology)
+        except OutOfPlace:
+            gangs = {**parts.table.gangs, **follower.before}
+            self._parts, done = self._moved(list(gangs.values()), topology)
+            return done
+        parts.topology = topology
+        parts.settle()
+        return list(effects(list(follower.before.values()), parts.table.gangs))
+
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
         """Let gangs count at other priorities from now on, where they are; says what that did."""
         self._parts, done = self._moved_to(self._parts.topology, priorities)
@@ -183,10 +203,15 @@ class Engine:
         self, topology: Topology | None, priorities: Mapping[GangKey, int] = NO_CHANGE
     ) -> tuple[_Parts, list[GangEffect]]:
         """What this engine would be on another topology, and what becomes of each gang."""
+        before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
+        return self._moved(before, topology)
+
+    def _moved(
+        self, before: Sequence[Gang], topology: Topology | None
+    ) -> tuple[_Parts, list[GangEffect]]:
         fresh = _Parts(topology, lease_seconds=self._lease_seconds)
         for _, node in sorted(self._parts.joiner.known.items()):
             fresh.joiner.observe(node)
-        before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
         Adopter(fresh.table, fresh.lives, fresh.observer).adopt_all(replay_order(before))
         fresh.joiner.mark_short()
         return fresh, list(effects(before, fresh.table.gangs))

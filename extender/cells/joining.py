@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from extender.cells.gangs import Gang
 from extender.cells.model import NodeCell
 from extender.cells.observing import Observer
+from extender.cells.reshaping import remove_cell
 from extender.cells.table import Table
 from extender.cells.tree import Cell, ChainTree
 from policy.submission import LeafType, NodeName
@@ -40,6 +41,11 @@ class Joiner:
             self._take_in(node)
             self._observer.count_on(node.name)
         self._mark(node)
+
+    def mark(self, name: NodeName) -> None:
+        """Cells of a node are new: they are as healthy as the node, if it is known."""
+        if name in self.known:
+            self._mark(self.known[name])
 
     def mark_short(self) -> None:
         """Look again at nodes that lack devices, where holders changed: the idle ones go."""
@@ -102,7 +108,7 @@ class Joiner:
     def _take_out(self, name: NodeName) -> None:
         for cell in self._table.nodes(name):
             self._observer.unseat_node(cell)
-            self._table.remove_top(cell)
+            remove_cell(self._table, cell)
 
 
 def _chain_name(leaf_type: LeafType | None) -> ChainName:

@@ -53,20 +53,20 @@ class Lives:
         for slot in gang.slots:
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
-        self._stop_asking(gang)
+        self.stop_asking(gang)
         self._table.release(gang)
         self._registry.remove(gang)
         del self._table.gangs[gang.key]
 
     def cancel(self, gang: Gang) -> None:
         """A gang does not preempt any more; what it holds already it keeps."""
-        self._stop_asking(gang)
+        self.stop_asking(gang)
         self._table.withdraw(gang)
         self.end_if_empty(gang)
 
     def downgrade(self, gang: Gang, *, by: GangKey) -> None:
         """Make a gang opportunistic where it is."""
-        self._stop_asking(gang)
+        self.stop_asking(gang)
         self._registry.remove(gang)
         self._table.downgrade(gang)
         gang.downgraded_by = by
@@ -104,7 +104,7 @@ class Lives:
         """The victims are gone: what was reserved is held."""
         for slot in gang.slots:
             self._occupy(gang, slot)
-        self._stop_asking(gang)
+        self.stop_asking(gang)
 
     def _occupy(self, gang: Gang, slot: Slot) -> None:
         slot.is_reserved = False
@@ -112,7 +112,8 @@ class Lives:
         self._table.hold(slot.leaves, gang)
         self._table.reserve(slot.leaves, None)
 
-    def _stop_asking(self, gang: Gang) -> None:
+    def stop_asking(self, gang: Gang) -> None:
+        """No member waits for what its gang has reserved any more."""
         for member in gang.asking:
             self.gang_of.pop(member, None)
         gang.asking.clear()
@@ -181,7 +182,7 @@ class Lives:
         return [gang.key for gang in expired]
 
     def _end_lease(self, gang: Gang) -> None:
-        self._stop_asking(gang)
+        self.stop_asking(gang)
         for slot in _unused(gang):
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)

@@ -34,10 +34,15 @@ def recovery_order(bound: Bound) -> tuple[int, GangKey, str]:
     return -bound.request.priority, bound.request.gang, bound.request.member
 
 
-class Observer:
-    """Takes in what runs."""
+class OutOfPlace(Exception):
+    """Somebody who runs would lose something that others, who come later, have now."""
 
-    def __init__(self, table: Table, lives: Lives) -> None:
+
+class Observer:
+    """Takes in what runs; unless it `may_downgrade`, only at nobody's expense."""
+
+    def __init__(self, table: Table, lives: Lives, *, may_downgrade: bool = True) -> None:
+        self._may_downgrade = may_downgrade
         self._table = table
         self._lives = lives
         self._claimer = Claimer(table)
@@ -111,10 +116,13 @@ class Observer:
     def settle(self, gang: Gang, slot: Slot, placement: Placement) -> None:
         """Give a slot that somebody runs in its preassigned cell, and the gang the slot."""
         if gang.is_guaranteed and not slot.is_foreign:
-            self._evict_claim(gang, slot)
+            if self._may_downgrade:
+                self._evict_claim(gang, slot)
             slot.claim = self._claimer.find(gang.request, slot.leaves, placement)
         is_lost = slot.claim is None and bool(slot.leaves) and not slot.is_foreign
         if gang.is_guaranteed and (is_lost or not self._claimer.has_promise(gang.request)):
+            if not self._may_downgrade:
+                raise OutOfPlace
             self._lives.downgrade(gang, by=gang.key)
         self._table.seat(gang, slot)
         self._lives.refresh(gang)

@@ -26,7 +26,8 @@ search that is given up says no: something waits that need not, and no promise i
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 
 from extender.cells.tree import Cell, ChainTree
 from policy.cluster.safety import Bag, Forest
@@ -46,7 +47,7 @@ class Supply:
         self._free: list[list[int]] = [[] for _ in range(tree.top_level + 1)]
         self.unused: list[int] = [0] * (tree.top_level + 1)
         """Cells that were promised to any VC and are not mapped, by level."""
-        self._promised: dict[int, None] = {}
+        self._promised: list[int] = []
         """Levels of which anything was promised, used or not."""
         self._forest: Forest | None = None
         """The free list once more, as kinds of cells; only where it is needed."""
@@ -55,20 +56,57 @@ class Supply:
         for top in tree.root.children:
             insort(self._free[tree.top_level], top.order)
 
-    def promise(self, level: int, count: int) -> None:
-        """So many more cells are promised; before anything is mapped."""
-        self.unused[level] += count
-        self._promised[level] = None
-        self._forest = None
+    def promise(self, unused: Mapping[int, int]) -> None:
+        """So many cells are promised by level and not in use; every promised level is told."""
+        self.unused = [unused.get(level, 0) for level in range(len(self.unused))]
+        if self._promised != sorted(unused):
+            self._promised = sorted(unused)
+            self._forest = None
 
     def add_top(self, top: Cell) -> None:
         """A top-level cell joined, where nothing is promised."""
         self._put(top)
         self.is_uniform = False
 
-    def remove_top(self, top: Cell) -> None:
-        """A top-level cell without claims left."""
-        self._drop(top)
+    @contextmanager
+    def changing(self, parent: Cell) -> Iterator[None]:
+        """Let a cell without claims join or leave those below its parent."""
+        whole = self._free_cell_at(parent)
+        if whole is not None:
+            self._count(whole, -1)
+        yield
+        for cell in parent.upwards():
+            self._bags.pop(cell.order, None)
+        if whole is not None:
+            self._count(whole, 1)
+        self.is_uniform = self._tree.is_uniform()
+
+    def take_in(self, cell: Cell) -> None:
+        """A cell joined: it is free by itself, unless it is part of a free or claimed one."""
+        if self._is_alone(cell):
+            self._put(cell)
+
+    def take_out(self, cell: Cell) -> None:
+        """A cell is about to leave."""
+        if self._is_alone(cell):
+            self._drop(cell)
+        self._forget_bags(cell)
+
+    def _is_alone(self, cell: Cell) -> bool:
+        assert cell.parent is not None
+        is_split = cell.parent.claims_below > 0 or cell.parent.parent is None
+        return is_split and cell.enclosing_claim() is None
+
+    def _free_cell_at(self, cell: Cell) -> Cell | None:
+        """The free cell that a cell is or lies in, if it is free as a whole."""
+        if cell.parent is None or not cell.is_unclaimed():
+            return None
+        return self.free_cell_around(cell)
+
+    def _forget_bags(self, cell: Cell) -> None:
+        self._bags.pop(cell.order, None)
+        for child in cell.children:
+            self._forget_bags(child)
 
     def free(self, level: int) -> Iterator[Cell]:
         """The free list of a level, in order."""
@@ -128,14 +166,16 @@ class Supply:
 
     def _put(self, cell: Cell) -> None:
         insort(self._free[cell.level], cell.order)
-        if self._forest is not None:
-            self._forest.add(self._bag(self._forest, cell), level=cell.level)
+        self._count(cell, 1)
 
     def _drop(self, cell: Cell) -> None:
         orders = self._free[cell.level]
         del orders[bisect_left(orders, cell.order)]
+        self._count(cell, -1)
+
+    def _count(self, cell: Cell, times: int) -> None:
         if self._forest is not None:
-            self._forest.add(self._bag(self._forest, cell), level=cell.level, times=-1)
+            self._forest.add(self._bag(self._forest, cell), level=cell.level, times=times)
 
     def _count_slack(self) -> list[int]:
         """Cells of each level that could be taken without breaking a promise; index 0 is unused."""

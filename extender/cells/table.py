@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from extender.cells.changes import Changes
 from extender.cells.gangs import Gang, Slot
-from extender.cells.placing import slot_placement
+from extender.cells.promising import count_promises
 from extender.cells.ranking import Ranking
 from extender.cells.supply import Supply
 from extender.cells.tree import Cell, ChainTree, build_tree
 from extender.cells.trials import Undoable
+from extender.cells.uncounted import SlotsByNode
 from extender.cells.vcs import Claim, Vc, build_vc
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
@@ -33,10 +34,12 @@ class Table(Undoable):
         """Idle leaves of the nodes that no preassigned cell is mapped to, around or inside."""
         self.vcs: dict[VcName, Vc] = {}
         self.gangs: dict[GangKey, Gang] = {}
-        self.awaited: dict[NodeName, dict[Slot, Gang]] = {}
+        self.awaited = SlotsByNode()
         """Slots that lack leaves of a node: somebody uses them, and they could not be counted."""
         self.freed: dict[NodeName, None] = {}
         """Of those, the ones where a leaf may have become free."""
+        self.absent = SlotsByNode()
+        """Slots without any leaves: the topology does not have their node, or not their leaves."""
         self.changes = Changes()
         self.is_open = topology is None
         """Without a topology there are no promises: everybody may use everything."""
@@ -49,11 +52,9 @@ class Table(Undoable):
             tree = self.add_tree(build_tree(topology.chains[name]))
             pinned |= {cell.pinned: cell for cell in tree.cells.values() if cell.pinned is not None}
         for vc_name in sorted(topology.vcs):
-            vc = self.vcs[vc_name] = build_vc(topology.vcs[vc_name], pinned)
-            for (chain, level), left in sorted(vc.unmapped.items()):
-                self.supplies[chain].promise(level, len(left))
-                ranking = vc.rankings.setdefault(chain, Ranking(self.trees[chain]))
-                ranking.promised += len(left) * self.trees[chain].levels[level - 1].leaf_count
+            self.vcs[vc_name] = build_vc(topology.vcs[vc_name], pinned)
+        count_promises(self.vcs, self.trees, self.supplies)
+        for vc_name, vc in self.vcs.items():
             for virtual in vc.virtual:
                 if virtual.pinned is not None:
                     ranking = vc.pinned_rankings[virtual.pinned] = Ranking(
@@ -75,14 +76,6 @@ class Table(Undoable):
     def add_top(self, tree: ChainTree, spec: PhysicalCell) -> None:
         """A top-level cell joins where nothing is promised; it is bad until observed."""
         self.supplies[tree.name].add_top(tree.add(spec))
-
-    def remove_top(self, top: Cell) -> None:
-        """A top-level cell that nobody uses leaves."""
-        tree = top.chain
-        self.idle[tree.name].put(top, 0)
-        self.unclaimed[tree.name].put(top, 0)
-        self.supplies[tree.name].remove_top(top)
-        tree.remove(top)
 
     # -- leaves
 
@@ -241,9 +234,12 @@ class Table(Undoable):
         self.note(lambda: self._remove(gang, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
+        if not slot.leaves:
+            self.absent.note(gang, slot)
+            self.note(lambda: self.absent.drop(slot))
         if slot.lacking:
-            self._await(gang, slot)
-            self.note(lambda: self._await_no_more(slot))
+            self.awaited.note(gang, slot)
+            self.note(lambda: self.awaited.drop(slot))
         self._occupy(gang, slot)
 
     def _remove(self, gang: Gang, slot: Slot) -> None:
@@ -260,9 +256,12 @@ class Table(Undoable):
         del gang.slots[index]
         self.changes.note(gang)
         self.note(lambda: self._put_back(gang, index, slot))
+        if not slot.leaves:
+            self.absent.drop(slot)
+            self.note(lambda: self.absent.note(gang, slot))
         if slot.lacking:
-            self._await_no_more(slot)
-            self.note(lambda: self._await(gang, slot))
+            self.awaited.drop(slot)
+            self.note(lambda: self.awaited.note(gang, slot))
         if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
@@ -275,21 +274,12 @@ class Table(Undoable):
     def extend(self, gang: Gang, slot: Slot, leaves: Sequence[Cell]) -> None:
         """Count leaves that a slot lacked; observed, never tried."""
         assert not self.is_trying
-        self._await_no_more(slot)
+        self.awaited.drop(slot)
         self.hold(leaves, gang)
         self.changes.note(gang)
         slot.leaves, slot.lacking = (*slot.leaves, *leaves), slot.lacking - len(leaves)
         if slot.lacking:
-            self._await(gang, slot)
-
-    def _await(self, gang: Gang, slot: Slot) -> None:
-        self.awaited.setdefault(slot_placement(slot).node, {})[slot] = gang
-
-    def _await_no_more(self, slot: Slot) -> None:
-        node = slot_placement(slot).node
-        del self.awaited[node][slot]
-        if not self.awaited[node]:
-            del self.awaited[node]
+            self.awaited.note(gang, slot)
 
     def _occupy(self, gang: Gang, slot: Slot) -> None:
         if slot.is_reserved:

@@ -2,15 +2,22 @@
 
 One tree for each chain. Above its top-level cells stands a *root*, which is no cell: it only makes
 "the whole chain" look like one more level. `order` numbers the cells of a chain from parent to
-child as the topology lists them; it is the tie-break everywhere.
+child as the topology lists them; it is the tie-break everywhere. Numbers leave gaps, so that cells
+which join later find theirs between those of their neighbours, as if they had always been there.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, Chain, ChainName, Level, PhysicalCell, PinnedCellId
+
+_GAP = 1 << 80
+"""Between the orders of two cells of a new tree."""
+_STRIDE = 1 << 40
+"""After the cells before it, for one that joins: neighbours often join one after the other."""
 
 if TYPE_CHECKING:
     from extender.cells.gangs import Gang
@@ -104,6 +111,9 @@ class ChainTree:
         self.cells: dict[int, Cell] = {}
         """All cells by their order, the root included."""
         self._next_order = 0
+        self._step = _GAP
+        self._child_counts = [Counter[int]() for _ in range(self.top_level + 2)]
+        """How many cells of each level have so many children."""
         self.by_address: dict[CellAddress, Cell] = {}
         self.by_node: dict[NodeName, Cell] = {}
         self.root = self._new(CellAddress(""), self.top_level + 1, None)
@@ -115,31 +125,65 @@ class ChainTree:
     def is_uniform(self) -> bool:
         """True if all cells of a level have equally many children."""
         return all(
-            len(cell.children) == self.levels[cell.level - 1].child_count
-            for cell in self.cells.values()
-            if 1 < cell.level <= self.top_level
+            counts.keys() <= {rung.child_count}
+            for rung, counts in zip(self.levels[1:], self._child_counts[2:], strict=False)
         )
 
     def add(self, spec: PhysicalCell) -> Cell:
         """Add a top-level cell with all that is below it; its leaves are bad until observed."""
         top = self._grow(spec, self.root)
-        self.root.leaf_count += top.leaf_count
-        self.root.bad += top.leaf_count
+        self._count(top, self.root, 1)
         return top
 
-    def remove(self, top: Cell) -> None:
-        """Take a top-level cell out with all that is below it."""
-        self.root.children.remove(top)
-        self.root.leaf_count -= top.leaf_count
-        self.root.idle -= top.idle
-        self.root.bad -= top.bad
-        gone = [top]
-        for cell in gone:
-            gone += cell.children
-            del self.by_address[cell.address]
-            del self.cells[cell.order]
-            if cell.level == self.node_level and cell.node is not None:
-                del self.by_node[cell.node]
+    def insert(self, spec: PhysicalCell, parent: Cell, *, after: Cell | None) -> Cell | None:
+        """Add a cell to the children of another one, the first or after one of them.
+
+        None, and nothing changed, if no order is left there.
+        """
+        index = parent.children.index(after) + 1 if after else 0
+        low, high = _last(after).order if after else parent.order, _next_order(parent, index)
+        start = low + (min((high - low) // 2, _STRIDE) if high is not None else _GAP)
+        if high is not None and start + _size(spec) > high:
+            return None
+        last, self._next_order, self._step = self._next_order, start, 1
+        cell = self._grow(spec, parent)
+        self._next_order, self._step = max(last, self._next_order + _GAP), _GAP
+        parent.children.insert(index, parent.children.pop())
+        self._count(cell, parent, 1)
+        return cell
+
+    def remove(self, cell: Cell) -> None:
+        """Take a cell out with all that is below it."""
+        assert cell.parent is not None
+        cell.parent.children.remove(cell)
+        self._count(cell, cell.parent, -1)
+        gone = [cell]
+        for each in gone:
+            gone += each.children
+            del self.by_address[each.address]
+            del self.cells[each.order]
+            if each.level == self.node_level and each.node is not None:
+                del self.by_node[each.node]
+            self._count_children(each, -1)
+
+    def _count(self, cell: Cell, parent: Cell, sign: int) -> None:
+        """A cell joined those below its parent, or left them: the sums above follow."""
+        if parent is not self.root:
+            self._child_counts[parent.level][len(parent.children) - sign] -= 1
+            self._child_counts[parent.level] = +self._child_counts[parent.level]
+            self._count_children(parent, 1)
+        above: Cell | None = parent
+        while above is not None:
+            above.leaf_count += sign * cell.leaf_count
+            above.idle += sign * cell.idle
+            above.bad += sign * cell.bad
+            above = above.parent
+
+    def _count_children(self, cell: Cell, sign: int) -> None:
+        counts = self._child_counts[cell.level]
+        counts[len(cell.children)] += sign
+        if not counts[len(cell.children)]:
+            del counts[len(cell.children)]
 
     def _grow(self, spec: PhysicalCell, parent: Cell) -> Cell:
         cell = self._new(spec.address, spec.level, parent)
@@ -154,12 +198,33 @@ class ChainTree:
             grown = self._grow(child, cell)
             cell.leaf_count += grown.leaf_count
             cell.bad += grown.leaf_count
+        self._count_children(cell, 1)
         return cell
 
     def _new(self, address: CellAddress, level: int, parent: Cell | None) -> Cell:
         cell = self.cells[self._next_order] = Cell(address, level, self._next_order, self, parent)
-        self._next_order += 1
+        self._next_order += self._step
         return cell
+
+
+def _size(spec: PhysicalCell) -> int:
+    return 1 + sum(map(_size, spec.children))
+
+
+def _last(cell: Cell) -> Cell:
+    """The last cell in order of those below, or itself."""
+    while cell.children:
+        cell = cell.children[-1]
+    return cell
+
+
+def _next_order(parent: Cell, index: int) -> int | None:
+    """The order of the cell that comes after all that is before a place among children."""
+    if index < len(parent.children):
+        return parent.children[index].order
+    if parent.parent is None:
+        return None
+    return _next_order(parent.parent, parent.parent.children.index(parent) + 1)
 
 
 def build_tree(chain: Chain) -> ChainTree:

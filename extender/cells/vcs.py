@@ -53,6 +53,8 @@ class Vc:
         self.virtual: list[VirtualCell] = []
         self.unmapped: dict[_Rung, list[int]] = {}
         """Indices of virtual cells that are not mapped, lowest first; pinned ones always are."""
+        self.promised: dict[_Rung, int] = {}
+        """How many cells it was promised, pinned ones aside."""
         self.claims: dict[int, Claim] = {}
         self.rankings: dict[ChainName, Ranking] = {}
         """Idle room in its mapped cells, pinned ones aside."""
@@ -84,6 +86,8 @@ def build_vc(spec: VirtualCluster, pinned: dict[PinnedCellId, Cell]) -> Vc:
     vc = Vc(spec.name)
     for promise in spec.promises:
         left = vc.unmapped.setdefault((promise.chain, promise.level), [])
+        rung = promise.chain, promise.level
+        vc.promised[rung] = vc.promised.get(rung, 0) + promise.count
         for _ in range(promise.count):
             left.append(len(vc.virtual))
             vc.virtual.append(VirtualCell(len(vc.virtual), promise.chain, promise.level))
@@ -91,3 +95,32 @@ def build_vc(spec: VirtualCluster, pinned: dict[PinnedCellId, Cell]) -> Vc:
         cell = pinned[pinned_id]
         vc.virtual.append(VirtualCell(len(vc.virtual), cell.chain.name, cell.level, pinned_id))
     return vc
+
+
+def renumber(vc: Vc, spec: VirtualCluster) -> list[Claim] | None:
+    """Let a VC have what it was promised now; cells that are mapped stay mapped.
+
+    Returns those that got another number, since theirs is of another level now, or of none; None,
+    and nothing changed, if more of a level are mapped than were promised. Without pinned cells.
+    """
+    fresh = build_vc(spec, {})
+    homeless = [claim for claim in vc.claims.values() if not _has_number(fresh, claim)]
+    kept = {index: claim for index, claim in vc.claims.items() if _has_number(fresh, claim)}
+    left = {rung: [i for i in all_ if i not in kept] for rung, all_ in fresh.unmapped.items()}
+    for claim in homeless:
+        free = left.get((claim.virtual.chain, claim.virtual.level))
+        if not free:
+            return None
+        kept[free.pop(0)] = claim
+    vc.virtual, vc.promised, vc.unmapped = fresh.virtual, fresh.promised, left
+    vc.claims = dict(sorted(kept.items()))
+    for index, claim in vc.claims.items():
+        claim.virtual = vc.virtual[index]
+    return homeless
+
+
+def _has_number(vc: Vc, claim: Claim) -> bool:
+    """Whether a cell's number is of its chain and level in another VC, too."""
+    mine = claim.virtual
+    there = vc.virtual[mine.index] if mine.index < len(vc.virtual) else None
+    return there is not None and (there.chain, there.level) == (mine.chain, mine.level)

@@ -1,18 +1,18 @@
 """The derived form of the Cluster document: cells are built from the labels of live nodes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
-from policy.cluster.derived_cells import NodeRule, build_cells
+from policy.cluster.derived_cells import CellBuilder, NodeRule
 from policy.cluster.derived_promises import Wish, keep_promises
 from policy.cluster.document import (
     MAX_CELLS,
     MAX_LEVELS,
+    Builder,
     BuiltCluster,
     ClusterDocument,
-    LiveNode,
 )
 from policy.cluster.fields import entries_of, items_of, named_entries_of
 from policy.errors import Problem
@@ -106,12 +106,13 @@ class DerivedClusterDocument(ClusterDocument):
         """The cells are those of the nodes that are alive."""
         return True
 
-    def build(self, nodes: Iterable[LiveNode] = ()) -> BuiltCluster:
-        """Make what the cell engine works with, of the nodes that are alive now."""
-        cells = build_cells([_rule(entry) for entry in self.node_topology], nodes)
-        kept = keep_promises(cells, self._wishes(), vcs=map(VcName, self.virtual_clusters))
-        warnings = (*cells.warnings, *kept.warnings)
-        return BuiltCluster(topology=kept.topology, problems=kept.problems, warnings=warnings)
+    def builder(self) -> Builder:
+        """Begin to build cells of the nodes that are alive."""
+        return _DerivedBuilder(
+            CellBuilder([_rule(entry) for entry in self.node_topology]),
+            wishes=list(self._wishes()),
+            vcs=[VcName(name) for name in self.virtual_clusters],
+        )
 
     def _wishes(self) -> Iterator[Wish]:
         for name, vc in self.virtual_clusters.items():
@@ -123,6 +124,23 @@ class DerivedClusterDocument(ClusterDocument):
                     count=entry.cell_number,
                     path=join_path(("virtualClusters", name, "virtualCells", place)),
                 )
+
+
+class _DerivedBuilder:
+    def __init__(
+        self, cells: CellBuilder, *, wishes: Sequence[Wish], vcs: Sequence[VcName]
+    ) -> None:
+        self._wishes = wishes
+        self._vcs = vcs
+        self._cells = cells
+        self.observe = cells.observe
+        self.forget = cells.forget
+
+    def build(self) -> BuiltCluster:
+        cells = self._cells.build()
+        kept = keep_promises(cells, self._wishes, vcs=self._vcs)
+        warnings = (*cells.warnings, *kept.warnings)
+        return BuiltCluster(topology=kept.topology, problems=kept.problems, warnings=warnings)
 
 
 def _rule(entry: NodeTopologyEntry) -> NodeRule:

@@ -6,17 +6,21 @@ when other nodes come and go. Nodes of a chain may differ in their number of dev
 
 A chain is a leaf type within one entry of `nodeTopology`. The first entry's chains are called like
 the leaf type, those of entry 1 `A100#1`: entries that are added below rename nothing.
+
+Cells are kept from one time to the next: a node that comes or goes costs the cells around it, and
+all others are the same objects as before.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from policy.cluster.branches import Branch
 from policy.cluster.document import LiveNode
+from policy.cluster.safety import Shape
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName
-from policy.topology import CellAddress, CellTypeName, Chain, ChainName, Level, PhysicalCell
+from policy.topology import CellTypeName, Chain, ChainName, Level
 from policy.wording import count_of, join_path, listing, quote
 
 UNLABELLED: Final = "-"
@@ -24,6 +28,10 @@ UNLABELLED: Final = "-"
 UNKNOWN_TYPE: Final = LeafType("unknown")
 MAX_DEVICES: Final = 1024
 _SHOWN_NODES: Final = 5
+
+_ChainKey = tuple[int, LeafType]
+_Note = tuple[str, str]
+"""Where in the document, and what is wrong with a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,54 +55,91 @@ class DerivedCells:
 
     rules: Sequence[NodeRule]
     chains: Mapping[ChainName, Chain]
+    shapes: Mapping[ChainName, Shape]
+    """What the cells of each chain are like, whatever they are called."""
     rule_of: Mapping[ChainName, int]
     warnings: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Placed:
-    """A node at its place in a chain."""
+class _Seen:
+    """What a node means: its places, and what is not as it should be."""
 
-    path: tuple[str, ...]
-    """Label values, then the node's name."""
-    leaf_count: int
+    places: Mapping[_ChainKey, tuple[tuple[str, ...], int]]
+    """Its path, label values and then its name, and its number of devices."""
+    notes: tuple[_Note, ...]
 
 
-@dataclass(slots=True)
-class _Notes:
-    """Nodes that are not as they should be, by what is wrong with them."""
+class CellBuilder:
+    """Builds the chains of the nodes that are alive, whatever order they came in."""
 
-    nodes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    def __init__(self, rules: Sequence[NodeRule]) -> None:
+        self._rules = rules
+        self._seen: dict[NodeName, _Seen] = {}
+        self._roots: dict[_ChainKey, Branch] = {}
+        self._chains: dict[_ChainKey, Chain] = {}
+        self._noted: dict[_Note, dict[NodeName, None]] = {}
 
-    def add(self, path: str, what: str, *, node: NodeName) -> None:
-        self.nodes.setdefault((path, what), []).append(node)
+    def observe(self, node: LiveNode) -> None:
+        """A node joined or changed."""
+        seen = _look(node, self._rules)
+        if self._seen.get(node.name) == seen:
+            return
+        self.forget(node.name)
+        self._seen[node.name] = seen
+        for key, (path, leaf_count) in seen.places.items():
+            levels = len(self._rules[key[0]].levels)
+            self._roots.setdefault(key, Branch("", level=levels + 2)).put(path, leaf_count)
+            self._chains.pop(key, None)
+        for note in seen.notes:
+            self._noted.setdefault(note, {})[node.name] = None
 
-    def warnings(self) -> Iterator[Problem]:
-        for (path, what), names in sorted(self.nodes.items()):
+    def forget(self, name: NodeName) -> None:
+        """A node left."""
+        seen = self._seen.pop(name, None)
+        if seen is None:
+            return
+        for key, (path, _) in seen.places.items():
+            self._roots[key].take(path)
+            self._chains.pop(key, None)
+            if not self._roots[key].is_used:
+                del self._roots[key]
+        for note in seen.notes:
+            del self._noted[note][name]
+            if not self._noted[note]:
+                del self._noted[note]
+
+    def build(self) -> DerivedCells:
+        """Build what has changed since the last time."""
+        for key in sorted(self._roots.keys() - self._chains.keys()):
+            self._chains[key] = _chain(self._rules[key[0]], key, self._roots[key])
+        chains = {key: self._chains[key] for key in sorted(self._chains)}
+        return DerivedCells(
+            rules=self._rules,
+            chains={chain.name: chain for chain in chains.values()},
+            shapes={chain.name: self._roots[key].shape() for key, chain in chains.items()},
+            rule_of={chain.name: key[0] for key, chain in chains.items()},
+            warnings=tuple(self._warnings()),
+        )
+
+    def _warnings(self) -> Iterator[Problem]:
+        for (path, what), nodes in sorted(self._noted.items()):
+            names = sorted(nodes)
             shown = [quote(name) for name in names[:_SHOWN_NODES]]
             more = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
             told = f"{count_of(len(names), 'node')} {what}: {listing([*shown, *more])}"
             yield Problem(path, told)
 
 
-def build_cells(rules: Sequence[NodeRule], nodes: Iterable[LiveNode]) -> DerivedCells:
-    """Build the chains of these nodes, whatever order they come in."""
-    placed: dict[tuple[int, LeafType], list[_Placed]] = {}
-    notes = _Notes()
-    by_name = {node.name: node for node in nodes}
-    for name in sorted(by_name):
-        for index, rule in _rules_for(by_name[name], rules):
-            found = _place(by_name[name], rule=rule, index=index, notes=notes)
-            if found is not None:
-                leaf_type = _leaf_type(by_name[name], rule=rule, index=index, notes=notes)
-                placed.setdefault((index, leaf_type), []).append(found)
-    chains = {key: _chain(rules[key[0]], key, placed[key]) for key in sorted(placed)}
-    return DerivedCells(
-        rules=rules,
-        chains={chain.name: chain for chain in chains.values()},
-        rule_of={chain.name: index for (index, _), chain in chains.items()},
-        warnings=tuple(notes.warnings()),
-    )
+def _look(node: LiveNode, rules: Sequence[NodeRule]) -> _Seen:
+    places: dict[_ChainKey, tuple[tuple[str, ...], int]] = {}
+    notes: list[_Note] = []
+    for index, rule in _rules_for(node, rules):
+        found = _place(node, rule=rule, index=index, notes=notes)
+        if found is not None:
+            leaf_type = _leaf_type(node, rule=rule, index=index, notes=notes)
+            places[index, leaf_type] = found
+    return _Seen(places=places, notes=tuple(notes))
 
 
 def _rules_for(node: LiveNode, rules: Sequence[NodeRule]) -> Iterator[tuple[int, NodeRule]]:
@@ -106,100 +151,63 @@ def _rules_for(node: LiveNode, rules: Sequence[NodeRule]) -> Iterator[tuple[int,
             yield index, rule
 
 
-def _place(node: LiveNode, *, rule: NodeRule, index: int, notes: _Notes) -> _Placed | None:
+def _place(
+    node: LiveNode, *, rule: NodeRule, index: int, notes: list[_Note]
+) -> tuple[tuple[str, ...], int] | None:
     """Find the node's place; None if it has no devices, which is nothing special."""
     count = node.leaf_counts.get(rule.leaf_resource, 0)
     resource = join_path(("nodeTopology", index, "leafResource"))
     if count <= 0:
         if rule.leaf_type_label in node.labels:
             what = f"of a leaf type, but without any {rule.leaf_resource}, left out"
-            notes.add(resource, what, node=node.name)
+            notes.append((resource, what))
         return None
     if count > MAX_DEVICES:
-        what = f"with more than {MAX_DEVICES} {rule.leaf_resource}, left out"
-        notes.add(resource, what, node=node.name)
+        notes.append((resource, f"with more than {MAX_DEVICES} {rule.leaf_resource}, left out"))
         return None
     values = [
         _label(node, key, path=join_path(("nodeTopology", index, "levels", place)), notes=notes)
         for place, key in enumerate(rule.levels[:-1])
     ]
-    return _Placed(path=(*values, node.name), leaf_count=count)
+    return (*values, node.name), count
 
 
-def _label(node: LiveNode, key: str, *, path: str, notes: _Notes) -> str:
+def _label(node: LiveNode, key: str, *, path: str, notes: list[_Note]) -> str:
     value = node.labels.get(key)
     if not value:
-        notes.add(path, f"without the label {key}, placed in {quote(UNLABELLED)}", node=node.name)
+        notes.append((path, f"without the label {key}, placed in {quote(UNLABELLED)}"))
     return value or UNLABELLED
 
 
-def _leaf_type(node: LiveNode, *, rule: NodeRule, index: int, notes: _Notes) -> LeafType:
+def _leaf_type(node: LiveNode, *, rule: NodeRule, index: int, notes: list[_Note]) -> LeafType:
     value = node.labels.get(rule.leaf_type_label)
     if not value:
         path = join_path(("nodeTopology", index, "leafTypeLabel"))
         what = f"without the label {rule.leaf_type_label}, of leaf type {quote(UNKNOWN_TYPE)}"
-        notes.add(path, what, node=node.name)
+        notes.append((path, what))
     return LeafType(value) if value else UNKNOWN_TYPE
 
 
-def _chain(rule: NodeRule, key: tuple[int, LeafType], placed: list[_Placed]) -> Chain:
+def _chain(rule: NodeRule, key: _ChainKey, root: Branch) -> Chain:
     index, leaf_type = key
-    cells = _cells(sorted(placed, key=lambda node: node.path), depth=0, above="")
     return Chain(
         name=ChainName(f"{leaf_type}#{index}" if index else leaf_type),
         leaf_type=leaf_type,
-        levels=_levels(rule, leaf_type, cells),
-        cells=cells,
+        levels=_levels(rule, leaf_type, root),
+        cells=root.children(),
     )
 
 
-def _cells(placed: list[_Placed], *, depth: int, above: str) -> tuple[PhysicalCell, ...]:
-    """Build the cells of one level, from nodes in the order of their paths."""
-    if depth == len(placed[0].path) - 1:
-        return tuple(_node(node, above) for node in placed)
-    level = len(placed[0].path) - depth + 1
-    cells: list[PhysicalCell] = []
-    for part, group in groupby(placed, key=lambda node: node.path[depth]):
-        address = f"{above}{part}"
-        children = _cells(list(group), depth=depth + 1, above=f"{address}/")
-        cells.append(PhysicalCell(address=CellAddress(address), level=level, children=children))
-    return tuple(cells)
-
-
-def _node(placed: _Placed, above: str) -> PhysicalCell:
-    node = NodeName(placed.path[-1])
-    address = f"{above}{node}"
-    leaves = tuple(
-        PhysicalCell(address=CellAddress(f"{address}/{device}"), level=1, node=node, device=device)
-        for device in range(placed.leaf_count)
-    )
-    return PhysicalCell(address=CellAddress(address), level=2, children=leaves, node=node)
-
-
-def _levels(
-    rule: NodeRule, leaf_type: LeafType, cells: tuple[PhysicalCell, ...]
-) -> tuple[Level, ...]:
+def _levels(rule: NodeRule, leaf_type: LeafType, root: Branch) -> tuple[Level, ...]:
     """Describe each level by its largest cell."""
-    most_children, most_leaves = [0] * (len(rule.levels) + 1), [0] * (len(rule.levels) + 1)
-    for cell in cells:
-        _measure(cell, most_children, most_leaves)
     types = [CellTypeName(leaf_type), *(CellTypeName(key) for key in reversed(rule.levels))]
     return tuple(
         Level(
             level=place + 1,
             cell_type=cell_type,
-            child_count=most_children[place],
-            leaf_count=most_leaves[place],
+            child_count=root.most(place + 1).children,
+            leaf_count=root.most(place + 1).leaves,
             is_node=place == 1,
         )
         for place, cell_type in enumerate(types)
     )
-
-
-def _measure(cell: PhysicalCell, most_children: list[int], most_leaves: list[int]) -> int:
-    """Note the most children and leaf cells by level; return the leaf cells of this one."""
-    leaves = sum(_measure(child, most_children, most_leaves) for child in cell.children) or 1
-    place = cell.level - 1
-    most_children[place] = max(most_children[place], len(cell.children))
-    most_leaves[place] = max(most_leaves[place], leaves)
-    return leaves

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from pydantic import Field
 
@@ -39,6 +39,22 @@ class BuiltCluster:
     warnings: tuple[Problem, ...] = ()
 
 
+class Builder(Protocol):
+    """Builds a cluster again and again while its nodes come and go."""
+
+    def observe(self, node: LiveNode) -> None:
+        """A node joined or changed."""
+
+    def forget(self, name: NodeName) -> None:
+        """A node left."""
+
+    def build(self) -> BuiltCluster:
+        """Make what `ClusterDocument.build` makes of the nodes that are known.
+
+        What is as it was the last time is the same object.
+        """
+
+
 class ClusterDocument(Document):
     """The cells of the cluster and the virtual clusters that they are promised to.
 
@@ -62,6 +78,13 @@ class ClusterDocument(Document):
         """Whether `build` must be called again when nodes change."""
         raise NotImplementedError
 
+    def builder(self) -> Builder:
+        """Begin to build, without any node yet."""
+        raise NotImplementedError
+
     def build(self, nodes: Iterable[LiveNode] = ()) -> BuiltCluster:
         """Make what the cell engine works with. Pure: the same nodes give the same topology."""
-        raise NotImplementedError
+        builder = self.builder()
+        for node in nodes:
+            builder.observe(node)
+        return builder.build()

@@ -4,7 +4,7 @@ The models say what each value may be; what values say about each other is check
 so that one wrong value does not hide what is wrong elsewhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from policy.cluster.document import BuiltCluster, ClusterDocument, LiveNode
+from policy.cluster.document import Builder, BuiltCluster, ClusterDocument, LiveNode
 from policy.cluster.fields import CellCount, ChildCount, Flag, RequiredText, Text, mapping_of
 from policy.cluster.hived_cells import read_cells
 from policy.cluster.hived_keys import judge_keys
@@ -28,7 +28,7 @@ from policy.cluster.hived_vcs import read_vcs
 from policy.cluster.promises import check_promises
 from policy.errors import Problem
 from policy.models import API_VERSION
-from policy.submission import VcName
+from policy.submission import NodeName, VcName
 from policy.topology import Topology
 from policy.yamltext import Plain
 
@@ -177,9 +177,23 @@ class HivedClusterDocument(ClusterDocument):
         """The cells are those that are listed, dead or alive."""
         return False
 
-    def build(self, nodes: Iterable[LiveNode] = ()) -> BuiltCluster:
-        """Make what the cell engine works with."""
-        return BuiltCluster(topology=self._compiled.topology, warnings=self.warnings)
+    def builder(self) -> Builder:
+        """Nodes make no difference."""
+        return _Listed(BuiltCluster(topology=self._compiled.topology, warnings=self.warnings))
+
+
+class _Listed:
+    def __init__(self, built: BuiltCluster) -> None:
+        self._built = built
+
+    def observe(self, node: LiveNode) -> None:
+        """A node joined or changed: what is listed is listed."""
+
+    def forget(self, name: NodeName) -> None:
+        """A node left: what is listed is listed."""
+
+    def build(self) -> BuiltCluster:
+        return self._built
 
 
 def compile_hived(data: Mapping[str, Plain]) -> Compiled:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from policy.cluster.safety import Shortage, find_shortage
+from policy.cluster.safety import Shape, Shortage, find_shortage, find_shortage_in
 from policy.errors import Problem
 from policy.submission import VcName
 from policy.topology import Chain, ChainName, PhysicalCell, PinnedCellId, Topology, VirtualCluster
@@ -29,10 +29,12 @@ def check_promises(topology: Topology) -> list[Problem]:
     return problems
 
 
-def chain_shortage(chain: Chain, vcs: Mapping[VcName, VirtualCluster]) -> Shortage | None:
-    """Return where one chain falls short; None is the proof that it does not."""
-    promised = _promised_by_chain(vcs)
-    return find_shortage(chain, promised=promised[chain.name], pinned=claimed_cells(vcs))
+def shape_shortage(
+    shape: Shape, chain: Chain, vcs: Mapping[VcName, VirtualCluster]
+) -> Shortage | None:
+    """Return where a chain of that shape falls short; None is the proof that it does not."""
+    promised = _promised_by_chain(vcs)[chain.name]
+    return find_shortage_in(shape, top_level=len(chain.levels), promised=promised)
 
 
 def _promised_by_chain(

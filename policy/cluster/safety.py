@@ -65,6 +65,33 @@ def find_shortage(
     return forest.find_shortage(needed)
 
 
+Shape = tuple[tuple["Shape", int], ...]
+"""What a cell is made of: the shapes of its children with their numbers, sorted. A leaf is ()."""
+
+
+def find_shortage_in(
+    shape: Shape, *, top_level: int, promised: Mapping[int, int]
+) -> Shortage | None:
+    """Return the same of a chain without pinned cells; `shape` is that of all of it together.
+
+    Its cost is that of the cells that are different, not of all.
+    """
+    needed = {level: count for level, count in promised.items() if count > 0}
+    if not needed:
+        return None
+    forest = Forest(needed)
+    for top, times in shape:
+        forest.add(_bag_of(forest, top, top_level), level=top_level, times=times)
+    return forest.find_shortage(needed)
+
+
+def _bag_of(forest: "Forest", shape: Shape, level: int) -> "Bag":
+    if level < forest.levels[-1]:
+        return ()
+    parts = [(_bag_of(forest, part, level - 1), times) for part, times in shape]
+    return forest.bag(level, [bag for bag, times in parts for _ in range(times)])
+
+
 @dataclass(eq=False, slots=True)
 class _Kind:
     """Cells that are alike, as far as the promised levels go."""

@@ -361,7 +361,7 @@ MUTATIONS = (
     Mutation(
         "downgraded gangs are never promoted",
         Adopter,
-        "_promote",
+        "promote",
         _nothing,
         (topologies.test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again,),
     ),

@@ -54,11 +54,13 @@ def test_a_label_that_names_no_level_moves_nobody(cluster: Cluster) -> None:
     assert cluster.has_member(PodUid("a"))
 
 
-def test_a_node_that_moves_to_another_rack_has_the_cells_built_again(cluster: Cluster) -> None:
+def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
+    cluster: Cluster,
+) -> None:
     relabel(cluster, **{RACK: "rack-0"})
-    (effect,) = cluster.refresh_topology()
-    assert effect.gang == GangKey("default", "a")
+    assert cluster.refresh_topology() == []
     assert not cluster.is_stale
+    assert [len(rack.children) for rack in cluster.engine.cells()] == [3, 1]
     cluster.engine.check()
 
 
