@@ -6,7 +6,8 @@ from pathlib import Path
 
 import uvloop
 
-from extender.app import ExtenderSettings, run_extender
+from extender.app import run_extender
+from extender.settings import ExtenderSettings
 from kube.client import connect
 from service.logs import configure_logs
 from service.settings import Address

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from certs.clients import SCHEDULER
 from certs.store import CertificateStore
-from extender.app import service_hosts
+from extender.settings import service_hosts
 from policy.errors import SettingsError
 from service.process import Exit, Stop
 

@@ -16,7 +16,8 @@ from cli.serve import (
     supervise_usage,
 )
 from cli.simulate import Simulation, run_simulation
-from extender.app import ExtenderSettings, run_extender
+from extender.app import run_extender
+from extender.settings import ExtenderSettings
 from kube.client import KubeClient, connect
 from policy.errors import SettingsError
 from service.health import Health

@@ -9,9 +9,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from functools import partial
 from pathlib import Path
 
-from extender.app import ExtenderSettings, run_extender
+from extender.app import run_extender
 from extender.bookkeeping import LEADERSHIP
 from extender.policies import load_cluster_file
+from extender.settings import ExtenderSettings
 from kube.client import connect
 from kube.leadership import LeadershipSettings
 from service.health import Health

@@ -1,11 +1,11 @@
 """Puts the extender together: feeds, state, verbs, routes, background tasks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
@@ -23,21 +23,20 @@ from extender.parts import State, Upkeep, Verbs
 from extender.pods import NodeSink
 from extender.recovery import recover
 from extender.routes import VerbRoutes
+from extender.settings import ExtenderSettings
 from extender.tokens import TokenCheck
 from kube import marks
 from kube.client import KubeClient, Object
 from kube.feed import Feed, Sink, paused
 from kube.leader_label import LeaderLabel
-from kube.leadership import Leadership, LeadershipSettings
+from kube.leadership import Leadership
 from kube.reviews import Reviews
 from kube.trimming import trim_node, trim_pod
-from policy.errors import SettingsError
 from service.clock import Clock
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.running import RunningService, running
-from service.settings import Address
 from service.tasks import Supervisor, in_slices
 from state.ledger import Ledger
 from state.log import DecisionLog
@@ -49,59 +48,6 @@ _MAX_BODY_BYTES = 64 * 2**20
 _USABLE_CLUSTER = "a cluster document that can be used"
 _ABLE_TO_LEAD = "state recovered from running pods, or another replica leads"
 _CONDITIONS = (_USABLE_CLUSTER, _ABLE_TO_LEAD)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtenderSettings:
-    """How one extender runs."""
-
-    address: Address
-    namespace: str = "cellgate-system"
-    """Where the policy documents are."""
-    cluster_file: Path | None = None
-    """The cluster document as a file, instead of a ConfigMap."""
-    lease_seconds: float = 60.0
-    """How long unbound places stay held; too short, and a slow gang never gets together."""
-    preempt_patience_seconds: float = 5.0
-    """How long kube-scheduler has to ask whom to preempt, before we end victims by ourselves; it
-    asks in the same cycle as filter, or not at all."""
-    allows_insecure_http: bool = False
-    """Serve plain HTTP beyond loopback: whoever reaches the address can then bind pods."""
-    wants_tls: bool = False
-    """Serve TLS, and check who calls, on loopback too."""
-    certificates: Path | None = None
-    """Directory of the certificates to serve with; made when missing, unless it was given."""
-    leadership: LeadershipSettings | None = None
-    """How replicas agree on who leads; None for one that has no rivals."""
-    pod_name: str | None = None
-    """Our pod, to be labelled when it leads; None where there is none."""
-
-    def check(self) -> None:
-        """Raise SettingsError for settings that are not safe."""
-        if self.wants_tls and self.allows_insecure_http:
-            raise SettingsError("--tls and --insecure-http exclude each other: give one of them")
-        if self.serves_tls and self.certificates is None:
-            beyond = f"{self.address.flag} {self.address} is not loopback, and verbs can bind pods"
-            why = "--tls was given" if self.wants_tls else beyond
-            raise SettingsError(
-                f"{why}: name a directory for certificates with `cellgate extender --certs DIR`, "
-                "or serve plain HTTP on 127.0.0.1"
-            )
-
-    @property
-    def serves_tls(self) -> bool:
-        """Whether we serve TLS, and so check who calls."""
-        return self.wants_tls or not (self.address.is_loopback or self.allows_insecure_http)
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The names by which kube-scheduler and people may call us."""
-        return self.address.host, *service_hosts(self.namespace)
-
-
-def service_hosts(namespace: str) -> tuple[str, ...]:
-    """The names of every extender of an installation: those of its Service, and loopback."""
-    return f"cellgate-extender.{namespace}.svc", "localhost", "127.0.0.1"
 
 
 @asynccontextmanager
@@ -279,34 +225,37 @@ async def _lead(
     await state.leading.recover(_take_in(state, upkeep, feeds=feeds))
     health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:
-        group.create_task(state.leading.keep())
-        group.create_task(state.leading.show())
-        group.create_task(verbs.planner.run())
-        group.create_task(verbs.victims.run())
-        group.create_task(state.census.run())
-        group.create_task(
-            expire_leases(
-                state.cluster,
-                being_bound=verbs.binding.under_way,
-                clock=state.clock,
-                metrics=state.metrics,
-            )
-        )
-        group.create_task(state.reconciler.run())
-        group.create_task(upkeep.halves.run())
-        group.create_task(upkeep.waker.run())
-        if state.bookkeeper is not None:
-            group.create_task(state.bookkeeper.run())
-        if state.quota_queue is not None:
-            group.create_task(state.quota_queue.run())
-        group.create_task(
-            see_preemptions_through(
-                state.waiting,
-                verbs.preemption,
-                clock=state.clock,
-                patience_seconds=settings.preempt_patience_seconds,
-            )
-        )
+        for work in _work_of_leader(state, verbs, upkeep, settings=settings):
+            group.create_task(work)
+
+
+def _work_of_leader(
+    state: State, verbs: Verbs, upkeep: Upkeep, *, settings: ExtenderSettings
+) -> Iterator[Coroutine[Any, Any, None]]:
+    yield state.leading.keep()
+    yield state.leading.show()
+    yield verbs.planner.run()
+    yield verbs.victims.run()
+    yield state.census.run()
+    yield expire_leases(
+        state.cluster,
+        being_bound=verbs.binding.under_way,
+        clock=state.clock,
+        metrics=state.metrics,
+    )
+    yield state.reconciler.run()
+    yield upkeep.halves.run()
+    yield upkeep.waker.run()
+    if state.bookkeeper is not None:
+        yield state.bookkeeper.run()
+    if state.quota_queue is not None:
+        yield state.quota_queue.run()
+    yield see_preemptions_through(
+        state.waiting,
+        verbs.preemption,
+        clock=state.clock,
+        patience_seconds=settings.preempt_patience_seconds,
+    )
 
 
 async def _take_in(state: State, upkeep: Upkeep, *, feeds: Mapping[str, Feed]) -> None:

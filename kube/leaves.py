@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from kube import marks
 from kube.fields import Fields
 from kube.limits import MAX_LEAF_COUNT
-from kube.objects import items, mapping
+from kube.objects import containers_of, mapping
 from kube.quantities import parse_count
 from kube.texts import range_problem
 
@@ -65,8 +65,8 @@ class _Part(NamedTuple):
 
 def is_matched(spec: Mapping[str, Any]) -> bool:
     """Whether the webhook is asked about a pod spec, by the conditions of our manifests."""
-    containers = [*items(spec.get("containers")), *items(spec.get("initContainers"))]
-    limits = (mapping(mapping(one.get("resources")).get("limits")) for one in containers)
+    resources = (mapping(one.get("resources")) for one in containers_of(spec))
+    limits = (mapping(one.get("limits")) for one in resources)
     return any(not MATCHED_RESOURCES.isdisjoint(limit) for limit in limits)
 
 

@@ -18,6 +18,11 @@ def items(value: object) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
+def containers_of(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the containers of a pod spec, init containers last; not those for debugging."""
+    return [*items(spec.get("containers")), *items(spec.get("initContainers"))]
+
+
 def marks_of(obj: Mapping[str, Any], part: Literal["labels", "annotations"]) -> Mapping[str, Any]:
     """Return the labels or annotations of an object."""
     return mapping(mapping(obj.get("metadata")).get(part))

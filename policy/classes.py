@@ -66,11 +66,6 @@ class Classes:
             return None
         return -1 if self.is_lower(left, right) else 1
 
-    def lower_than(self, name: ClassName) -> tuple[ClassName, ...]:
-        """Return the classes that `name` can be lowered to, highest first."""
-        rank = self._ranks.get(name)
-        return () if rank is None else self.names[rank + 1 :]
-
     def is_high(self, name: ClassName) -> bool:
         """Tell whether cells in this class count as `occupiedHigh`."""
         rank = self._ranks.get(name)

@@ -111,7 +111,3 @@ class Identity:
         if access is not None and not access.is_open_to(user, groups):
             message = f"VC {quote(vc)} is not open to {quote(user)}; it is for {access}"
             raise RequestError.at(path, message)
-
-
-NO_IDENTITY: Final = Identity()
-"""What applies without an Identity document."""

@@ -135,7 +135,3 @@ class QuotaTable:
         known = [quote(other.name) for other in self.groups if other.has(user, groups)]
         yours = f"your groups with quotas are {listing(known)}" if known else "you are in none"
         raise RequestError.at(path, f"{quote(named)} is not a quota group of yours; {yours}")
-
-
-NO_QUOTAS: Final = QuotaTable(())
-"""What applies without a Quotas document."""

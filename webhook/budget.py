@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from policy.errors import RequestError
+from policy.errors import BackendError, RequestError
 
 REVIEW_SECONDS: Final = 0.2
 KUBE_SECONDS: Final = 0.08
@@ -26,6 +26,10 @@ _SPAN: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(h|ms|m|s|us|µs|ns)")
 _UNITS: Final = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 _ends_at: ContextVar[float] = ContextVar("review ends at")
+
+
+class TooBusyError(BackendError):
+    """Time ran out, and not because of the ledger: it need not be left alone."""
 
 
 def parse_timeout(text: str | None) -> float:

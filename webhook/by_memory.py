@@ -18,7 +18,7 @@ from policy.submission import Usage
 from state.assumed import AssumedCharges
 from state.ledger import Charge
 from state.ledger import Usage as HeldUsage
-from webhook.growing import growth_limits, judge_growth, refuse_growth, too_much
+from webhook.growth import growth_limits, judge_growth, refuse_growth, too_much
 from webhook.limits import find_exceeded
 from webhook.podgroups import check_fixed
 from webhook.recent import Recent, RecentGangs

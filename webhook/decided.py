@@ -14,12 +14,11 @@ from typing import Any, Final
 
 from kube import marks
 from kube.leaves import MATCHED_RESOURCES
-from kube.objects import items, mapping, marks_of
+from kube.objects import containers_of, mapping, marks_of
 from kube.pods import ManagedPod
 from policy.errors import Problem, RequestError
 from policy.wording import quote
 
-_CONTAINERS: Final = ("containers", "initContainers")
 _BETWEEN: Final = ", "
 _HINT: Final = (
     "another webhook changed it after Cellgate had decided; "
@@ -70,8 +69,7 @@ def _show(line: object, *, beside: object) -> str:
 
 
 def _devices(obj: Mapping[str, Any]) -> Iterator[str]:
-    spec = mapping(obj.get("spec"))
-    for container in (one for part in _CONTAINERS for one in items(spec.get(part))):
+    for container in containers_of(mapping(obj.get("spec"))):
         limits = mapping(mapping(container.get("resources")).get("limits"))
         for resource in sorted(MATCHED_RESOURCES & limits.keys()):
             yield f"{container.get('name')}={limits[resource]} {resource}"

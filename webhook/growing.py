@@ -1,129 +1,126 @@
-"""Gangs that grow: a member asks for more than its gang is charged for. Pure.
+"""Charge a gang for a member that asks for more than is charged, within rules and quotas.
 
-Who pays for a gang was decided with its first member. Whatever group a later one names, it is that
-group's limits that the gang must stay within: limits of another say nothing about its charge.
+    judge by the usage in memory, and ask the ledger for more in the range in which that holds
+      → the ledger stands in the way by the range? from now on, members of the gang take turns:
+        ask what is held, judge again, ask for more again
+          charged   done
+          held      it is not charged like that any more: look at it as it is now
+          refused   by the rules or by quotas, with words that say which (`webhook.growth`)
 
-Nor does a gang get past the rules by being small at first: with what it grows to, they must still
-let it have its class. It cannot be lowered any more, since its members run.
+Who waits for a gang's turn may have its submitter's already; never the other way round.
 """
 
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, Protocol
 
-from policy.admission import Admission, OverQuota
-from policy.decision import Outcome, RuleDecision
-from policy.errors import RequestError
-from policy.limits import Exceeded, Limit, Measure
-from policy.submission import ClassName, Usage
-from policy.wording import quote
-from state.ledger import Charge
-from webhook.limits import guards, probes
-from webhook.verdict import Request, Verdict, decide, decided, paying_group
+from policy.errors import ConflictError
+from policy.limits import Limit
+from policy.submission import GangKey
+from state.ledger import Answer, Charge, Charged, Held, Queued, Refused
+from webhook.asking import AskedLedger
+from webhook.by_memory import MemoryDecider
+from webhook.growth import Growth, growth_limits, judge_growth, refuse_growth, too_much
+from webhook.turns import Turns
+from webhook.verdict import Request, Verdict, leaf_count_with
 
+_ATTEMPTS: Final = 20
+"""As many as a new gang has: usage that changes faster is an attack or a fault."""
+_PAUSE_SECONDS: Final = 0.002
+"""Between two attempts at a charge that somebody else holds, mostly the leader who confirms it."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
-    """What the rules say about a gang that asks for more."""
-
-    decision: RuleDecision
-    is_refused: bool
-    """Whether they refuse it, or would have lowered it."""
-    grown: Charge
-
-    @property
-    def ranges(self) -> tuple[Limit, ...]:
-        """Return the usage in which they say so; for a gang that may not grow, none."""
-        if self.is_refused:
-            return probes(self.grown.user)
-        return guards(self.grown, self.decision.valid)
+_AskForMore = Callable[[Request, Charge], Awaitable[Answer | Verdict | None]]
+"""None if nothing more is needed, a refusal if the rules forbid it."""
 
 
-def judge_growth(request: Request, held: Charge, leaf_count: int, *, usage: Usage | None) -> Growth:
-    """Apply the rules as if the gang had asked for so much to begin with.
+class _Grow(Protocol):
+    """One way to let a gang grow."""
 
-    `usage` is what its submitter holds, this gang included as it is.
-    """
-    submission = replace(request.submission, leaf_count=leaf_count)
-    beside = None if usage is None else _without(usage, held)
-    decision = decide(replace(request, submission=submission), beside)
-    is_lower = request.policy.classes.is_lower(decision.final_class, held.class_name)
-    return Growth(
-        decision=decision,
-        is_refused=decision.outcome is Outcome.REFUSED or is_lower,
-        grown=replace(held, leaf_count=leaf_count),
-    )
+    def __call__(self, *, limits: Sequence[Limit]) -> Awaitable[Answer]: ...
 
 
-def refuse_growth(
-    request: Request, held: Charge, growth: Growth, *, notes: tuple[str, ...] = ()
-) -> Verdict:
-    """Refuse a member; RequestError where its gang would have a lower class with it."""
-    decision = _told(growth.decision, held)
-    if decision.outcome is Outcome.REFUSED:
-        return decided(request, Admission(rules=decision, notes=notes))
-    has = f"its members have {quote(held.class_name)}, which cannot be changed"
-    would = f"with this pod gang {held.gang} would have class {quote(decision.final_class)}, but"
-    raise RequestError.at(
-        "", " ".join([would, f"{has}:", decision.holdings, *decision.hit_texts()])
-    )
+class Grower:
+    """Lets charged gangs grow. Used from one event loop."""
+
+    def __init__(self, *, ledger: AskedLedger, memory: MemoryDecider) -> None:
+        self._ledger = ledger
+        self._memory = memory
+        self._turns: Turns[GangKey] = Turns()
+
+    async def with_member(self, request: Request, verdict: Verdict, held: Charge) -> Verdict:
+        """Charge a gang for one more member, if need be; return its verdict, or a refusal."""
+        covered = await self._until_settled(request, verdict, held, self._cover)
+        if isinstance(covered, Charge) and request.joins:
+            covered = await self._until_settled(request, verdict, covered, self._join)
+        return verdict if isinstance(covered, Charge) else covered
+
+    async def _until_settled(
+        self, request: Request, verdict: Verdict, held: Charge, ask: _AskForMore
+    ) -> Charge | Verdict:
+        """Ask for more for a gang, whoever else does; return what is charged, or a refusal."""
+        for _ in range(_ATTEMPTS):
+            self._memory.remember(request, held)
+            match await ask(request, held):
+                case None:
+                    return held
+                case Verdict() as refusal:
+                    return refusal
+                case Refused(exceeded=exceeded):
+                    return too_much(request, held, verdict, exceeded)
+                case Charged(live=live):
+                    self._memory.remember(request, live.charge)
+                    return live.charge
+                case Held(live=live):
+                    held = live.charge
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                case Queued():
+                    break
+        raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
+
+    async def _cover(self, request: Request, held: Charge) -> Answer | Verdict | None:
+        """Charge a gang for a member that asks for more than the first, if this one does."""
+        leaf_count = leaf_count_with(request, held)
+        if leaf_count == held.leaf_count:
+            return None
+        grow = partial(self._ledger.resize, held, leaf_count)
+        return await self._grow(request, held, leaf_count, grow)
+
+    async def _join(self, request: Request, held: Charge) -> Answer | Verdict:
+        """Take a place in a gang that may have more members than it needs."""
+        own = request.member_leaf_count or 0
+        grow = partial(self._ledger.join, held, own)
+        return await self._grow(request, held, held.leaf_count + own, grow)
+
+    async def _grow(
+        self, request: Request, held: Charge, leaf_count: int, grow: _Grow
+    ) -> Answer | Verdict:
+        """Let a gang grow within its quotas, and as far as the rules let it keep its class.
+
+        Where they do not, by usage that may be old, the ledger is asked nevertheless: there may be
+        a place left that needs no growth.
+        """
+        user, quotas = request.submission.user, growth_limits(request, held)
+        usage = self._memory.known_usage(request) or await self._ledger.usage(user)
+        growth = judge_growth(request, held, leaf_count, usage=usage)
+        answer = await _grow_within(growth, quotas, grow)
+        if answer is not None:
+            return answer
+        # By an old number, or somebody was faster. From now on, members take turns.
+        async with self._turns.turn_of(held.gang):
+            for _ in range(_ATTEMPTS):
+                usage = await self._ledger.usage(user)
+                growth = judge_growth(request, held, leaf_count, usage=usage)
+                answer = await _grow_within(growth, quotas, grow)
+                if answer is not None:
+                    return answer
+                if growth.is_refused:
+                    return refuse_growth(request, held, growth)
+        raise ConflictError(f"usage of {held.user} changes faster than decisions can be made")
 
 
-def _told(decision: RuleDecision, held: Charge) -> RuleDecision:
-    """Tell what the gang has among what is held, and ask for the rest."""
-    if decision.usage is None:
-        return decision
-    usage = Usage(
-        occupied=decision.usage.occupied + held.leaf_count,
-        occupied_high=decision.usage.occupied_high + held.leaf_count * held.is_high,
-    )
-    more = decision.submission.leaf_count - held.leaf_count
-    submission = replace(decision.submission, leaf_count=more)
-    return replace(decision, usage=usage, submission=submission)
-
-
-def _without(usage: Usage, held: Charge) -> Usage:
-    return Usage(
-        occupied=max(0, usage.occupied - held.leaf_count),
-        occupied_high=max(0, usage.occupied_high - held.leaf_count * held.is_high),
-    )
-
-
-def growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:
-    """Return what a growing gang must stay within; nothing where its class may run beyond."""
-    group, classes = paying_group(request, held), request.policy.classes
-    if group is None:
-        return ()
-    if group.lowers and not classes.is_lower(ClassName(group.over), held.class_name):
-        return ()
-    return group.limits(held.user)
-
-
-def too_much(
-    request: Request, held: Charge, verdict: Verdict, exceeded: tuple[Exceeded, ...]
-) -> Verdict:
-    """Refuse a member with which its gang would be over quota: it cannot wait alone."""
-    assert held.group is not None
-    rules = verdict.admission.rules
-    exceeded = tuple(_beyond(one, held) for one in exceeded)
-    asked = next((one.asked for one in exceeded if _is_of_cells(one)), rules.submission.leaf_count)
-    over = OverQuota(
-        group=held.group,
-        outcome=Outcome.REFUSED,
-        exceeded=exceeded,
-        class_before=verdict.final_class,
-        class_after=verdict.final_class,
-    )
-    rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
-    return decided(request, replace(verdict.admission, rules=rules, quota=over))
-
-
-def _beyond(exceeded: Exceeded, held: Charge) -> Exceeded:
-    """Tell what the gang has among what is held: the ledger compares it as if it were new."""
-    if exceeded.limit.measure.is_hours:
-        return exceeded
-    has = held.leaf_count if _is_of_cells(exceeded) else 1
-    return replace(exceeded, used=exceeded.used + has, asked=max(0, exceeded.asked - has))
-
-
-def _is_of_cells(exceeded: Exceeded) -> bool:
-    measure = exceeded.limit.measure
-    return not measure.is_hours and measure is not Measure.GANGS
+async def _grow_within(growth: Growth, quotas: Sequence[Limit], grow: _Grow) -> Answer | None:
+    """Ask the ledger; None if what the rules say stands in the way."""
+    answer = await grow(limits=(*growth.ranges, *quotas))
+    exceeded = answer.exceeded if isinstance(answer, Refused) else ()
+    return None if any(one.limit in growth.ranges for one in exceeded) else answer

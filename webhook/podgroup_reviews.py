@@ -28,7 +28,7 @@ from webhook.budget import KUBE_SECONDS, within_budget
 from webhook.pods import PodReviews
 from webhook.stamps import find_templates, to_pod
 from webhook.verdict import Request, Verdict
-from webhook.wire import ALLOWED, Answer, ReviewRequest
+from webhook.wire import ALLOWED, Answer, ReviewRequest, try_again
 
 _OWNER = {"apiVersion": "batch/v1", "kind": "Job"}
 
@@ -69,7 +69,7 @@ class PodGroupReviews:
         except RequestError as exc:
             return Answer(is_allowed=False, message=str(exc))
         except ConflictError as exc:
-            return Answer(is_allowed=False, message=f"{exc}; try again", code=429)
+            return try_again(exc)
         return ALLOWED if verdict is None else _answer(obj, verdict)
 
     def _preview(
@@ -78,7 +78,9 @@ class PodGroupReviews:
         classes = self._policies.policy.classes
         if group.class_name is None or not classes.is_listed(group.class_name):
             return None
-        return self._admitter.preview(self._request(review, obj, class_name=group.class_name))
+        vc = self._vc(review, obj)
+        request = self._request(review, group, vc=vc, class_name=group.class_name)
+        return self._admitter.preview(request)
 
     async def _decide_by_job(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
@@ -112,15 +114,14 @@ class PodGroupReviews:
         return {}
 
     def _request(
-        self, review: ReviewRequest, obj: Mapping[str, Any], *, class_name: ClassName
+        self, review: ReviewRequest, group: PodGroup, *, vc: VcName, class_name: ClassName
     ) -> Request:
         policy, user = self._policies.policy, UserName(review.user.username)
-        group = read_pod_group(obj, namespace=review.namespace)
         groups = policy.identity.groups_of(user, review.user.groups)
         submission = Submission(
             user=user,
             groups=groups,
-            vc=self._vc(review, obj),
+            vc=vc,
             requested_class=class_name,
             gang=group.key,
             gang_size=group.min_size or 1,

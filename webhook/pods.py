@@ -27,10 +27,9 @@ from webhook.notes import DecisionNotes
 from webhook.podgroups import PodGroups, with_group
 from webhook.shaping import Shaped, shape_pod
 from webhook.verdict import Request, Verdict
-from webhook.wire import ALLOWED, Answer, ReviewRequest
+from webhook.wire import ALLOWED, Answer, ReviewRequest, try_again
 
 _GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
-_TOO_MANY_REQUESTS = 429
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +92,7 @@ class PodReviews:
             self._notes.note_invalid()
             return Answer(is_allowed=False, message=str(exc))
         except ConflictError as exc:
-            return Answer(is_allowed=False, message=f"{exc}; try again", code=_TOO_MANY_REQUESTS)
+            return try_again(exc)
         return build_answer(
             review.object,
             asked.pod,

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kube import marks
-from kube.objects import items, mapping, marks_of
+from kube.objects import containers_of, items, mapping, marks_of
 from policy.errors import Problem
 from webhook.shaping import FIXED, VOLUME_PREFIX
 
-_CONTAINERS: Final = ("containers", "initContainers")
 _LINE: Final = re.compile(
     r"(?P<shape>[^:]+): (?P<resource>\S+) (?P<quantity>\S+) "
     rf"for container (?P<container>\S+){FIXED}"
@@ -57,8 +56,7 @@ def _read_fixed(pod: Mapping[str, Any]) -> Iterator[_Fixed]:
 
 
 def _container(pod: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    spec = mapping(pod.get("spec"))
-    found = (one for part in _CONTAINERS for one in items(spec.get(part)))
+    found = containers_of(mapping(pod.get("spec")))
     return next((one for one in found if one.get("name") == name), {})
 
 

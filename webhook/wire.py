@@ -8,6 +8,7 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
+from policy.errors import ConflictError
 from service.bodies import Body, parse_body
 
 Operation = dict[str, Any]
@@ -15,7 +16,8 @@ Operation = dict[str, Any]
 
 # The API server may cut a warning that is longer.
 _LONGEST_WARNING = 256
-_REASONS = {403: "Forbidden", 429: "TooManyRequests"}
+_FORBIDDEN, _TOO_MANY_REQUESTS = 403, 429
+_REASONS = {_FORBIDDEN: "Forbidden", _TOO_MANY_REQUESTS: "TooManyRequests"}
 
 
 class UserInfo(Body):
@@ -48,13 +50,18 @@ class Answer:
 
     is_allowed: bool
     message: str = ""
-    code: int = 403
+    code: int = _FORBIDDEN
     """Of a refusal."""
     patch: Sequence[Operation] = ()
     warnings: Sequence[str] = ()
 
 
 ALLOWED = Answer(is_allowed=True)
+
+
+def try_again(lost: ConflictError) -> Answer:
+    """Refuse what lost a race: the same may well pass a moment later."""
+    return Answer(is_allowed=False, message=f"{lost}; try again", code=_TOO_MANY_REQUESTS)
 
 
 def parse_review(body: bytes) -> ReviewRequest:

@@ -17,7 +17,7 @@ from extender.cells.tree import Cell, ChainTree, build_tree
 from extender.cells.trials import Undoable
 from extender.cells.uncounted import SlotsByNode
 from extender.cells.vcs import Claim, Vc, build_vc
-from policy.submission import GangKey, LeafType, NodeName, VcName
+from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
 
 
@@ -361,13 +361,6 @@ class Table(Undoable):
         return [
             tree.by_node[name] for _, tree in sorted(self.trees.items()) if name in tree.by_node
         ]
-
-    def leaf_types(self) -> Mapping[LeafType | None, list[ChainName]]:
-        """Chains by the leaf type they have."""
-        found: dict[LeafType | None, list[ChainName]] = {}
-        for name in sorted(self.trees):
-            found.setdefault(self.trees[name].leaf_type, []).append(name)
-        return found
 
 
 def _is_idle(leaf: Cell) -> bool:

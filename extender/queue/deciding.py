@@ -1,14 +1,31 @@
-"""Places for several members, one after the other."""
+"""Places for the members of a gang that have none, one after the other."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import inf
 
 from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject, Wait
-from extender.queue.needs import Cells
+from extender.queue.gangs import QueuedGang
+from extender.queue.model import QueuedPod
+from extender.queue.needs import Cells, Nodes
 from policy.submission import NodeName
 
 
-def decide_all(
+def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
+    """Return the members that do not run and have no place either."""
+    return [pod for pod in gang.members() if pod.node is None and not cells.has_place(pod.uid)]
+
+
+def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
+    """Look for room for them, on nodes that all of them can use."""
+    counts = gang.leaf_counts()
+    requests = [replace(pod.request, gang_leaf_counts=counts) for pod in unplaced(gang, cells)]
+    wishes = () if gang.first.request.ignores_candidates else gang.node_wishes()
+    candidates = nodes.fitting(wishes, without=gang.refused_nodes)
+    return _decide_all(cells, requests, candidates, is_whole=gang.starts_whole, now=now)
+
+
+def _decide_all(
     cells: Cells,
     requests: Sequence[MemberRequest],
     candidates: Collection[NodeName],

@@ -11,20 +11,22 @@ starts from what is seen now, and nothing is remembered that a look could tell.
         └──── members vanished ────┘  └── lease not used in time, node refused ──┘
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, nextafter
+from math import inf
 
-from extender.cells.model import MemberRequest, Preempt, Reject, Wait
+from extender.cells.model import Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
-from extender.queue.deciding import decide_all, refusal
+from extender.queue.deciding import decide_unplaced, refusal, unplaced
 from extender.queue.gangs import PriorityOf, QueuedGang
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
+from extender.queue.model import Action, End, QueuedPod, Release, Step, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
+from extender.queue.seen import SeenGangs
 from extender.queue.waiting import Shape, Waiting, shape_of
+from extender.queue.wanted import is_bound, is_still_wanted, wanted_actions
 from extender.queue.way import Way
-from extender.queue.wording import GATHERING, gathering_words, mismatch, preemption_words
+from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 # kube-scheduler's view may be a moment behind ours: one refusal means little, a lasting one much.
@@ -42,9 +44,7 @@ class GangPlanner:
         self._cells = cells
         self._nodes = nodes
         self._order = order
-        self._gangs: dict[GangKey, QueuedGang] = {}
-        self._gang_of: dict[PodUid, GangKey] = {}
-        self._changed: dict[GangKey, None] = {}
+        self._seen = SeenGangs()
         self._waiting = Waiting()
         self._attempts = Attempts()
         self._refused_since: dict[PodUid, float] = {}
@@ -54,40 +54,26 @@ class GangPlanner:
         self._gathering: dict[GangKey, float] = {}
         """Gangs with too few members, and since when."""
         self._renew_at = 0.0
-        self._youngest = 0.0
-        """When the last pod was created, of all that were ever seen."""
 
     # -- what is seen
 
     def knows(self, uid: PodUid) -> bool:
         """Whether a pod is one of ours to plan."""
-        return uid in self._gang_of
+        return uid in self._seen.pods
 
     def see(self, pod: QueuedPod) -> None:
         """A pod that our gate holds or held appeared or changed."""
-        key = pod.request.gang
-        if self._gang_of.get(pod.uid, key) != key or pod.is_ending:
-            self._drop(pod.uid)
-        if pod.is_ending:
-            return
-        gang = self._gangs.setdefault(key, QueuedGang(key))
-        if gang.pods.get(pod.uid) == pod:
-            return
-        gang.put(pod)
-        self._youngest = max(self._youngest, pod.created)
-        self._gang_of[pod.uid] = key
-        self._changed[key] = None
-        if pod.node is not None:
+        if self._seen.put(pod) and pod.node is not None:
             self._settle_member(pod.uid)
 
     def rerank(self, priority_of: PriorityOf) -> None:
         """Pods have other priorities now."""
-        for pod in [pod for gang in self._gangs.values() for pod in gang.reranked(priority_of)]:
+        for pod in [pod for gang in self._seen for pod in gang.reranked(priority_of)]:
             self.see(pod)
 
     def lose(self, uid: PodUid, *, leaf_type: LeafType | None = None) -> None:
         """A pod, ours or not, ended or is gone; its leaf cells were of that type."""
-        self._drop(uid)
+        self._seen.drop(uid)
         self._settle_member(uid)
         self.wake(leaf_type)
 
@@ -101,16 +87,18 @@ class GangPlanner:
         It may lack more than leaf cells, and would have them for nothing, again and again.
         """
         for key in gangs:
-            if key in self._gangs and not self._way.is_held_back(key):
-                self._gangs[key].waits_since = nextafter(self._youngest, inf)
+            gang = self._seen.find(key)
+            if gang is not None and not self._way.is_held_back(key):
+                self._seen.send_back(gang)
         self.unseat(gangs)
 
     def unseat(self, gangs: Sequence[GangKey]) -> None:
         """Members of these gangs that are not bound have lost their places."""
         for key in gangs:
-            for uid in self._gangs[key].pods if key in self._gangs else ():
+            gang = self._seen.find(key)
+            for uid in gang.pods if gang is not None else ():
                 self._way.leave(uid)
-            self._changed[key] = None
+            self._seen.note_change(key)
             self._waiting.wake()
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
@@ -120,7 +108,7 @@ class GangPlanner:
 
     def lose_node(self, node: NodeName) -> None:
         """A node left, or may not be used for now: whoever was to go there looks for another."""
-        for uid in self._gang_of:
+        for uid in self._seen.pods:
             placement = None if self._cells.is_bound(uid) else self._cells.placement(uid)
             if placement is not None and placement.node == node:
                 self._refused_since[uid] = -inf
@@ -130,22 +118,12 @@ class GangPlanner:
         self._refused_since.pop(uid, None)
         self._way.leave(uid)
 
-    def _drop(self, uid: PodUid) -> None:
-        key = self._gang_of.pop(uid, None)
-        if key is not None:
-            self._gangs[key].remove(uid)
-            self._changed[key] = None
-
     # -- what became of actions
 
     def is_wanted(self, action: Action) -> bool:
         """Whether an action that was not begun yet still makes sense."""
-        if isinstance(action, End):
-            return action.victim in self._victims_of(action.preemptor)
-        placement = self._cells.placement(action.uid)
-        if isinstance(action, Release):
-            return placement == action.placement
-        return placement is not None and placement.node == action.node
+        preemptor = self._seen.find(action.preemptor) if isinstance(action, End) else None
+        return is_still_wanted(action, self._cells, preemptor=preemptor)
 
     def succeed(self, action: Action, *, now: float) -> None:
         """An action was done."""
@@ -168,7 +146,7 @@ class GangPlanner:
             key = self._waiting.first()
             if key is None or self._way.is_crowded:
                 return step
-            self._plan(self._gangs[key], step, now=now)
+            self._plan(self._seen[key], step, now=now)
             self._settle_changed(step, now=now)
         step.has_more = self._waiting.first() is not None
         return step
@@ -179,11 +157,10 @@ class GangPlanner:
         for uid, since in list(self._refused_since.items()):
             if now - since >= _REFUSAL_STANDS_SECONDS:
                 self._give_up_place(uid, now=now)
-        self._changed.update(
-            dict.fromkeys(
-                self._gang_of[uid] for uid in self._attempts.due(now) if uid in self._gang_of
-            )
-        )
+        for uid in self._attempts.due(now):
+            gang = self._seen.find_of(uid)
+            if gang is not None:
+                self._seen.note_change(gang.key)
         if now >= self._renew_at:
             self._renew_at = now + _RENEW_SECONDS
             self._renew(now)
@@ -197,15 +174,14 @@ class GangPlanner:
     def _give_up_place(self, uid: PodUid, *, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
         since = self._refused_since.pop(uid, -inf)  # it may have gone with another member's
-        placement, key = self._cells.placement(uid), self._gang_of.get(uid)
-        if placement is None or key is None or self._cells.is_bound(uid):
+        placement, gang = self._cells.placement(uid), self._seen.find_of(uid)
+        if placement is None or gang is None or self._cells.is_bound(uid):
             return
-        gang = self._gangs[key]
         if since > -inf:  # that of a node which is lost ends when it is back
             gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
-        has_begun = any(map(self._is_bound, gang.pods.values()))
+        has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
         self._withdraw(*([uid] if has_begun else gang.pods))
-        self._changed[key] = None
+        self._seen.note_change(gang.key)
 
     def _withdraw(self, *uids: PodUid) -> None:
         """Give the places of some pods back, and what is reserved for them."""
@@ -218,16 +194,16 @@ class GangPlanner:
                 self._waiting.wake()
 
     def _settle_changed(self, step: Step, *, now: float) -> None:
-        while changed := sorted(self._changed) or self._way.call_next():
-            self._changed = {}
+        while changed := self._seen.take_changed() or self._way.call_next():
             for key in changed:
-                gang = self._gangs.get(key)
+                gang = self._seen.find(key)
                 if gang is not None:
                     self._settle(gang, step, now=now)
 
     def _settle(self, gang: QueuedGang, step: Step, *, now: float) -> None:
         """Bring a gang to where it belongs, by what is seen of it."""
-        gang.victims = self._victims_of(gang.key)
+        if not self._cells.is_preempting(gang.key):
+            gang.victims = ()
         self._note_unfinished(gang)
         if not gang.pods:
             self._forget(gang)
@@ -237,7 +213,7 @@ class GangPlanner:
         else:
             self._gathering.pop(gang.key, None)
             gang.forget_refused_nodes(now)
-            if self._unplaced(gang):
+            if unplaced(gang, self._cells):
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
             else:
                 self._waiting.remove(gang.key)
@@ -260,7 +236,7 @@ class GangPlanner:
     def _tell_gathering(self, step: Step, *, now: float) -> None:
         """Tell whose gang has been incomplete for a while what is missing."""
         for key, since in list(self._gathering.items()):
-            gang = self._gangs[key]
+            gang = self._seen[key]
             if now - since >= _GATHERING_SECONDS and gang.told != GATHERING:
                 gang.told = GATHERING
                 reason = gathering_words(gang)
@@ -271,7 +247,7 @@ class GangPlanner:
         self._unfinished.pop(gang.key, None)
         self._waiting.remove(gang.key)
         self._way.call_off(gang.key)
-        del self._gangs[gang.key]
+        self._seen.forget(gang.key)
 
     def _take_back(self, gang: QueuedGang) -> None:
         """Members vanished: what no released member needs is free again.
@@ -286,21 +262,13 @@ class GangPlanner:
 
     def _is_on_its_way(self, pod: QueuedPod) -> bool:
         is_written_to = self._attempts.is_under_way(pod.uid)
-        return pod.is_released or is_written_to or self._is_bound(pod)
-
-    def _is_bound(self, pod: QueuedPod) -> bool:
-        return pod.node is not None or self._cells.is_bound(pod.uid)
-
-    def _unplaced(self, gang: QueuedGang) -> list[QueuedPod]:
-        return [
-            pod for pod in gang.members() if pod.node is None and not self._cells.has_place(pod.uid)
-        ]
+        return pod.is_released or is_written_to or is_bound(pod, self._cells)
 
     def _shape(self, gang: QueuedGang) -> Shape:
         is_peculiar = gang.has_begun or gang.victims or gang.disagreeing() is not None
         return shape_of(
             gang.first.request,
-            [pod.request.leaf_count for pod in self._unplaced(gang)],
+            [pod.request.leaf_count for pod in unplaced(gang, self._cells)],
             nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
             own=gang.key if is_peculiar else None,
             may_preempt=gang.first.may_preempt,
@@ -314,13 +282,11 @@ class GangPlanner:
         if stranger is not None:
             self._refuse(gang, mismatch(gang, stranger), step)
             return
-        requests, candidates = self._requests(gang), self._candidates(gang)
-        is_whole = gang.starts_whole
-        decisions = decide_all(self._cells, requests, candidates, is_whole=is_whole, now=now)
+        decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
         step.decisions += decisions
         gang.victims = ()
         refused = refusal(decisions)
-        if refused is not None and is_whole:
+        if refused is not None and gang.starts_whole:
             self._withdraw(*(placed.request.member for placed in decisions[:-1]))
         match refused:
             case None:
@@ -332,24 +298,15 @@ class GangPlanner:
                 self._unseat_unbound(gang.victims)
             case Wait() | Reject() as last:
                 self._refuse(gang, last, step)
-        self._changed[gang.key] = None
+        self._seen.note_change(gang.key)
 
     def _unseat_unbound(self, victims: Sequence[GangKey]) -> None:
         """Victims that do not run yet need not end: they give their places back, and wait."""
         for victim in victims:
-            self._changed[victim] = None
+            self._seen.note_change(victim)
             for uid in sorted(self._cells.members_of(victim)):
                 if not self._cells.is_bound(uid):
                     self._withdraw(uid)
-
-    def _requests(self, gang: QueuedGang) -> list[MemberRequest]:
-        counts = gang.leaf_counts()
-        return [replace(pod.request, gang_leaf_counts=counts) for pod in self._unplaced(gang)]
-
-    def _candidates(self, gang: QueuedGang) -> Collection[NodeName]:
-        is_free = gang.first.request.ignores_candidates
-        wishes = () if is_free else gang.node_wishes()
-        return self._nodes.fitting(wishes, without=gang.refused_nodes)
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt, step: Step) -> None:
         # A gang that preempts, or that is wrong in itself, says nothing about those like it.
@@ -363,7 +320,7 @@ class GangPlanner:
     # -- acting
 
     def _act(self, gang: QueuedGang, step: Step, *, now: float) -> None:
-        actions = [*self._for_members(gang), *self._for_victims(gang)]
+        actions = wanted_actions(gang, self._cells)
         if not any(isinstance(action, Release) for action in actions):
             self._way.call_off(gang.key)
         elif not self._way.lets_go(gang.key, gang.pods):
@@ -374,27 +331,3 @@ class GangPlanner:
                 step.actions.append(action)
                 if isinstance(action, Release):
                     self._way.enter(action.uid, now=now)
-
-    def _for_members(self, gang: QueuedGang) -> Iterable[Action]:
-        for pod in gang.members():
-            placement = None if self._is_bound(pod) else self._cells.placement(pod.uid)
-            if placement is None:
-                continue
-            if pod.is_gated or pod.placement != placement:
-                yield Release(uid=pod.uid, placement=placement)
-            elif pod.nominated != placement.node:
-                yield Nominate(uid=pod.uid, node=placement.node)
-
-    def _for_victims(self, gang: QueuedGang) -> Iterable[Action]:
-        for victim in gang.victims:
-            for uid in filter(self._cells.is_bound, sorted(self._cells.members_of(victim))):
-                yield End(
-                    uid=uid,
-                    victim=victim,
-                    preemptor=gang.key,
-                    reason=preemption_words(gang.first.request, victim),
-                )
-
-    def _victims_of(self, preemptor: GangKey) -> tuple[GangKey, ...]:
-        gang = self._gangs.get(preemptor)
-        return gang.victims if gang and self._cells.is_preempting(preemptor) else ()

@@ -1,4 +1,6 @@
-"""Fixtures of the end-to-end tests: one control plane per session, its clients, its logs.
+"""Fixtures of the end-to-end tests: control planes, Cellgate on them, their clients, their logs.
+
+`control_plane` is the session's; a module that breaks or configures one has a `plane` of its own.
 
     KUBERNETES   version to run, default `binaries.DEFAULT_KUBERNETES`
     E2E_LOGS     where the logs go when a test fails, default `build/e2e-logs` in the checkout
@@ -19,11 +21,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.chaos.webhook_load import Load
 from tests.controlplane import binaries as programs
 from tests.controlplane.api import Api, ApiError
 from tests.controlplane.binaries import Binaries, BinariesError
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.kubectl import KubectlResult
+from tests.controlplane.nodes import NodeShape
+from tests.e2e.gangs import own_pods
+from tests.e2e.installation import Installation, installed
 
 StartControlPlane = Callable[[ControlPlaneOptions], Awaitable[ControlPlane]]
 Kubectl = Callable[..., Awaitable[KubectlResult]]
@@ -99,6 +105,51 @@ async def start_control_plane(
             return await stack.enter_async_context(run_control_plane(request, binaries, options))
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def plane_options() -> ControlPlaneOptions:
+    """How a module's own control plane is started; a module may say it otherwise."""
+    return ControlPlaneOptions()
+
+
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    """How many nodes it has at first; a module that needs some says how many."""
+    return 0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def plane(
+    request: pytest.FixtureRequest,
+    binaries: Binaries,
+    plane_options: ControlPlaneOptions,
+    node_count: int,
+) -> AsyncIterator[ControlPlane]:
+    """A control plane of the module's own, with nodes of eight leaf cells."""
+    async with run_control_plane(request, binaries, plane_options) as plane:
+        await plane.add_nodes(node_count, NodeShape(gpus=8))
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """Cellgate on it, ready; a module may install it otherwise."""
+    async with installed(plane) as installation:
+        yield installation
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
+    """The pods of a namespace of the test's own, all gone when the next test begins."""
+    async with own_pods(plane) as path:
+        yield path
+
+
+@pytest.fixture
+def load(plane: ControlPlane, pods: str) -> Load:
+    """Somebody who creates pods there."""
+    return Load(users={"alice": plane.api_as("alice")}, admin=plane.api, pods=pods)
 
 
 @pytest.fixture(scope="session")

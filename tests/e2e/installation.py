@@ -23,7 +23,7 @@ import yaml
 
 from certs.clients import SCHEDULER
 from certs.store import CertificateStore
-from extender.app import service_hosts
+from extender.settings import service_hosts
 from kube.webhook_configurations import GROUP, KINDS, NAME
 from state.embedded import EmbeddedPostgres
 from tests.controlplane.cluster import ControlPlane
@@ -300,12 +300,18 @@ class Installation:
 
 
 @asynccontextmanager
-async def installed(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
-    """Cellgate with a database of its own, ready; `how` as of an `Installation`."""
+async def prepared(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
+    """Cellgate with a database of its own, to be installed; `how` as of an `Installation`."""
     async with (
         EmbeddedPostgres(plane.directory / "database") as database,
         aiohttp.ClientSession() as http,
     ):
-        installation = Installation(plane, http, database_url=database.url, **how)
+        yield Installation(plane, http, database_url=database.url, **how)
+
+
+@asynccontextmanager
+async def installed(plane: ControlPlane, **how: Any) -> AsyncIterator[Installation]:
+    """Cellgate with a database of its own, ready; `how` as of an `Installation`."""
+    async with prepared(plane, **how) as installation:
         await installation.install()
         yield installation

@@ -13,16 +13,13 @@ from contextlib import asynccontextmanager
 from itertools import count
 from statistics import median
 
-import aiohttp
-
-from state.embedded import EmbeddedPostgres
 from tests.controlplane.binaries import find_or_build
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.forwarder import Backend, Forwarder
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, end, own_pods, running
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, prepared
 
 NODES = 6
 _AT_ONCE = 5
@@ -32,13 +29,7 @@ WAYS = ("kill", "pause", "stop")
 @asynccontextmanager
 async def two_extenders(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate with two extenders, and what stands for the Service of their leader."""
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(
-            plane, http, database_url=database.url, extenders=2, serves_tls=True
-        )
+    async with prepared(plane, extenders=2, serves_tls=True) as installation:
         backends = [
             Backend(port, f"{installation.url_of(replica)}/leader")
             for replica, port in enumerate(installation.extender_ports)

@@ -10,11 +10,8 @@ import pytest
 import pytest_asyncio
 
 from certs.clients import SCHEDULER
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
-from tests.controlplane.nodes import NodeShape
+from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
 from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
 from tests.e2e.installation import NAMESPACE, Installation, installed
 
@@ -23,12 +20,9 @@ BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 VERBS = ("filter", "prioritize", "preempt", "bind")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with nodes of eight leaf cells."""
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        await plane.add_nodes(2, NodeShape(gpus=8))
-        yield plane
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 2
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -5,29 +5,18 @@ import base64
 import ssl
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 import pytest_asyncio
 
 from kube.webhook_configurations import GROUP, KINDS
-from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook_load import Load
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.e2e.cert_manager import CertManager, mount
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import own_pods
-from tests.e2e.installation import NAMESPACE, Installation
+from tests.e2e.installation import NAMESPACE, Installation, prepared
 
 _WEBHOOK = "cellgate-webhook"
 _CERTIFICATE = f"/apis/cert-manager.io/v1/namespaces/{NAMESPACE}/certificates/{_WEBHOOK}"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        yield plane
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +27,8 @@ def manager(plane: ControlPlane) -> CertManager:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane, manager: CertManager) -> AsyncIterator[Installation]:
     mounted = plane.directory / "webhook-certs"
-    async with (
-        EmbeddedPostgres(plane.directory / "database") as database,
-        aiohttp.ClientSession() as http,
-    ):
-        installation = Installation(
-            plane,
-            http,
-            database_url=database.url,
-            manifests="overlays/cert-manager",
-            webhook_certs=mounted,
-        )
+    overlay = "overlays/cert-manager"
+    async with prepared(plane, manifests=overlay, webhook_certs=mounted) as installation:
         await manager.define_kinds()
         await installation.apply()
         # The API server of this test calls an address, not our Service.
@@ -58,12 +38,6 @@ async def cellgate(plane: ControlPlane, manager: CertManager) -> AsyncIterator[I
         await manager.inject()
         await installation.install()
         yield installation
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def load(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[Load]:
-    async with own_pods(plane) as path:
-        yield Load(users={"alice": plane.api_as("alice")}, admin=plane.api, pods=path)
 
 
 @pytest.fixture

@@ -8,22 +8,16 @@ import pytest_asyncio
 
 from certs.clients import SCHEDULER
 from kube.marks import LEADER_LABEL
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
-from tests.controlplane.nodes import NodeShape
+from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, own_pods, running
+from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, running
 from tests.e2e.installation import OWN_PODS, Installation
 from tests.e2e.takeovers import WAYS, GangStream, depose, leader_of, two_extenders
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with nodes of eight leaf cells."""
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        await plane.add_nodes(6, NodeShape(gpus=8))
-        yield plane
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 6
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -31,13 +25,6 @@ async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate with two extenders, and what stands for the Service of their leader."""
     async with two_extenders(plane) as installation:
         yield installation
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
-    """The pods of a namespace of the test's own; both extenders run again when it is over."""
-    async with own_pods(plane) as path:
-        yield path
 
 
 @pytest.fixture

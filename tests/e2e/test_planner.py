@@ -1,44 +1,20 @@
 """Gated gangs, planned ahead of a real kube-scheduler."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import orjson
 import pytest
-import pytest_asyncio
 
 from kube import marks
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
-from tests.controlplane.nodes import NodeShape
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, a_member, create, end, own_pods, running, told
-from tests.e2e.installation import Installation, installed
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.gangs import a_gang, a_member, create, end, running, told
+from tests.e2e.installation import Installation
 from tests.e2e.policies import delete_policy, put_policy
 
-NODES = 4
 
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with nodes of eight leaf cells."""
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        await plane.add_nodes(NODES, NodeShape(gpus=8))
-        yield plane
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
-    """Cellgate, installed and ready."""
-    async with installed(plane) as installation:
-        yield installation
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
-    """The pods of a namespace of the test's own, all gone when the next test begins."""
-    async with own_pods(plane) as path:
-        yield path
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 4
 
 
 async def test_a_gang_is_planned_whole_and_each_member_goes_where_it_was_told(

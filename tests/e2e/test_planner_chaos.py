@@ -15,27 +15,21 @@ import pytest_asyncio
 
 from kube import marks
 from tests.controlplane.api import ApiError, JsonObject
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, own_pods
+from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create
 from tests.e2e.installation import Installation
 from tests.e2e.takeovers import GangStream, leader_of, two_extenders
 
-NODES = 6
 _PAUSE_SECONDS = 5.0
 _PATIENCE_SECONDS = 90.0
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with nodes of eight leaf cells."""
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        await plane.add_nodes(NODES, NodeShape(gpus=8))
-        yield plane
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 6
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -58,13 +52,6 @@ async def _restart_what_ends(cellgate: Installation) -> None:
         ):
             if not process.is_running():
                 process.start()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
-    """The pods of a namespace of the test's own."""
-    async with own_pods(plane) as path:
-        yield path
 
 
 @pytest.fixture

@@ -17,10 +17,8 @@ from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.identity import ALICE, BOB, User
-from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import NAMESPACE, Installation, installed
+from tests.e2e.installation import NAMESPACE, Installation
 from tests.e2e.policies import (
     CONFIG_MAPS,
     SHAPES,
@@ -42,27 +40,22 @@ NATIVE = "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
 TABLES, SUBMISSIONS = 8, 6
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with native PodGroups, if its version has them."""
+@pytest.fixture(scope="module")
+def plane_options(binaries: Binaries) -> ControlPlaneOptions:
+    """Native PodGroups, if this version has them."""
     beta = "--runtime-config=scheduling.k8s.io/v1beta1=true"
     flags = (NATIVE, beta) if _has_pod_groups(binaries) else ()
-    options = ControlPlaneOptions(
+    return ControlPlaneOptions(
         users=(ALICE, BOB, CAROL, MARKER, BUSY, *SUBMITTERS),
         apiserver_flags=flags,
         controller_manager_flags=flags[:1],
         scheduler_flags=flags[:1],
     )
-    async with run_control_plane(request, binaries, options) as plane:
-        await plane.add_nodes(2, NodeShape(gpus=8))
-        yield plane
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
-    """Cellgate, installed and ready, with classes and without rules."""
-    async with installed(plane) as installation:
-        yield installation
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 2
 
 
 def _has_pod_groups(binaries: Binaries) -> bool:

@@ -10,30 +10,17 @@ import pytest_asyncio
 
 from kube import marks
 from tests.controlplane.api import ApiError, JsonObject
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
-from tests.controlplane.nodes import NodeShape
+from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
 from tests.e2e.gangs import told
-from tests.e2e.installation import NAMESPACE, Installation, installed
+from tests.e2e.installation import NAMESPACE, Installation
 
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-rules"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with four nodes of eight leaf cells."""
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        await plane.add_nodes(4, NodeShape(gpus=8))
-        yield plane
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
-    """Cellgate, installed and ready."""
-    async with installed(plane) as installation:
-        yield installation
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 4
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -16,10 +16,8 @@ from certs.issue import KeyPair, issue_ca, issue_client
 from kube import marks
 from tests.chaos.webhook_load import a_pod
 from tests.controlplane.api import ApiError
-from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
 from tests.e2e.installation import Installation, installed
 
 _PODS = "/api/v1/namespaces/default/pods"
@@ -94,15 +92,11 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> Certified:
     return certified
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(
-    request: pytest.FixtureRequest, binaries: Binaries, certified: Certified
-) -> AsyncIterator[ControlPlane]:
-    """A control plane whose API server shows webhooks a certificate."""
+@pytest.fixture(scope="module")
+def plane_options(certified: Certified) -> ControlPlaneOptions:
+    """The API server shows webhooks a certificate."""
     flag = f"--admission-control-config-file={certified.configuration}"
-    options = ControlPlaneOptions(apiserver_flags=(flag,))
-    async with run_control_plane(request, binaries, options) as plane:
-        yield plane
+    return ControlPlaneOptions(apiserver_flags=(flag,))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -17,19 +17,10 @@ from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook import REPLICAS, SECRET, a_webhook_service, soak
 from tests.chaos.webhook_load import Load, a_pod
 from tests.controlplane.api import ApiError, JsonObject
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import own_pods
 from tests.e2e.installation import Installation
 from tests.wire import Wire
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        yield plane
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -51,13 +42,6 @@ async def cellgate(plane: ControlPlane, wire: Wire) -> AsyncIterator[Installatio
         a_webhook_service(plane, http, database_url=wire.url) as installation,
     ):
         yield installation
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def load(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[Load]:
-    """Somebody who creates pods in a namespace of the test's own."""
-    async with own_pods(plane) as path:
-        yield Load(users={"alice": plane.api_as("alice")}, admin=plane.api, pods=path)
 
 
 @pytest.fixture

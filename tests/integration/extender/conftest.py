@@ -9,7 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.app import ExtenderSettings, run_extender
+from extender.app import run_extender
+from extender.settings import ExtenderSettings
 from kube.client import KubeClient, connect
 from service.settings import Address
 from simulation.cluster import SimulatedCluster

@@ -18,8 +18,9 @@ from certs.clients import SCHEDULER
 from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
 from certs.serving import ServingCertificates
 from certs.store import CertificateStore
-from extender.app import ExtenderSettings, run_extender
+from extender.app import run_extender
 from extender.guard import Guard
+from extender.settings import ExtenderSettings
 from extender.tokens import TokenCheck
 from kube.client import KubeClient, KubeError, connect
 from service.settings import Address

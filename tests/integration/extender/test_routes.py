@@ -6,7 +6,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.app import ExtenderSettings, run_extender
+from extender.app import run_extender
+from extender.settings import ExtenderSettings
 from kube.client import KubeClient
 from service.settings import Address
 from state.log import DecisionLog

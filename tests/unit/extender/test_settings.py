@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.app import ExtenderSettings
+from extender.settings import ExtenderSettings
 from policy.errors import SettingsError
 from service.settings import Address
 

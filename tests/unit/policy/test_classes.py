@@ -11,12 +11,12 @@ OTHER = ClassName("other")
 
 
 @pytest.mark.parametrize(
-    ("name", "rank", "cell_priority", "is_high", "lower"),
+    ("name", "rank", "cell_priority", "is_high"),
     [
-        (PROD, 0, 100, True, (TEST, OPPO)),
-        (TEST, 1, 10, True, (OPPO,)),
-        (OPPO, 2, -1, False, ()),
-        (OTHER, None, None, False, ()),
+        (PROD, 0, 100, True),
+        (TEST, 1, 10, True),
+        (OPPO, 2, -1, False),
+        (OTHER, None, None, False),
     ],
 )
 def test_what_a_class_is(
@@ -24,12 +24,10 @@ def test_what_a_class_is(
     rank: int | None,
     cell_priority: int | None,
     is_high: bool,
-    lower: tuple[ClassName, ...],
 ) -> None:
     assert CLASSES.rank(name) == rank
     assert CLASSES.cell_priority(name) == cell_priority
     assert CLASSES.is_high(name) is is_high
-    assert CLASSES.lower_than(name) == lower
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""What is to be done for a gang, by where its members have their places and whom it preempts."""
+
+from collections.abc import Iterable
+
+from extender.queue.gangs import QueuedGang
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release
+from extender.queue.needs import Cells
+from extender.queue.wording import preemption_words
+
+
+def is_bound(pod: QueuedPod, cells: Cells) -> bool:
+    """Tell whether a pod is bound or about to be, though its feed may not say so yet."""
+    return pod.node is not None or cells.is_bound(pod.uid)
+
+
+def wanted_actions(gang: QueuedGang, cells: Cells) -> list[Action]:
+    """Return what lets its members go to their places, and what ends its victims."""
+    return [*_for_members(gang, cells), *_for_victims(gang, cells)]
+
+
+def is_still_wanted(action: Action, cells: Cells, *, preemptor: QueuedGang | None) -> bool:
+    """Tell whether an action that was not begun yet still makes sense.
+
+    `preemptor` is the gang for which an end is wanted, if it is still there.
+    """
+    if isinstance(action, End):
+        return (
+            preemptor is not None
+            and action.victim in preemptor.victims
+            and cells.is_preempting(preemptor.key)
+        )
+    placement = cells.placement(action.uid)
+    if isinstance(action, Release):
+        return placement == action.placement
+    return placement is not None and placement.node == action.node
+
+
+def _for_members(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
+    for pod in gang.members():
+        placement = None if is_bound(pod, cells) else cells.placement(pod.uid)
+        if placement is None:
+            continue
+        if pod.is_gated or pod.placement != placement:
+            yield Release(uid=pod.uid, placement=placement)
+        elif pod.nominated != placement.node:
+            yield Nominate(uid=pod.uid, node=placement.node)
+
+
+def _for_victims(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
+    for victim in gang.victims:
+        for uid in filter(cells.is_bound, sorted(cells.members_of(victim))):
+            yield End(
+                uid=uid,
+                victim=victim,
+                preemptor=gang.key,
+                reason=preemption_words(gang.first.request, victim),
+            )
