@@ -73,8 +73,8 @@ class Outlook:
         return list(self._of)
 
     def damage(self, gangs: Sequence[Gang]) -> Damage:
-        """What ending candidates costs."""
-        return total([self._harm[gang] for gang in gangs])
+        """What ending gangs costs, also one that could bring nothing: others may have named it."""
+        return total([self._harm.get(gang) or damage([gang]) for gang in gangs])
 
     def bins_of(self, gang: Gang) -> Sequence[Bin]:
         """Where a candidate is."""

@@ -21,6 +21,9 @@ class QueuedGang:
     """Nodes that kube-scheduler would not use for it, and until when we believe that."""
     victims: tuple[GangKey, ...] = ()
     """Whom it preempts at present."""
+    has_reserved: bool = False
+    """Whether what they leave is kept for it. Where that takes another order of cells, it cannot be
+    kept: they end nevertheless, and the gang looks again."""
     waits_since: float = 0.0
     """Ranked like one that was created then, where it is no younger itself."""
     told: str = ""

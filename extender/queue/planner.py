@@ -24,7 +24,7 @@ from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.seen import SeenGangs
 from extender.queue.waiting import Shape, Waiting, shape_of
-from extender.queue.wanted import is_bound, is_still_wanted, wanted_actions
+from extender.queue.wanted import is_bound, is_still_wanted, still_preempts, wanted_actions
 from extender.queue.way import Way
 from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
@@ -202,7 +202,7 @@ class GangPlanner:
 
     def _settle(self, gang: QueuedGang, step: Step, *, now: float) -> None:
         """Bring a gang to where it belongs, by what is seen of it."""
-        if not self._cells.is_preempting(gang.key):
+        if not still_preempts(gang, self._cells):
             gang.victims = ()
         self._note_unfinished(gang)
         if not gang.pods:
@@ -293,7 +293,8 @@ class GangPlanner:
                 gang.told = ""
             case Preempt(victims=victims) as last:
                 # One that may not preempt only hears whom it waits for.
-                gang.victims = victims if self._cells.is_preempting(gang.key) else ()
+                gang.victims = victims if gang.first.may_preempt else ()
+                gang.has_reserved = self._cells.is_preempting(gang.key)
                 self._refuse(gang, last, step)
                 self._unseat_unbound(gang.victims)
             case Wait() | Reject() as last:

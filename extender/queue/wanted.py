@@ -18,6 +18,13 @@ def wanted_actions(gang: QueuedGang, cells: Cells) -> list[Action]:
     return [*_for_members(gang, cells), *_for_victims(gang, cells)]
 
 
+def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
+    """Tell whether a gang that has victims has what it reserved; if it could not, its members."""
+    if gang.has_reserved:
+        return cells.is_preempting(gang.key)
+    return bool(gang.pods) and gang.is_complete
+
+
 def is_still_wanted(action: Action, cells: Cells, *, preemptor: QueuedGang | None) -> bool:
     """Tell whether an action that was not begun yet still makes sense.
 
@@ -27,7 +34,7 @@ def is_still_wanted(action: Action, cells: Cells, *, preemptor: QueuedGang | Non
         return (
             preemptor is not None
             and action.victim in preemptor.victims
-            and cells.is_preempting(preemptor.key)
+            and still_preempts(preemptor, cells)
         )
     placement = cells.placement(action.uid)
     if isinstance(action, Release):

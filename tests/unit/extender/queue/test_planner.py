@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from extender.cells.model import GangState
 from extender.queue.model import End, Nominate, Release
-from policy.submission import PodUid
+from policy.submission import GangKey, PodUid
 from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
-from tests.unit.extender.cells.builders import a_gang
+from tests.unit.extender.cells.builders import a_cluster, a_gang
 from tests.unit.extender.queue.driving import (
     deliver,
     is_whole,
@@ -268,6 +268,41 @@ def test_victims_are_spared_when_the_preemptor_goes_away_first() -> None:
     submit(world, a_gang("low").of(4, 4).at(0))
     run(world)
     submit(world, a_gang("high").of(4, 4).at(5))
+    world.step()
+    for uid in ("high-0", "high-1"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    while world.actions:
+        world.perform(0, is_done=True, is_told_done=True)
+    deliver(world)
+    assert is_whole(world, "low")
+
+
+def _world_where_nothing_can_be_kept() -> PlannerWorld:
+    """Somebody has to end for "high", which then needs the cells of its VC in another order."""
+    cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
+    world = PlannerWorld(cluster.build())
+    for gang in (
+        a_gang("borrower").of(1, 1).in_vc("b").at(-1),
+        a_gang("low").of(2).in_vc("a").at(0),
+    ):
+        submit(world, gang)
+        run(world)
+    submit(world, a_gang("high").of(2, 2).in_vc("a").at(5))
+    return world
+
+
+def test_victims_end_also_where_what_they_leave_cannot_be_kept() -> None:
+    world = _world_where_nothing_can_be_kept()
+    ends = [action.uid for action in step(world) if isinstance(action, End)]
+    assert (ends, world.engine.is_preempting(GangKey("ns", "high"))) == (["low-0"], False)
+    run(world)
+    assert is_whole(world, "high")
+    assert is_whole(world, "borrower")
+
+
+def test_victims_are_spared_also_where_nothing_could_be_kept() -> None:
+    world = _world_where_nothing_can_be_kept()
     world.step()
     for uid in ("high-0", "high-1"):
         world.delete(PodUid(uid))
