@@ -6,8 +6,8 @@ again as after a start; gangs elsewhere stay as they are. That is the same, beca
 cell that is mapped now would be mapped to the same cell again, as long as all of them together are
 safe: those that are not mapped yet could always be given the cells that they have now.
 
-Where that does not hold, `OutOfPlace` is raised: a gang that runs would lose its cell to a later
-one, or a promise could not be kept. Then who comes first decides, and all have to be taken over.
+Where that does not hold, `OutOfPlace` is raised: a gang would lose its cell to a later one, or a
+promise could not be kept. Then who comes first decides, and all have to be taken over.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,6 +69,7 @@ class Follower:
         self._rebuild(new, found, nodes)
         self._promise(old, new)
         self._adopter.adopt(replay_order(taken))
+        self._check_held(taken)
         for gang in taken:
             if gang.key in self._table.gangs:
                 self._lives.end_if_empty(self._table.gangs[gang.key])
@@ -114,6 +115,16 @@ class Follower:
                 self._lives.gang_of.pop(slot.member, None)
             self._table.unseat(gang, slot)
         return part
+
+    def _check_held(self, taken: Sequence[Gang]) -> None:
+        """What was only held on a node that is still there is held again, or rivals have a say."""
+        for gang in taken:
+            mine = self._table.gangs.get(gang.key)
+            places = [_place(slot) for slot in mine.slots] if mine else []
+            for slot in gang.slots:
+                is_lost = not slot.is_bound and _place(slot) not in places
+                if is_lost and self._table.nodes(slot_placement(slot).node):
+                    raise OutOfPlace
 
     def _promote(self) -> None:
         gangs = [gang for gang in self._table.gangs.values() if gang.downgraded_by is not None]
@@ -170,6 +181,11 @@ def _gangs_on(cell: Cell) -> Iterator[Gang]:
     leaves = list(cell.leaves())
     gangs = [gang for leaf in leaves for gang in (leaf.holder, leaf.reserver) if gang is not None]
     yield from sorted(dict.fromkeys(gangs), key=lambda gang: gang.key)
+
+
+def _place(slot: Slot) -> tuple[NodeName, tuple[int, ...]]:
+    where = slot_placement(slot)
+    return where.node, tuple(where.leaf_cells)
 
 
 def _is_on(slot: Slot, node: NodeName) -> bool:

@@ -291,3 +291,20 @@ def changed(
 
 Following.TestCase.settings = settings(stateful_step_count=30)
 TestFollowing = Following.TestCase
+
+
+def test_what_is_held_on_a_node_that_moves_is_given_up_as_if_built_anew() -> None:
+    node = "leafType: x, level: kubernetes.io/hostname, cellNumber"
+    text = (
+        f"apiVersion: cellgate.io/v1\nkind: Cluster\nnodeTopology: [{RULE}]\nvirtualClusters:\n"
+        f"  a: {{virtualCells: [{{{node}: 1}}, {{leafType: x, level: rack, cellNumber: 1}}]}}\n"
+        f"  b: {{virtualCells: [{{{node}: 2}}, {{leafType: x, level: gpu, cellNumber: 3}}]}}\n"
+    )
+    document = parse_document(text, kind=Kind.CLUSTER)
+    assert isinstance(document, ClusterDocument)
+    world = Following()
+    world.start(document=document, first=list(range(7)))
+    world.join(number=0, rack=2, is_equipped=True, leaf_type="x", healthy=True)
+    standing = {"vc": "b", "priority": 0, "is_lazy": False, "is_whole": False, "binds": False}
+    world.ask(number=0, member=0, sizes=(1, 1, 1), **standing)
+    world.follow()
