@@ -263,18 +263,23 @@ def test_nobody_slips_into_what_victims_leave() -> None:
     assert world.engine.placement(PodUid("thief-0")) is None
 
 
-def test_victims_are_spared_when_the_preemptor_goes_away_first() -> None:
-    world = world_of_two_vcs()
-    submit(world, a_gang("low").of(4, 4).at(0))
-    run(world)
-    submit(world, a_gang("high").of(4, 4).at(5))
-    world.step()
+def _lose_preemptor(world: PlannerWorld) -> None:
+    """Let "high" go before anything that it wants is done."""
     for uid in ("high-0", "high-1"):
         world.delete(PodUid(uid))
     deliver(world)
     while world.actions:
         world.perform(0, is_done=True, is_told_done=True)
     deliver(world)
+
+
+def test_victims_are_spared_when_the_preemptor_goes_away_first() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4).at(0))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
+    world.step()
+    _lose_preemptor(world)
     assert is_whole(world, "low")
 
 
@@ -304,12 +309,7 @@ def test_victims_end_also_where_what_they_leave_cannot_be_kept() -> None:
 def test_victims_are_spared_also_where_nothing_could_be_kept() -> None:
     world = _world_where_nothing_can_be_kept()
     world.step()
-    for uid in ("high-0", "high-1"):
-        world.delete(PodUid(uid))
-    deliver(world)
-    while world.actions:
-        world.perform(0, is_done=True, is_told_done=True)
-    deliver(world)
+    _lose_preemptor(world)
     assert is_whole(world, "low")
 
 
