@@ -1,7 +1,8 @@
 """One extender after the other takes over under load: `python -m tests.e2e.takeovers --times 50`.
 
 Gangs come and go all the time, more than fit at once. The leader is killed, paused or stopped in
-turn; counted is how long it took until another one led, and what became of every gang.
+turn; counted is how long it took until another one led, and what became of every gang. When one is
+lost, the logs of all processes, and the pods and Events as they were, stay in `build/takeovers`.
 """
 
 import argparse
@@ -11,7 +12,10 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
+from pathlib import Path
 from statistics import median
+
+import orjson
 
 from tests.controlplane.binaries import find_or_build
 from tests.controlplane.cluster import ControlPlane
@@ -24,6 +28,7 @@ from tests.e2e.installation import Installation, prepared
 NODES = 6
 _AT_ONCE = 5
 WAYS = ("kill", "pause", "stop")
+_EVIDENCE = Path("build/takeovers")
 
 
 @asynccontextmanager
@@ -116,11 +121,29 @@ async def depose(cellgate: Installation, way: str) -> float:
     return seconds
 
 
+@asynccontextmanager
+async def evidence_kept(plane: ControlPlane, pods: str) -> AsyncIterator[None]:
+    """Keep what can tell why it failed, if it does."""
+    try:
+        yield
+    except BaseException:
+        plane.processes.collect_logs(_EVIDENCE)
+        for path in (pods, pods.removesuffix("pods") + "events"):
+            kept = _EVIDENCE / f"{path.rpartition('/')[2]}.json"
+            kept.write_bytes(orjson.dumps(await plane.api.get(path)))
+        print(f"logs, pods and Events are in {_EVIDENCE}", flush=True)
+        raise
+
+
 async def main(times: int) -> None:
     """Depose so many leaders under load, and tell how it went; fails with the first lost gang."""
     async with ControlPlane(find_or_build()) as plane:
         await plane.add_nodes(NODES, NodeShape(gpus=8))
-        async with two_extenders(plane) as cellgate, own_pods(plane) as path:
+        async with (
+            two_extenders(plane) as cellgate,
+            own_pods(plane) as path,
+            evidence_kept(plane, path),
+        ):
             stream = GangStream(plane, path)
             took: dict[str, list[float]] = {way: [] for way in WAYS}
             async with stream.flowing():
