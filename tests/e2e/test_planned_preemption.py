@@ -89,6 +89,19 @@ async def _ending(plane: ControlPlane, path: str, *, count: int) -> list[JsonObj
     return await poll_until(found, deadline_seconds=20, explain=lambda: "nobody was ended")
 
 
+async def _told_of_their_end(plane: ControlPlane, path: str) -> list[str]:
+    """The pods that were told that they are preempted, once for each time."""
+    events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
+    return sorted(one["involvedObject"]["name"] for one in events if one["reason"] == "Preempted")
+
+
+def _end_of(pod: JsonObject) -> tuple[object, ...]:
+    """When a pod has to be gone, the time it was given, and why."""
+    metadata, conditions = pod["metadata"], pod["status"]["conditions"]
+    why = [one for one in conditions if one["type"] == "DisruptionTarget"]
+    return metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"], why
+
+
 def _names(pods: list[JsonObject]) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods]
 
@@ -118,17 +131,33 @@ async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
         await create(plane, pods, _borrowers(name, size=1))
         await running(plane, pods, name, size=1)
     await create(plane, pods, a_gang("high", size=1, gpus=8))
-    victims = _names(await _ending(plane, pods, count=1))
-    assert len(victims) == 1
+    (victim,) = await _ending(plane, pods, count=1)
     leader = await leader_of(cellgate)
     cellgate.extenders[leader].kill()
     await leader_of(cellgate, other_than=leader)
     await cellgate.start_extender(leader)
     await create(plane, pods, a_gang("late", size=1, gpus=8))
-    assert len(await _ending(plane, pods, count=2)) == 2
+    both = await _ending(plane, pods, count=2)
+    assert len(both) == 2
+    assert _end_of(victim) in map(_end_of, both), "what the leader before has done is done"
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=1)
     await running(plane, pods, "late", size=1)
+    assert await _told_of_their_end(plane, pods) == sorted(_names(both))
+
+
+async def test_whom_its_owner_has_ended_is_left_alone(plane: ControlPlane, pods: str) -> None:
+    await create(plane, pods, _borrowers("low", size=NODES))
+    await running(plane, pods, "low", size=NODES)
+    for index in range(NODES):
+        await plane.api.delete(f"{pods}/low-{index}")
+    ending = await _ending(plane, pods, count=NODES)
+    await create(plane, pods, a_gang("high", size=NODES, gpus=8))
+    await told(plane, pods, "high")
+    assert list(map(_end_of, await _ending(plane, pods, count=NODES))) == list(map(_end_of, ending))
+    await _let_go(plane, pods)
+    await running(plane, pods, "high", size=NODES)
+    assert await _told_of_their_end(plane, pods) == []
 
 
 async def test_a_late_member_ends_who_took_its_place(plane: ControlPlane, pods: str) -> None:
