@@ -35,8 +35,8 @@ class PodWriter:
         body = _release(pod, annotations, version=version)
         return await self._patch(pod.path, body, content_type=STRATEGIC_PATCH)
 
-    async def nominate(self, pod: PodRef, *, node: str) -> str:
-        """Tell kube-scheduler which node to look at first."""
+    async def nominate(self, pod: PodRef, *, node: str | None) -> str:
+        """Tell kube-scheduler which node to look at first, and to keep free; None: none."""
         body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
         return await self._patch(f"{pod.path}/status", body, content_type=MERGE_PATCH)
 

@@ -54,10 +54,14 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nominate:
-    """Nominate a released pod's node again: kube-scheduler forgets it after any error."""
+    """Nominate a released pod's node again: kube-scheduler forgets it after any error.
+
+    None for a pod that has no place, or none any more: kube-scheduler keeps a nominated node free
+    from others of its priority, even for a pod that our gate holds.
+    """
 
     uid: PodUid
-    node: NodeName
+    node: NodeName | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

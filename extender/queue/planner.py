@@ -11,7 +11,7 @@ starts from what is seen now, and nothing is remembered that a look could tell.
         └──── members vanished ────┘  └── lease not used in time, node refused ──┘
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -24,7 +24,13 @@ from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.seen import SeenGangs
 from extender.queue.waiting import Shape, Waiting, shape_of
-from extender.queue.wanted import is_bound, is_still_wanted, still_preempts, wanted_actions
+from extender.queue.wanted import (
+    is_bound,
+    is_still_wanted,
+    still_preempts,
+    void_nominations,
+    wanted_actions,
+)
 from extender.queue.way import Way
 from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
@@ -210,6 +216,7 @@ class GangPlanner:
         elif not gang.is_complete:
             self._take_back(gang)
             self._gathering.setdefault(gang.key, now)
+            self._begin(void_nominations(gang, self._cells), step, now=now)
         else:
             self._gathering.pop(gang.key, None)
             gang.forget_refused_nodes(now)
@@ -326,6 +333,9 @@ class GangPlanner:
             self._way.call_off(gang.key)
         elif not self._way.lets_go(gang.key, gang.pods):
             return
+        self._begin(actions, step, now=now)
+
+    def _begin(self, actions: Iterable[Action], step: Step, *, now: float) -> None:
         for action in actions:
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)

@@ -15,7 +15,11 @@ def is_bound(pod: QueuedPod, cells: Cells) -> bool:
 
 def wanted_actions(gang: QueuedGang, cells: Cells) -> list[Action]:
     """Return what lets its members go to their places, and what ends its victims."""
-    return [*_for_members(gang, cells), *_for_victims(gang, cells)]
+    return [
+        *_for_members(gang, cells),
+        *void_nominations(gang, cells),
+        *_for_victims(gang, cells),
+    ]
 
 
 def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
@@ -39,7 +43,16 @@ def is_still_wanted(action: Action, cells: Cells, *, preemptor: QueuedGang | Non
     placement = cells.placement(action.uid)
     if isinstance(action, Release):
         return placement == action.placement
-    return placement is not None and placement.node == action.node
+    return action.node == (placement.node if placement is not None else None)
+
+
+def void_nominations(gang: QueuedGang, cells: Cells) -> list[Action]:
+    """Return what takes nominations from pods that have no place."""
+    return [
+        Nominate(uid=pod.uid, node=None)
+        for pod in gang.oldest_first()
+        if pod.nominated is not None and pod.node is None and not cells.has_place(pod.uid)
+    ]
 
 
 def _for_members(gang: QueuedGang, cells: Cells) -> Iterable[Action]:

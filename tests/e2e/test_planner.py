@@ -68,6 +68,19 @@ async def test_a_restarted_extender_goes_on_with_gangs_behind_their_gates(
     await running(plane, pods, "next", size=4)
 
 
+async def test_a_node_is_not_kept_free_for_a_pod_that_a_leader_nominated_and_did_not_release(
+    plane: ControlPlane, pods: str
+) -> None:
+    """kube-scheduler believes a nomination, even that of a pod which a gate holds."""
+    await create(plane, pods, [a_member("torn", 0, size=2, gpus=8)])
+    node = (await plane.api.get("/api/v1/nodes"))["items"][0]["metadata"]["name"]
+    await plane.api.patch(f"{pods}/torn-0/status", {"status": {"nominatedNodeName": node}})
+    await create(plane, pods, a_gang("whole", size=4, gpus=8))
+    await running(plane, pods, "whole", size=4)
+    torn = await plane.api.get(f"{pods}/torn-0")
+    assert "nominatedNodeName" not in torn["status"]
+
+
 async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
     plane: ControlPlane, pods: str
 ) -> None:

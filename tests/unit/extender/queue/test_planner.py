@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from extender.cells.model import GangState
 from extender.queue.model import End, Nominate, Release
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
 from tests.unit.extender.cells.builders import a_cluster, a_gang
 from tests.unit.extender.queue.driving import (
@@ -144,6 +146,21 @@ def test_a_nomination_that_kube_scheduler_dropped_is_given_again() -> None:
     deliver(world)
     node = placement(world, "bert-0").node
     assert step(world) == [Nominate(uid=PodUid("bert-0"), node=node)]
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_nomination_is_taken_from_a_pod_that_has_no_place(missing: int) -> None:
+    """A leader that died between its two writes leaves one, and kube-scheduler respects it."""
+    world = world_of_two_vcs()
+    submit(world, a_gang("first").of(4, 4))
+    run(world)
+    submit(world, a_gang("next").of(4, 4), missing=missing)
+    world.change(world.pods[PodUid("next-1")], nominated=NodeName("n0"))
+    deliver(world)
+    assert step(world) == [Nominate(uid=PodUid("next-1"), node=None)]
+    world.perform(0, is_done=True, is_told_done=True)
+    deliver(world)
+    assert step(world) == []
 
 
 def test_a_lease_that_is_not_used_in_time_is_planned_again() -> None:
