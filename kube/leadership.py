@@ -153,11 +153,26 @@ class Leadership:
         """Give leadership back, so that a standby need not wait for the Lease to go stale."""
         record, self._record = self._record, None
         was_leading, self._leads_until = self.is_leading, float("-inf")
-        if was_leading and record is not None:
-            try:
-                await self._write(self._body(record, holder=""))
-            except KubeError as exc:
-                logger.info("leadership not given back", extra={"error": str(exc)})
+        if not was_leading:
+            return
+        try:
+            if record is None or not await self._give_back(record):
+                # We were stopped in the middle of a renewal, and it was written.
+                await self._give_back(await self._look())
+        except KubeError as exc:
+            logger.info("leadership not given back", extra={"error": str(exc)})
+
+    async def _give_back(self, record: Record) -> bool:
+        """Let the Lease be nobody's; False if it is not as we knew it."""
+        if not self._is_ours(record):
+            return False
+        try:
+            await self._write(self._body(record, holder=""))
+        except KubeError as exc:
+            if not exc.is_conflict:
+                raise
+            return False
+        return True
 
     async def attempt(self) -> bool:
         """Take or renew; False if somebody else leads or we cannot tell."""
@@ -195,7 +210,7 @@ class Leadership:
     async def _take(self) -> Record | None:
         """Look, and take the Lease if it is ours, stale, free or not there."""
         try:
-            record = read_record(await self._client.request("GET", self._settings.path))
+            record = await self._look()
         except KubeError as exc:
             if not exc.is_missing:
                 raise
@@ -210,6 +225,9 @@ class Leadership:
             if exc.is_conflict:
                 return None
             raise
+
+    async def _look(self) -> Record:
+        return read_record(await self._client.request("GET", self._settings.path))
 
     def _is_ours(self, record: Record) -> bool:
         """Whether our own term goes on: a renewal was written whose answer we did not hear."""

@@ -96,6 +96,30 @@ async def test_a_leader_that_resigns_is_followed_at_once(
     assert second.epoch > first.epoch
 
 
+async def test_a_leader_that_is_stopped_while_it_renews_is_followed_at_once(
+    client: KubeClient, clock: HeldClock
+) -> None:
+    first, second = Replica(client, "first", clock), Replica(client, "second", clock)
+    await first.acquire()
+    first.line.loses_answers = True
+    assert await first.attempt(), "it leads until it should have renewed"
+    first.line.loses_answers = False
+    await first.resign()
+    assert await second.attempt()
+
+
+async def test_who_resigns_leaves_the_lease_of_another_alone(
+    client: KubeClient, clock: HeldClock
+) -> None:
+    first, second = Replica(client, "first", clock), Replica(client, "second", clock)
+    await first.acquire()
+    lease = await client.request("GET", f"{LEASES}/cellgate-extender")
+    lease["spec"]["holderIdentity"] = "thief"
+    await client.request("PUT", f"{LEASES}/cellgate-extender", body=lease)
+    await first.resign()
+    assert not await second.attempt()
+
+
 async def test_a_paused_leader_knows_when_it_wakes_that_it_does_not_lead(
     client: KubeClient, clock: HeldClock
 ) -> None:
