@@ -47,7 +47,9 @@ class LeadershipSettings:
     """So long must a Lease stay unchanged before somebody else takes it."""
     renew_within_seconds: float = 3.0
     """A leader that could not renew for so long stops."""
-    retry_seconds: float = 0.5
+    renew_seconds: float = 0.5
+    look_seconds: float = 0.5
+    """How often a follower looks: by up to twice that it is late to notice that nobody leads."""
 
     @property
     def path(self) -> str:
@@ -139,13 +141,13 @@ class Leadership:
         """Wait until we lead; `on_wait` is called when somebody else does."""
         while not await self.attempt():
             on_wait()
-            await asyncio.sleep(self._settings.retry_seconds)
+            await asyncio.sleep(self._settings.look_seconds)
         logger.info("leading", extra={"leadership": self._settings.name, "epoch": self.epoch})
 
     async def keep(self) -> None:
         """Renew until leadership is lost; returns when it is."""
         while self.is_leading:
-            await asyncio.sleep(self._settings.retry_seconds)
+            await asyncio.sleep(self._settings.renew_seconds)
             await self.attempt()
         logger.warning("leadership lost", extra={"leadership": self._settings.name})
 

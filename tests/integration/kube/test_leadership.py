@@ -67,7 +67,11 @@ class Replica(Leadership):
     def __init__(self, client: KubeClient, name: str, clock: Callable[[], float]) -> None:
         self.line = Line(client)
         settings = LeadershipSettings(
-            name="cellgate-extender", namespace="default", identity=name, retry_seconds=0.01
+            name="cellgate-extender",
+            namespace="default",
+            identity=name,
+            renew_seconds=0.01,
+            look_seconds=0.01,
         )
         super().__init__(
             self.line,  # type: ignore[arg-type] # all that it uses of a client
