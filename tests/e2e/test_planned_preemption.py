@@ -92,7 +92,19 @@ async def _ending(plane: ControlPlane, path: str, *, count: int) -> list[JsonObj
 async def _told_of_their_end(plane: ControlPlane, path: str) -> list[str]:
     """The pods that were told that they are preempted, once for each time."""
     events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
-    return sorted(one["involvedObject"]["name"] for one in events if one["reason"] == "Preempted")
+    told = [one for one in events if one["reason"] == "Preempted"]
+    assert all("is ended for gang" in one["message"] for one in told)
+    return sorted(one["involvedObject"]["name"] for one in told)
+
+
+async def _are_told(plane: ControlPlane, path: str, *, count: int) -> list[str]:
+    """The same, once there are so many."""
+
+    async def found() -> list[str]:
+        names = await _told_of_their_end(plane, path)
+        return names if len(names) >= count else []
+
+    return await poll_until(found, deadline_seconds=10, explain=lambda: "too few were told")
 
 
 def _reasons(pod: JsonObject) -> list[JsonObject]:
@@ -115,7 +127,7 @@ async def test_a_victim_ends_whole_and_is_told_for_whom(plane: ControlPlane, pod
         (condition,) = _reasons(victim)
         assert condition["reason"] == "PreemptionByScheduler"
         assert f"is ended for gang {namespace}/high" in condition["message"]
-    assert "is ended for gang" in await told(plane, pods, "low")
+    assert await _are_told(plane, pods, count=2) == _names(victims)
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=2)
 
@@ -139,7 +151,7 @@ async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=1)
     await running(plane, pods, "late", size=1)
-    assert await _told_of_their_end(plane, pods) == sorted(_names(both))
+    assert await _are_told(plane, pods, count=2) == sorted(_names(both))
 
 
 async def test_whom_its_owner_has_ended_is_left_alone(plane: ControlPlane, pods: str) -> None:
