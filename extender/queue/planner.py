@@ -125,7 +125,7 @@ class GangPlanner:
     # -- what became of actions
 
     def is_wanted(self, action: Action) -> bool:
-        """Whether an action that was not begun yet still makes sense."""
+        """Whether an action that was not begun yet, or done by half, still makes sense."""
         preemptor = self._seen.find(action.preemptor) if isinstance(action, End) else None
         return is_still_wanted(action, self._cells, preemptor=preemptor)
 

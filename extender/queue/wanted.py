@@ -30,7 +30,7 @@ def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
 
 
 def is_still_wanted(action: Action, cells: Cells, *, preemptor: QueuedGang | None) -> bool:
-    """Tell whether an action that was not begun yet still makes sense.
+    """Tell whether an action that was not begun yet, or done by half, still makes sense.
 
     `preemptor` is the gang for which an end is wanted, if it is still there.
     """
