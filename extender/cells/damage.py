@@ -1,4 +1,7 @@
-"""What ending gangs costs: fewest gangs, then fewest leaf cells, then the youngest work."""
+"""What ending gangs costs: fewest gangs, then fewest leaf cells, then the youngest work.
+
+Gangs that are ending already cost nothing: whoever told them to end, nothing is lost any more.
+"""
 
 from collections.abc import Sequence
 from math import fsum
@@ -30,6 +33,8 @@ def total(harms: Sequence[Damage]) -> Damage:
 
 
 def _of(gang: Gang) -> Damage:
+    if gang.is_ending:
+        return NO_DAMAGE
     return 1, gang.leaf_count, -gang.request.created, -gang.born
 
 

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 
-from extender.cells import preemption, wording
+from extender.cells import ending, preemption, wording
 from extender.cells.admission import chains_of
 from extender.cells.carving import Carver
 from extender.cells.chains import Chains
@@ -149,6 +149,15 @@ class RoomMaker:
             return self._victims(case)
 
     def _victims(self, case: Case) -> Found | None:
+        """The least harmful victims; who is ending already is no harm."""
+        leaving = ending.candidates(self._registry, case)
+        if leaving:
+            found = ending.least_beside(self._table, case, leaving, lambda: self._least(case))
+            if found is not None:
+                return found
+        return self._least(case)
+
+    def _least(self, case: Case) -> Found | None:
         carver = Carver(self._table, self._clearances, case)
         if carver.is_hopeless():
             return None

@@ -37,7 +37,8 @@ SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
 
 
 def damage(gangs: Sequence[Gang]) -> tuple[int, int, float, int]:
-    """Fewest gangs, then fewest leaf cells, then the youngest work."""
+    """Fewest gangs, then fewest leaf cells, then the youngest work; who is ending does not count."""
+    gangs = [gang for gang in gangs if not gang.is_ending]
     return (
         len(gangs),
         sum(gang.leaf_count for gang in gangs),
@@ -60,6 +61,8 @@ class EngineHistory(RuleBasedStateMachine):
         self.numbers = 0
         self.told: dict[PodUid, Placement] = {}
         """What the annotation of a pod says since it was bound."""
+        self.ending: dict[PodUid, None] = {}
+        """Pods that were told to end and have not yet."""
         self.is_changed = False
         for node in self.nodes:
             self.engine.observe_node(a_node(node))
@@ -149,6 +152,13 @@ class EngineHistory(RuleBasedStateMachine):
     def end(self, data: st.DataObject) -> None:
         self.end_member(data.draw(st.sampled_from(sorted(self.requests))))
 
+    @precondition(lambda self: self.requests)
+    @rule(data=st.data(), is_whole=st.booleans())
+    def tell_to_end(self, data: st.DataObject, is_whole: bool) -> None:
+        """A member, or all of its gang, are in their grace period from now on."""
+        uid = data.draw(st.sampled_from(sorted(self.requests)))
+        self.tell_members_to_end([*self.siblings(uid)] if is_whole else [uid])
+
     @rule()
     def evict(self) -> None:
         """All victims of the first preempting gang end."""
@@ -205,6 +215,7 @@ class EngineHistory(RuleBasedStateMachine):
         ]
         self.engine.recover(running)
         self.observe_nodes()
+        self.tell_members_to_end(list(self.ending))
         alive = {request.member for request, _, _ in bound}
         self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
         after = {gang.gang: gang for gang in self.engine.gangs()}
@@ -248,6 +259,16 @@ class EngineHistory(RuleBasedStateMachine):
     def end_member(self, uid: PodUid) -> None:
         del self.requests[uid]
         self.engine.forget_member(uid)
+
+    def siblings(self, uid: PodUid) -> list[PodUid]:
+        gang = self.requests[uid].gang
+        return [other for other, request in self.requests.items() if request.gang == gang]
+
+    def tell_members_to_end(self, members: list[PodUid]) -> None:
+        for uid in members:
+            if self.engine.observe_ending(uid):
+                self.ending[uid] = None
+            assert not self.engine.observe_ending(uid), "told again, nothing is new"
 
     def ours(self) -> list[GangView]:
         """Gangs that the engine placed."""
@@ -329,9 +350,12 @@ class EngineHistory(RuleBasedStateMachine):
         if decision.cancelled or len(endable) > MOST_ENDABLE:
             return
         chosen_damage = damage([gangs[victim] for victim in decision.victims])
-        for count in range(1, len(decision.victims) + 1):
-            for others in combinations(endable, count):
-                keys = {gang.key for gang in others}
+        leaving = [gang for gang in endable if gang.is_ending]
+        healthy = [gang for gang in endable if not gang.is_ending]
+        # Those that are ending cost nothing, and without them it works no worse.
+        for count in range(len(decision.victims) + 1):
+            for others in combinations(healthy, count):
+                keys = {gang.key for gang in (*leaving, *others)}
                 if damage(others) < chosen_damage:
                     assert not self.fits(request, candidates, lambda g, k=keys: g.key in k), keys
 

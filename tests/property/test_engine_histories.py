@@ -15,6 +15,7 @@ WORDS = (
     *("crowd",) * 5,
     *("end",) * 4,
     *("bind",) * 2,
+    *("leave",) * 2,
     *("evict", "wait", "node", "crash", "reconfigure"),
 )
 
@@ -25,6 +26,9 @@ def _play(history: EngineHistory, word: str, random: Random) -> None:
     elif word in ("end", "bind") and history.requests:
         uid = random.choice(sorted(history.requests))
         history.end_member(uid) if word == "end" else history.bind_member(uid)
+    elif word == "leave" and history.requests:
+        for uid in random.sample(sorted(history.requests), min(3, len(history.requests))):
+            history.tell_members_to_end(history.siblings(uid))
     elif word == "evict":
         history.evict()
     elif word == "wait":
