@@ -98,10 +98,10 @@ class RoomMaker:
     def _fitter(self, ask: Ask, chain: ChainName) -> Callable[[], list[Seat] | None]:
         return lambda: self._chains.fit_in(ask, chain)
 
-    def _cost(self, decision: Place | Preempt) -> Damage:
-        """What a decision does to others."""
+    def _cost(self, decision: Place | Preempt) -> tuple[Damage, int]:
+        """What a decision does to others, then how many it waits for: some may cost nothing."""
         keys = decision.victims if isinstance(decision, Preempt) else decision.downgraded
-        return damage([self._table.gangs[key] for key in keys])
+        return damage([self._table.gangs[key] for key in keys]), len(keys)
 
     def _overtake(self, ask: Ask, case: Case) -> Place | None:
         rivals = preemption.overtaken(self._registry, case)

@@ -61,11 +61,10 @@ def _task_watch() -> None:
     """Not here: kube-scheduler's connections through the forwarder outlive a test."""
 
 
-def _borrowers(name: str, *, size: int) -> list[JsonObject]:
+def _borrowers(name: str, *, size: int, **spec: object) -> list[JsonObject]:
     """An opportunistic gang that takes its time to end: until somebody lets it go."""
-    gang = [
-        a_member(name, index, size=size, gpus=8, priorityClassName="oppo") for index in range(size)
-    ]
+    spec = {"priorityClassName": "oppo", **spec}
+    gang = [a_member(name, index, size=size, gpus=8, **spec) for index in range(size)]
     for pod in gang:
         pod["metadata"]["finalizers"] = [HOLD]
     return gang
@@ -129,6 +128,27 @@ async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=1)
     await running(plane, pods, "late", size=1)
+
+
+async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
+    plane: ControlPlane, pods: str
+) -> None:
+    for name in ("a", "b", "c"):
+        await create(plane, pods, _borrowers(name, size=1, terminationGracePeriodSeconds=600))
+        await running(plane, pods, name, size=1)
+    await plane.api_as("bob").delete(f"{pods}/a-0")  # the oldest work, which would go last
+    (deleted,) = await _ending(plane, pods, count=1)
+    await create(plane, pods, a_gang("high", size=1, gpus=8))
+    namespace = pods.split("/")[4]
+    assert f"it starts when {namespace}/a ended" in await told(plane, pods, "high")
+    (still,) = await _ending(plane, pods, count=1)
+    assert still["metadata"]["deletionTimestamp"] == deleted["metadata"]["deletionTimestamp"]
+    await _let_go(plane, pods)
+    await plane.api.delete(f"{pods}/a-0", gracePeriodSeconds="0")
+    await running(plane, pods, "high", size=1)
+    left = (await plane.api.get(pods))["items"]
+    assert _names(left) == ["b-0", "c-0", "high-0"]
+    assert not any(pod["metadata"].get("deletionTimestamp") for pod in left)
 
 
 async def test_a_late_member_ends_who_took_its_place(plane: ControlPlane, pods: str) -> None:

@@ -37,7 +37,7 @@ SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
 
 
 def damage(gangs: Sequence[Gang]) -> tuple[int, int, float, int]:
-    """Fewest gangs, then fewest leaf cells, then the youngest work; who is ending does not count."""
+    """Fewest gangs, then fewest leaf cells, then the youngest work; who is ending costs nothing."""
     gangs = [gang for gang in gangs if not gang.is_ending]
     return (
         len(gangs),
@@ -123,12 +123,7 @@ class EngineHistory(RuleBasedStateMachine):
             )
             gangs = [gang for gang in self.ours() if not gang.victims]
             if gangs and random.random() < 0.7:
-                gang = random.choice(gangs)
-                first = self.engine._table.gangs[gang.gang].request
-                for index, size in enumerate(first.gang_leaf_counts):
-                    member = PodUid(f"{gang.gang.name}-{index}")
-                    request = replace(first, member=member, leaf_count=size)
-                    self.ask(self.requests.get(member) or request, self.nodes)
+                self.complete(random.choice(gangs))
 
     @precondition(lambda self: self.ours())
     @rule(data=st.data())
@@ -153,11 +148,19 @@ class EngineHistory(RuleBasedStateMachine):
         self.end_member(data.draw(st.sampled_from(sorted(self.requests))))
 
     @precondition(lambda self: self.requests)
-    @rule(data=st.data(), is_whole=st.booleans())
-    def tell_to_end(self, data: st.DataObject, is_whole: bool) -> None:
-        """A member, or all of its gang, are in their grace period from now on."""
-        uid = data.draw(st.sampled_from(sorted(self.requests)))
-        self.tell_members_to_end([*self.siblings(uid)] if is_whole else [uid])
+    @rule(data=st.data())
+    def tell_to_end(self, data: st.DataObject) -> None:
+        """A member is in its grace period from now on."""
+        self.tell_member_to_end(data.draw(st.sampled_from(sorted(self.requests))))
+
+    @rule(seed=st.integers(0, 2**16), count=st.integers(1, 4))
+    def leave(self, seed: int, count: int) -> None:
+        """Gangs of which all members run are in their grace period from now on."""
+        gangs = [gang for gang in self.ours() if not gang.victims]
+        for gang in Random(seed).sample(gangs, min(count, len(gangs))):
+            for uid in self.complete(gang):
+                self.bind_member(uid)
+                self.tell_member_to_end(uid)
 
     @rule()
     def evict(self) -> None:
@@ -215,7 +218,8 @@ class EngineHistory(RuleBasedStateMachine):
         ]
         self.engine.recover(running)
         self.observe_nodes()
-        self.tell_members_to_end(list(self.ending))
+        for uid in self.ending:
+            self.tell_member_to_end(uid)
         alive = {request.member for request, _, _ in bound}
         self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
         after = {gang.gang: gang for gang in self.engine.gangs()}
@@ -260,15 +264,19 @@ class EngineHistory(RuleBasedStateMachine):
         del self.requests[uid]
         self.engine.forget_member(uid)
 
-    def siblings(self, uid: PodUid) -> list[PodUid]:
-        gang = self.requests[uid].gang
-        return [other for other, request in self.requests.items() if request.gang == gang]
+    def complete(self, gang: GangView) -> list[PodUid]:
+        """Let all members of a gang ask; returns those that are known."""
+        first = self.engine._table.gangs[gang.gang].request
+        for index, size in enumerate(first.gang_leaf_counts):
+            member = PodUid(f"{gang.gang.name}-{index}")
+            request = replace(first, member=member, leaf_count=size)
+            self.ask(self.requests.get(member) or request, self.nodes)
+        return [uid for uid, request in self.requests.items() if request.gang == gang.gang]
 
-    def tell_members_to_end(self, members: list[PodUid]) -> None:
-        for uid in members:
-            if self.engine.observe_ending(uid):
-                self.ending[uid] = None
-            assert not self.engine.observe_ending(uid), "told again, nothing is new"
+    def tell_member_to_end(self, uid: PodUid) -> None:
+        if self.engine.observe_ending(uid):
+            self.ending[uid] = None
+        assert not self.engine.observe_ending(uid), "told again, nothing is new"
 
     def ours(self) -> list[GangView]:
         """Gangs that the engine placed."""

@@ -272,7 +272,7 @@ def _slot(slot: Slot) -> object:
     return (
         [leaf.address for leaf in slot.leaves],
         slot.claim.cell.address if slot.claim else None,
-        (slot.size, slot.member, slot.is_bound, slot.had_member),
+        (slot.size, slot.member, slot.is_bound, slot.had_member, slot.is_ending),
         (slot.is_foreign, slot.is_reserved, where, slot.told, slot.lacking),
     )
 

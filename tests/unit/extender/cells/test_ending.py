@@ -108,6 +108,23 @@ def test_nobody_waits_for_more_that_are_ending_than_it_needs() -> None:
     assert len(victims(world, a_gang("urgent").of(2, 2, 2).at(5))) == 3
 
 
+def test_the_chain_where_it_waits_for_fewer_is_taken() -> None:
+    cluster = a_cluster("1 racks x 1 nodes x 4", name="one").chain(
+        "1 pods x 1 nodes x 4", name="two"
+    )
+    world = World(cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1))
+    for name, node, leaves in (
+        ("half0", "one-r0/n0", (0, 1)),
+        ("half1", "one-r0/n0", (2, 3)),
+        ("whole", "two-p0/n0", (0, 1, 2, 3)),
+    ):
+        gang = a_gang(name).of(len(leaves)).at(-1)
+        world.run(gang, (node, leaves))
+        world.tell_to_end(gang)
+
+    assert victims(world, a_gang("urgent").of(4).at(5)) == ["whole"]
+
+
 def test_who_nobody_may_end_is_not_waited_for_either() -> None:
     """Guaranteed gangs of another VC, and equals, keep what they have."""
     world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
