@@ -32,6 +32,8 @@ from state.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 
 _LOOK_SECONDS = 0.2
+# A standby takes over within five seconds, of which the Lease has four.
+_LEADER_LOOK_SECONDS = 0.2
 # Decisions are exact whatever is in memory, so a look at usage for many changes is enough: each one
 # costs as much as a review.
 _USAGE = CacheSettings(gather_seconds=0.05)
@@ -47,7 +49,10 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         wants_tls=options.tls,
         certificates=Path(options.certs) if options.certs else None,
         leadership=LeadershipSettings(
-            name=LEADERSHIP, namespace=options.namespace, identity=_identity(options.pod_name)
+            name=LEADERSHIP,
+            namespace=options.namespace,
+            identity=_identity(options.pod_name),
+            look_seconds=_LEADER_LOOK_SECONDS,
         ),
         pod_name=options.pod_name,
     )

@@ -19,7 +19,8 @@ from extender.journal import LogJournal, NoJournal
 from extender.leading import Leading
 from extender.metrics import ExtenderMetrics
 from extender.outcomes import Outcomes
-from extender.planner import ClusterCells, Planner
+from extender.planner import Planner
+from extender.planner_cells import ClusterCells
 from extender.pods import PodSink
 from extender.policies import ClusterFile, Policies
 from extender.preempting import Preemption

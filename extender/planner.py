@@ -6,14 +6,14 @@ there is something new, and what it asks for is done, many things at once.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from extender.acting import Hands
-from extender.cells.model import Decision, MemberRequest, Placement
-from extender.cluster import Asked, Cluster
+from extender.cells.model import MemberRequest
 from extender.events import Announcer
 from extender.metrics import ExtenderMetrics
+from extender.planner_cells import ClusterCells
 from extender.pods import PodSink
 from extender.questions import ToRequest
 from extender.queue.model import Action, QueuedPod, Step, Tell
@@ -28,71 +28,12 @@ from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
 from service.tasks import wait_up_to
-from state.records import Kind
 
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_SECONDS: Final = 0.5
 _AT_ONCE: Final = 48
 """Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
-
-
-ToldOf = Callable[[Sequence[GangKey]], None]
-
-
-class ClusterCells:
-    """The engine as the planner uses it, through the one door that writes everything down."""
-
-    def __init__(self, cluster: Cluster, pods: PodSink, *, being_bound: Collection[PodUid]) -> None:
-        self._cluster = cluster
-        self._pods = pods
-        self._being_bound = being_bound
-        self.forget_member = cluster.forget_member
-        self.renew = cluster.renew
-
-    def follow(self, *, on_room: Callable[[], None], on_expiry: ToldOf, on_loss: ToldOf) -> None:
-        """Tell when leaf cells may have come free, whose leases ended, and who lost its cells."""
-        self._cluster.on_room.append(on_room)
-        self._cluster.on_expiry.append(on_expiry)
-        self._cluster.on_loss.append(on_loss)
-
-    def follow_nodes(self, on_node_lost: Callable[[NodeName], None]) -> None:
-        """Tell which nodes left, or may not be used for now."""
-        self._cluster.on_node_lost.append(on_node_lost)
-
-    def decide(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
-    ) -> Decision:
-        """Plan, and make true what was planned."""
-        pod = self._pods.get(request.member)
-        asked = Asked(
-            kind=Kind.PLACEMENT,
-            now=now,
-            applies_preemption=pod is None or pod.may_preempt,
-            pod=pod.display_name if pod else "",
-        )
-        return self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
-
-    def placement(self, member: PodUid) -> Placement | None:
-        """Where a member was placed."""
-        return self._cluster.engine.placement(member)
-
-    def has_place(self, member: PodUid) -> bool:
-        """Whether a member was placed."""
-        return self._cluster.engine.has_place(member)
-
-    def is_bound(self, member: PodUid) -> bool:
-        """Whether we bound a member or are about to, though its feed may not say so yet."""
-        known = self._cluster.members.get(member)
-        return member in self._being_bound or (known is not None and known.is_bound)
-
-    def members_of(self, gang: GangKey) -> Collection[PodUid]:
-        """The members of a gang that have a place."""
-        return self._cluster.members.of_gang(gang)
-
-    def is_preempting(self, gang: GangKey) -> bool:
-        """Whether cells are reserved for a gang until its victims have ended."""
-        return self._cluster.engine.is_preempting(gang)
 
 
 class Planner:

@@ -47,7 +47,9 @@ class LeadershipSettings:
     """So long must a Lease stay unchanged before somebody else takes it."""
     renew_within_seconds: float = 3.0
     """A leader that could not renew for so long stops."""
-    retry_seconds: float = 0.5
+    renew_seconds: float = 0.5
+    look_seconds: float = 0.5
+    """How often a follower looks: by up to twice that it is late to notice that nobody leads."""
 
     @property
     def path(self) -> str:
@@ -139,13 +141,13 @@ class Leadership:
         """Wait until we lead; `on_wait` is called when somebody else does."""
         while not await self.attempt():
             on_wait()
-            await asyncio.sleep(self._settings.retry_seconds)
+            await asyncio.sleep(self._settings.look_seconds)
         logger.info("leading", extra={"leadership": self._settings.name, "epoch": self.epoch})
 
     async def keep(self) -> None:
         """Renew until leadership is lost; returns when it is."""
         while self.is_leading:
-            await asyncio.sleep(self._settings.retry_seconds)
+            await asyncio.sleep(self._settings.renew_seconds)
             await self.attempt()
         logger.warning("leadership lost", extra={"leadership": self._settings.name})
 
@@ -153,11 +155,26 @@ class Leadership:
         """Give leadership back, so that a standby need not wait for the Lease to go stale."""
         record, self._record = self._record, None
         was_leading, self._leads_until = self.is_leading, float("-inf")
-        if was_leading and record is not None:
-            try:
-                await self._write(self._body(record, holder=""))
-            except KubeError as exc:
-                logger.info("leadership not given back", extra={"error": str(exc)})
+        if not was_leading:
+            return
+        try:
+            if record is None or not await self._give_back(record):
+                # We were stopped in the middle of a renewal, and it was written.
+                await self._give_back(await self._look())
+        except KubeError as exc:
+            logger.info("leadership not given back", extra={"error": str(exc)})
+
+    async def _give_back(self, record: Record) -> bool:
+        """Let the Lease be nobody's; False if it is not as we knew it."""
+        if not self._is_ours(record):
+            return False
+        try:
+            await self._write(self._body(record, holder=""))
+        except KubeError as exc:
+            if not exc.is_conflict:
+                raise
+            return False
+        return True
 
     async def attempt(self) -> bool:
         """Take or renew; False if somebody else leads or we cannot tell."""
@@ -195,7 +212,7 @@ class Leadership:
     async def _take(self) -> Record | None:
         """Look, and take the Lease if it is ours, stale, free or not there."""
         try:
-            record = read_record(await self._client.request("GET", self._settings.path))
+            record = await self._look()
         except KubeError as exc:
             if not exc.is_missing:
                 raise
@@ -210,6 +227,9 @@ class Leadership:
             if exc.is_conflict:
                 return None
             raise
+
+    async def _look(self) -> Record:
+        return read_record(await self._client.request("GET", self._settings.path))
 
     def _is_ours(self, record: Record) -> bool:
         """Whether our own term goes on: a renewal was written whose answer we did not hear."""

@@ -13,7 +13,6 @@ starts from what is seen now, and nothing is remembered that a look could tell.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import inf
 
 from extender.cells.model import Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
@@ -22,6 +21,7 @@ from extender.queue.gangs import PriorityOf, QueuedGang
 from extender.queue.model import Action, End, QueuedPod, Release, Step, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
+from extender.queue.refused import RefusedPlaces
 from extender.queue.seen import SeenGangs
 from extender.queue.waiting import Shape, Waiting, shape_of
 from extender.queue.wanted import (
@@ -35,8 +35,6 @@ from extender.queue.way import Way
 from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
-# kube-scheduler's view may be a moment behind ours: one refusal means little, a lasting one much.
-_REFUSAL_STANDS_SECONDS = 3.0
 _REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GATHERING_SECONDS = 5.0
@@ -53,7 +51,7 @@ class GangPlanner:
         self._seen = SeenGangs()
         self._waiting = Waiting()
         self._attempts = Attempts()
-        self._refused_since: dict[PodUid, float] = {}
+        self._refused = RefusedPlaces()
         self._way = Way()
         self._unfinished: dict[GangKey, None] = {}
         """Gangs that run by half, and gangs whose victims are ending."""
@@ -110,18 +108,18 @@ class GangPlanner:
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
         if self._cells.has_place(uid):
-            self._refused_since.setdefault(uid, now)
+            self._refused.refuse(uid, now=now)
 
     def lose_node(self, node: NodeName) -> None:
         """A node left, or may not be used for now: whoever was to go there looks for another."""
         for uid in self._seen.pods:
             placement = None if self._cells.is_bound(uid) else self._cells.placement(uid)
             if placement is not None and placement.node == node:
-                self._refused_since[uid] = -inf
+                self._refused.lose_node(uid)
 
     def _settle_member(self, uid: PodUid) -> None:
         self._attempts.forget(uid)
-        self._refused_since.pop(uid, None)
+        self._refused.forget(uid)
         self._way.leave(uid)
 
     # -- what became of actions
@@ -160,9 +158,8 @@ class GangPlanner:
     def _keep_time(self, now: float) -> None:
         """Do what is due: refusals stand, leases are renewed, failures tried again."""
         self._way.clear(now)
-        for uid, since in list(self._refused_since.items()):
-            if now - since >= _REFUSAL_STANDS_SECONDS:
-                self._give_up_place(uid, now=now)
+        for uid, is_refused in self._refused.take_due(now).items():
+            self._give_up_place(uid, is_refused=is_refused, now=now)
         for uid in self._attempts.due(now):
             gang = self._seen.find_of(uid)
             if gang is not None:
@@ -177,13 +174,12 @@ class GangPlanner:
         for key in self._unfinished:
             self._cells.renew(key, now=now)
 
-    def _give_up_place(self, uid: PodUid, *, now: float) -> None:
+    def _give_up_place(self, uid: PodUid, *, is_refused: bool, now: float) -> None:
         """Look for another place without that node; for the whole gang, if none of it runs yet."""
-        since = self._refused_since.pop(uid, -inf)  # it may have gone with another member's
         placement, gang = self._cells.placement(uid), self._seen.find_of(uid)
         if placement is None or gang is None or self._cells.is_bound(uid):
             return
-        if since > -inf:  # that of a node which is lost ends when it is back
+        if is_refused:  # a node that is lost may be used when it is back
             gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
         has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
         self._withdraw(*([uid] if has_begun else gang.pods))
@@ -195,7 +191,7 @@ class GangPlanner:
             had_place = self._cells.has_place(uid)
             self._cells.forget_member(uid)
             self._way.leave(uid)
-            self._refused_since.pop(uid, None)
+            self._refused.forget(uid)
             if had_place:
                 self._waiting.wake()
 

@@ -17,6 +17,7 @@ from policy.topology import Topology
 from tests.unit.extender.cells.builders import a_node, nodes_of
 
 LEASE_SECONDS = 20.0
+LEAVES_PER_NODE = 4
 
 
 @dataclass
@@ -172,6 +173,14 @@ class PlannerWorld:
         else:
             self.planner.fail(action, now=self.now)
 
+    def tear(self, index: int) -> None:
+        """Nominate the node of a pod that is to be released, and get no further."""
+        action = self.actions[index]
+        pod = self.pods.get(action.uid)
+        if isinstance(action, Release) and pod is not None and pod.seen_as.node is None:
+            self.change(pod, nominated=action.placement.node)
+        self.perform(index, is_done=False, is_told_done=False)
+
     def _do(self, action: Action) -> bool:
         pod = self.pods.get(action.uid)
         if pod is None or (pod.seen_as.node is not None and not isinstance(action, End)):
@@ -194,11 +203,22 @@ class PlannerWorld:
         placement = self.engine.placement(uid)
         if pod.seen_as.is_gated or pod.seen_as.node is not None or placement is None:
             return
-        if not self.nodes[placement.node]:
-            self.change(pod, nominated=None)
-            self.planner.refuse_node(uid, now=self.now)
+        if self._has_room(placement.node, pod):
+            self.being_bound[uid] = placement
             return
-        self.being_bound[uid] = placement
+        self.change(pod, nominated=None)
+        if any(self._has_room(node, pod) for node in self.nodes):
+            self.planner.refuse_node(uid, now=self.now)  # else the extender is not even asked
+
+    def _has_room(self, node: NodeName, pod: FakePod) -> bool:
+        """By what kube-scheduler counts: who runs there, and who is nominated and no less."""
+        asks = pod.seen_as.request
+        used = sum(
+            other.seen_as.request.leaf_count
+            for other in self.pods.values()
+            if other is not pod and _keeps(node, other.seen_as, asks.priority)
+        )
+        return self.nodes[node] and used + asks.leaf_count <= LEAVES_PER_NODE
 
     def bind(self, uid: PodUid) -> None:
         """The API server writes node and placement of a pod that is being bound."""
@@ -244,6 +264,13 @@ class PlannerWorld:
             self.bind_all()
             self.now += 1.5
             self.check()
+
+
+def _keeps(node: NodeName, pod: QueuedPod, priority: int) -> bool:
+    """Whether a pod has its room on a node for kube-scheduler, in the eyes of such a priority."""
+    if pod.node is not None:
+        return pod.node == node
+    return pod.nominated == node and pod.request.priority >= priority
 
 
 def _bound(seen: QueuedPod) -> Bound:

@@ -88,6 +88,11 @@ class PlannerHistory(RuleBasedStateMachine):
             self.world.perform(index, is_done=is_done, is_told_done=is_told_done and is_done)
 
     @rule(data=st.data())
+    def tear(self, data: st.DataObject) -> None:
+        if self.world.actions:
+            self.world.tear(data.draw(st.integers(0, len(self.world.actions) - 1)))
+
+    @rule(data=st.data())
     def schedule(self, data: st.DataObject) -> None:
         if self.world.pods:
             self.world.schedule(data.draw(st.sampled_from(sorted(self.world.pods))))

@@ -67,7 +67,11 @@ class Replica(Leadership):
     def __init__(self, client: KubeClient, name: str, clock: Callable[[], float]) -> None:
         self.line = Line(client)
         settings = LeadershipSettings(
-            name="cellgate-extender", namespace="default", identity=name, retry_seconds=0.01
+            name="cellgate-extender",
+            namespace="default",
+            identity=name,
+            renew_seconds=0.01,
+            look_seconds=0.01,
         )
         super().__init__(
             self.line,  # type: ignore[arg-type] # all that it uses of a client
@@ -94,6 +98,30 @@ async def test_a_leader_that_resigns_is_followed_at_once(
     assert not first.is_leading
     assert await second.attempt()
     assert second.epoch > first.epoch
+
+
+async def test_a_leader_that_is_stopped_while_it_renews_is_followed_at_once(
+    client: KubeClient, clock: HeldClock
+) -> None:
+    first, second = Replica(client, "first", clock), Replica(client, "second", clock)
+    await first.acquire()
+    first.line.loses_answers = True
+    assert await first.attempt(), "it leads until it should have renewed"
+    first.line.loses_answers = False
+    await first.resign()
+    assert await second.attempt()
+
+
+async def test_who_resigns_leaves_the_lease_of_another_alone(
+    client: KubeClient, clock: HeldClock
+) -> None:
+    first, second = Replica(client, "first", clock), Replica(client, "second", clock)
+    await first.acquire()
+    lease = await client.request("GET", f"{LEASES}/cellgate-extender")
+    lease["spec"]["holderIdentity"] = "thief"
+    await client.request("PUT", f"{LEASES}/cellgate-extender", body=lease)
+    await first.resign()
+    assert not await second.attempt()
 
 
 async def test_a_paused_leader_knows_when_it_wakes_that_it_does_not_lead(

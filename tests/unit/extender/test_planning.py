@@ -9,7 +9,8 @@ import pytest
 
 from extender.cluster import read_cluster_text
 from extender.events import Announcer
-from extender.planner import ClusterCells, Planner
+from extender.planner import Planner
+from extender.planner_cells import ClusterCells
 from extender.pods import NodeSink
 from extender.queue.model import Action, Release
 from extender.requests import to_member_request
