@@ -150,6 +150,8 @@ class RoomMaker:
 
     def _victims(self, case: Case) -> Found | None:
         """The least harmful victims; who is ending already is no harm."""
+        if Carver(self._table, self._clearances, case).is_hopeless():
+            return None
         leaving = ending.candidates(self._registry, case)
         if leaving:
             found = ending.least_beside(self._table, case, leaving, lambda: self._least(case))
@@ -159,8 +161,6 @@ class RoomMaker:
 
     def _least(self, case: Case) -> Found | None:
         carver = Carver(self._table, self._clearances, case)
-        if carver.is_hopeless():
-            return None
         carved = carver.carve()
         outlook, vc = Outlook(self._table, case), case.vc.name
         is_all = self._registry.has_few_candidates(vc, case.priority, most=VICTIM_LOOKS)
