@@ -60,6 +60,14 @@ class Harms:
     def of(self, gang: Gang) -> Damage | None:
         """What ending a gang costs; None if nobody may end it."""
         if gang not in self._known:
-            is_safe = gang.is_foreign or gang.is_preempting
-            self._known[gang] = None if is_safe else _of(gang)
+            self._known[gang] = _if_endable(gang)
         return self._known[gang]
+
+    def audit(self) -> bool:
+        """True if what is remembered is what it costs now."""
+        self.refresh()
+        return all(harm == _if_endable(gang) for gang, harm in self._known.items())
+
+
+def _if_endable(gang: Gang) -> Damage | None:
+    return None if gang.is_foreign or gang.is_preempting else _of(gang)

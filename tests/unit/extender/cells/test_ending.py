@@ -97,6 +97,21 @@ def test_who_is_ending_helps_another_victim_and_spares_a_larger_one() -> None:
     assert victims(world, urgent) == ["leaving", "small"]
 
 
+def test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it() -> None:
+    """Looked at alone, each of its nodes costs as much as one of the others."""
+    world = nodes("4 nodes x 4", node=4)
+    world.run(a_gang("wide").of(2, 2).at(-1), ("n0", (0, 1)), ("n1", (0, 1)))
+    for index in range(2):
+        leaving = a_gang(f"leaving{index}").of(2).at(-1)
+        world.run(leaving, (f"n{index}", (2, 3)))
+        world.tell_to_end(leaving)
+        world.run(a_gang(f"whole{index}").of(4).at(-1).created(9), (f"n{2 + index}", (0, 1, 2, 3)))
+
+    chosen = victims(world, a_gang("urgent").of(4, 4).at(5))
+
+    assert chosen == ["leaving0", "leaving1", "wide"]
+
+
 def test_nobody_waits_for_more_that_are_ending_than_it_needs() -> None:
     world = nodes("4 nodes x 2", node=4)
     for index in range(4):
