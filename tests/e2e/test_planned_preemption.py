@@ -89,6 +89,16 @@ async def _ending(plane: ControlPlane, path: str, *, count: int) -> list[JsonObj
     return await poll_until(found, deadline_seconds=20, explain=lambda: "nobody was ended")
 
 
+async def _hears(plane: ControlPlane, path: str, words: str) -> None:
+    """Wait until somebody is told this."""
+
+    async def is_told() -> bool:
+        events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
+        return any(words in one["message"] for one in events)
+
+    await poll_until(is_told, deadline_seconds=20, explain=lambda: f"nobody heard: {words}")
+
+
 def _names(pods: list[JsonObject]) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods]
 
@@ -142,7 +152,7 @@ async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
     await _ending(plane, pods, count=1)
     await create(plane, pods, a_gang("high", size=1, gpus=8))
     namespace = pods.split("/")[4]
-    assert f"it starts when {namespace}/a ended" in await told(plane, pods, "high")
+    await _hears(plane, pods, f"it starts when {namespace}/a ended")
     assert _names(await _ending(plane, pods, count=1)) == ["a-0"]
     await plane.api.patch(f"{pods}/a-0", {"metadata": {"finalizers": None}})
     await running(plane, pods, "high", size=1)
