@@ -89,16 +89,6 @@ async def _ending(plane: ControlPlane, path: str, *, count: int) -> list[JsonObj
     return await poll_until(found, deadline_seconds=20, explain=lambda: "nobody was ended")
 
 
-async def _hears(plane: ControlPlane, path: str, words: str) -> None:
-    """Wait until somebody is told this."""
-
-    async def is_told() -> bool:
-        events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
-        return any(words in one["message"] for one in events)
-
-    await poll_until(is_told, deadline_seconds=20, explain=lambda: f"nobody heard: {words}")
-
-
 def _names(pods: list[JsonObject]) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods]
 
@@ -139,6 +129,16 @@ async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=1)
     await running(plane, pods, "late", size=1)
+
+
+async def _hears(plane: ControlPlane, path: str, words: str) -> None:
+    """Wait until somebody is told this."""
+
+    async def is_told() -> bool:
+        events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
+        return any(words in one["message"] for one in events)
+
+    await poll_until(is_told, deadline_seconds=20, explain=lambda: f"nobody heard: {words}")
 
 
 async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
