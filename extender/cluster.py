@@ -281,6 +281,12 @@ class Cluster:
         """Whether a member has a place, bound or not."""
         return self.engine.has_place(member)
 
+    def observe_ending(self, member: PodUid) -> None:
+        """A member that runs was told to end; told again, nothing is new or written down."""
+        if self.engine.observe_ending(member):
+            self._journal.observe_ending(member)
+            self.version += 1
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
         self._journal.forget_member(member)

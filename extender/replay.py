@@ -145,6 +145,8 @@ class Replay:
                 self._found, self._released = [], []
             case "runs":
                 self._cluster.observe_bound(_bound(record))
+            case "ending":
+                self._cluster.observe_ending(PodUid(record.pod_uid or ""))
             case "ended":
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 
