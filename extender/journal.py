@@ -68,6 +68,9 @@ class Journal(Protocol):
     def observe_ending(self, member: PodUid) -> None:
         """A member that runs was told to end."""
 
+    def observe_overdue(self, member: PodUid) -> None:
+        """A member that was told to end takes too long."""
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""
 
@@ -164,6 +167,10 @@ class LogJournal:
     def observe_ending(self, member: PodUid) -> None:
         """A member that runs was told to end."""
         self._rows.append(self._record(Kind.POD, member, "ending", pod_uid=member))
+
+    def observe_overdue(self, member: PodUid) -> None:
+        """A member that was told to end takes too long."""
+        self._rows.append(self._record(Kind.POD, member, "overdue", pod_uid=member))
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""

@@ -74,6 +74,7 @@ class Planner:
         """Pods whose PodGroup is not known, as they were last seen."""
         cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
         cells.follow_nodes(self._lose_node)
+        cells.follow_ends(self._give_up_on)
 
     # -- what is seen
 
@@ -168,6 +169,10 @@ class Planner:
 
     def _lose_node(self, node: NodeName) -> None:
         self._gangs.lose_node(node)
+        self._news.set()
+
+    def _give_up_on(self, victim: GangKey) -> None:
+        self._gangs.give_up_on(victim)
         self._news.set()
 
     def _unseat(self, gangs: Sequence[GangKey]) -> None:

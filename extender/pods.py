@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 ToBound = Callable[[ManagedPod], Bound]
 
 _MOST_ENDED = 10_000
+_LONGEST_GRACE_SECONDS = 300
+"""Who was given more to end counts like one that was not told to: nobody should wait for it."""
 
 
 class NodeSink:
@@ -246,7 +248,8 @@ class PodSink:
 
 def _is_ending(pod: ManagedPod) -> bool:
     """In its grace period: it holds its leaf cells, and will not for long."""
-    return pod.is_deleting and pod.node is not None
+    is_soon = pod.grace_seconds <= _LONGEST_GRACE_SECONDS
+    return pod.is_deleting and pod.node is not None and is_soon
 
 
 def _is_on_its_way(pod: ManagedPod) -> bool:

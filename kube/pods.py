@@ -142,6 +142,7 @@ def _translate(
         node=NodeName(spec.text("nodeName", OBJECT_NAME)) or None,
         phase=_read_phase(status),
         is_deleting=metadata.values.get("deletionTimestamp") is not None,
+        grace_seconds=_read_grace(metadata),
         is_gated=_is_gated(spec),
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
         gang=gangs.read_gang(
@@ -206,6 +207,12 @@ def _read_requested_class(annotations: Fields) -> ClassName | None:
 
 def _read_phase(status: Fields) -> PodPhase:
     return _PHASES.get(status.text("phase"), PodPhase.UNKNOWN)
+
+
+def _read_grace(metadata: Fields) -> int:
+    """The API server wrote it: what it would not write counts as nothing."""
+    grace = metadata.values.get("deletionGracePeriodSeconds")
+    return grace if isinstance(grace, int) and grace > 0 else 0
 
 
 def _read_created(metadata: Fields) -> float:

@@ -11,7 +11,7 @@ from kube import marks
 
 _METADATA: Final = (
     "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
-    "deletionTimestamp", "labels",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
 )  # fmt: skip
 _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",

@@ -166,6 +166,13 @@ class Engine:
         """
         return self._parts.lives.observe_ending(member)
 
+    def observe_overdue(self, member: PodUid) -> bool:
+        """A member that was told to end takes too long: it counts like one that was not told.
+
+        False if nobody was told so of it: nothing changes.
+        """
+        return self._parts.lives.observe_overdue(member)
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
         self._parts.lives.forget_member(member)

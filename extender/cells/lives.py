@@ -146,14 +146,21 @@ class Lives:
 
     def observe_ending(self, member: PodUid) -> bool:
         """A member that runs was told to end; False if none of that is new."""
+        return self._turn(member, is_ending=True)
+
+    def observe_overdue(self, member: PodUid) -> bool:
+        """A member that was told to end takes too long; False if none of that is new."""
+        return self._turn(member, is_ending=False)
+
+    def _turn(self, member: PodUid, *, is_ending: bool) -> bool:
         key = self.gang_of.get(member)
         if key is None:
             return False
         gang = self._table.gangs[key]
         slot = gang.slot_of(member)
-        if slot is None or not slot.is_bound or slot.is_ending:
+        if slot is None or not slot.is_bound or slot.is_ending == is_ending:
             return False
-        slot.is_ending = True
+        slot.is_ending = is_ending
         self._registry.note_ending(gang)
         self._note_whether_ending(gang)
         return True

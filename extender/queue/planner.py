@@ -105,6 +105,14 @@ class GangPlanner:
             self._seen.note_change(key)
             self._waiting.wake()
 
+    def give_up_on(self, victim: GangKey) -> None:
+        """A victim takes too long to end: whoever waits for it looks again, perhaps at others."""
+        for gang in [self._seen[key] for key in self._unfinished]:
+            if victim in gang.victims:
+                self._withdraw(*(uid for uid in gang.pods if not self._cells.is_bound(uid)))
+                self._seen.note_change(gang.key)
+                self._waiting.wake()
+
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
         if self._cells.has_place(uid):

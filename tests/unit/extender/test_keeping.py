@@ -89,6 +89,26 @@ def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> Non
     assert shell.drift("unbound") == 1
 
 
+def test_nobody_counts_on_the_end_of_a_pod_that_is_stuck_in_it() -> None:
+    shell = Shell()
+    shell.recover()
+    stuck = bound("a", "node-00", size=1).being_deleted(grace_seconds=30)
+    shell.pods.upsert(stuck)
+    told: list[GangKey] = []
+    shell.cluster.on_overdue.append(told.append)
+    mending = reconciler(shell)
+    for _ in range(3):
+        list(mending.reconcile())
+    assert told == [], "its grace period, and a minute"
+    for _ in range(3):
+        list(mending.reconcile())
+        shell.pods.upsert(stuck)
+    assert told == [GangKey("lab", "g")], "once, whatever is seen of it since"
+    (gang,) = shell.cluster.engine._table.gangs.values()
+    assert not gang.is_ending
+    shell.cluster.engine.check()
+
+
 def test_nobody_waits_who_does_not_exist() -> None:
     shell = Shell()
     shell.recover()

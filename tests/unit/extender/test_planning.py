@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.acting import Hands
-from extender.cluster import read_cluster_text
+from extender.cluster_text import read_cluster_text
 from extender.ending import Ending
 from extender.events import Announcer
 from extender.planner import Planner

@@ -144,6 +144,11 @@ def test_a_running_pod_that_is_deleted_is_ending_until_it_is_gone(shell: Shell) 
     assert not is_ending(shell), "a namesake starts anew"
 
 
+def test_a_pod_that_takes_long_to_end_counts_like_any_other(shell: Shell) -> None:
+    shell.pods.upsert(a_running_hived_pod().being_deleted(grace_seconds=3600))
+    assert not is_ending(shell)
+
+
 def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
     shell = Shell()
     shell.pods.upsert(a_running_hived_pod().being_deleted())

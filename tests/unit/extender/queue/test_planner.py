@@ -330,6 +330,23 @@ def test_victims_are_spared_also_where_nothing_could_be_kept() -> None:
     assert is_whole(world, "low")
 
 
+def test_who_waits_for_a_victim_that_takes_too_long_looks_at_others() -> None:
+    world = world_of_two_vcs()
+    for name in ("stuck", "healthy"):
+        submit(world, a_gang(name).of(4).at(0))
+    run(world)
+    world.engine.observe_ending(PodUid("stuck-0"))
+    submit(world, a_gang("high").of(4).at(5))
+    assert {action.uid for action in step(world)} == {"stuck-0"}
+    world.engine.observe_overdue(PodUid("stuck-0"))
+    world.engine.forget_member(PodUid("healthy-0"))
+    world.delete(PodUid("healthy-0"))
+    deliver(world)
+    world.planner.give_up_on(GangKey("ns", "stuck"))
+    world.actions.clear()
+    assert [type(action) for action in step(world)] == [Release]
+
+
 def test_a_preemption_outlasts_its_lease_while_victims_take_their_time() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("low").of(4, 4).at(0))
