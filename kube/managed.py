@@ -55,6 +55,8 @@ class ManagedPod:
     is_deleting: bool = False
     is_gated: bool = False
     """Whether our own gate holds it; gates of others do not count."""
+    is_held_by_others: bool = False
+    """Whether a gate holds it that is not ours."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
 
     gang: Gang

@@ -160,13 +160,19 @@ class GangPlanner:
         self._way.clear(now)
         for uid, is_refused in self._refused.take_due(now).items():
             self._give_up_place(uid, is_refused=is_refused, now=now)
-        for uid in self._attempts.due(now):
-            gang = self._seen.find_of(uid)
-            if gang is not None:
-                self._seen.note_change(gang.key)
+        for action in self._attempts.due(now):
+            self._note_wanted_again(action)
         if now >= self._renew_at:
             self._renew_at = now + _RENEW_SECONDS
             self._renew(now)
+
+    def _note_wanted_again(self, action: Action) -> None:
+        """Look at the gang that wanted it: of an end not the victim's, whose pod it is about."""
+        gang = self._seen.find_of(action.uid)
+        if isinstance(action, End):
+            self._seen.note_change(action.preemptor)
+        elif gang is not None:
+            self._seen.note_change(gang.key)
 
     def _renew(self, now: float) -> None:
         """Keep what gangs need until they are whole: a half gang works for nobody, and victims

@@ -86,6 +86,18 @@ def test_nothing_is_kept_of_a_preemptor_that_went_away() -> None:
     assert renewed == []
 
 
+def test_an_end_that_failed_is_tried_again_though_nothing_else_happens() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4).at(0))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
+    world.step()
+    while world.actions:
+        world.perform(0, is_done=False, is_told_done=False)
+    world.now += 1
+    assert sorted(end.uid for end in step(world) if isinstance(end, End)) == ["low-0", "low-1"]
+
+
 def test_a_victim_that_does_not_run_yet_loses_its_place_and_not_its_pods() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("low").of(4, 4))
