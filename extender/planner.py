@@ -243,6 +243,7 @@ def _to_queued(
         is_ending=pod.is_deleting,
         node=pod.node,
         nominated=unbound.nominated,
+        is_refused=unbound.is_refused,
         placement=to_placement(pod),
         node_wish=unbound.node_wish,
         may_preempt=pod.may_preempt,

@@ -98,6 +98,21 @@ def test_an_end_that_failed_is_tried_again_though_nothing_else_happens() -> None
     assert sorted(end.uid for end in step(world) if isinstance(end, End)) == ["low-0", "low-1"]
 
 
+def test_a_standby_keeps_nothing_of_gangs_that_are_gone() -> None:
+    """It makes no steps, for months perhaps, and hears of every gang."""
+    world = world_of_two_vcs()
+    before = len(list(world.planner._seen))
+    for name in ("short", "ended"):
+        submit(world, a_gang(name).of(4))
+    pod = world.pods[PodUid("ended-0")]
+    world.change(pod, is_ending=True)
+    deliver(world)
+    for uid in ("short-0", "ended-0"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    assert (len(list(world.planner._seen)), world.planner._seen.take_changed()) == (before, [])
+
+
 def test_a_victim_that_does_not_run_yet_loses_its_place_and_not_its_pods() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("low").of(4, 4))
