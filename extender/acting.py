@@ -1,18 +1,18 @@
 """What the planner asks for, done through the API server."""
 
+from collections.abc import Callable
 from typing import assert_never
 
 from extender import wire
-from extender.events import Announcer
+from extender.ending import Ending
 from extender.leading import Leading
-from extender.metrics import ExtenderMetrics
 from extender.queue.model import Action, End, Nominate, Release
 from extender.writing import Writing
 from kube.binding import PodRef
 from kube.client import KubeClient
-from kube.ending import PodEnder
 from kube.pod_writes import PodWriter
 from kube.pods import ManagedPod
+from policy.errors import BackendError
 
 
 class Hands:
@@ -24,21 +24,22 @@ class Hands:
         *,
         leading: Leading,
         writing: Writing,
-        announcer: Announcer,
-        metrics: ExtenderMetrics,
+        ending: Ending,
     ) -> None:
         self._leading = leading
         self.writing = writing
         self._writer = PodWriter(client, check_leading=leading.check)
-        self._ender = PodEnder(client, check_leading=leading.check)
-        self._announcer = announcer
-        self._metrics = metrics
+        self._ending = ending
 
-    async def do(self, action: Action, pod: ManagedPod) -> str | None:
+    async def do(
+        self, action: Action, pod: ManagedPod, *, is_wanted: Callable[[], bool]
+    ) -> str | None:
         """Do it, and tell the pod's resource version if it is known then.
 
-        BackendError if it was not done, or nobody knows.
+        BackendError if it was not done, is not wanted any more, or nobody knows.
         """
+        if not is_wanted():
+            raise BackendError("not wanted any more")
         self._leading.check()
         reference = PodRef(
             namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
@@ -52,9 +53,7 @@ class Hands:
             case Nominate(node=node):
                 return await self._writer.nominate(reference, node=node)
             case End(reason=reason):
-                if await self._ender.end(reference, why=reason):
-                    self._announcer.preempted(pod, why=reason)
-                    self._metrics.victims.inc()
+                await self._ending.end(pod, why=reason, is_wanted=is_wanted)
                 return None
             case _:
                 assert_never(action)

@@ -58,8 +58,8 @@ class Announcer:
             self._say(_ref(pod), "Downgraded", message)
 
     def preempted(self, pod: ManagedPod, *, why: str) -> None:
-        """A pod is ended for the sake of others."""
-        self._say(_ref(pod), "Preempted", why, is_warning=True)
+        """A pod is ended for the sake of others, of which it is told once."""
+        self._say(_ref(pod), "Preempted", why, is_warning=True, is_unique=True)
 
     def bad_document(self, about: ObjectRef, problems: Sequence[Problem]) -> None:
         """A policy document is not in force, because of these problems; a file has no events."""
@@ -72,7 +72,13 @@ class Announcer:
         self._say(about, "InvalidPolicy", message, is_warning=True)
 
     def _say(
-        self, about: ObjectRef, reason: str, message: str, *, is_warning: bool = False
+        self,
+        about: ObjectRef,
+        reason: str,
+        message: str,
+        *,
+        is_warning: bool = False,
+        is_unique: bool = False,
     ) -> None:
         self._writer.write(
             Event(
@@ -84,6 +90,7 @@ class Announcer:
                 reason=reason,
                 message=message[:_MOST_CHARS],
                 is_warning=is_warning,
+                is_unique=is_unique,
             )
         )
 

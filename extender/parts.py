@@ -11,6 +11,7 @@ from extender.binding import Binding
 from extender.bookkeeping import Bookkeeper
 from extender.census import Census
 from extender.cluster import Cluster
+from extender.ending import Ending
 from extender.events import Announcer
 from extender.explaining import Explainer
 from extender.filtering import Filter
@@ -161,9 +162,11 @@ class Verbs:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.victims = _build_victims(state, client, being_bound=self.binding.under_way)
+        ending = _build_ending(state, client)
+        self.victims = _build_victims(state, ending, being_bound=self.binding.under_way)
         cells = ClusterCells(state.cluster, state.pods, being_bound=self.binding.under_way)
-        self.planner = _build_planner(state, client, cells=cells, writing=writing)
+        hands = Hands(client, leading=state.leading, writing=writing, ending=ending)
+        self.planner = _build_planner(state, cells=cells, hands=hands)
         outcomes = Outcomes(
             cluster=state.cluster,
             pods=state.pods,
@@ -221,33 +224,25 @@ class Upkeep:
         )
 
 
-def _build_victims(state: State, client: KubeClient, *, being_bound: Collection[PodUid]) -> Victims:
-    return Victims(
-        cluster=state.cluster,
-        pods=state.pods,
-        ender=PodEnder(client, check_leading=state.leading.check),
-        leading=state.leading,
+def _build_ending(state: State, client: KubeClient) -> Ending:
+    return Ending(
+        PodEnder(client, check_leading=state.leading.check),
         announcer=state.announcer,
-        on_end=state.metrics.victims.inc,
-        being_bound=being_bound,
+        metrics=state.metrics,
     )
 
 
-def _build_planner(
-    state: State, client: KubeClient, *, cells: ClusterCells, writing: Writing
-) -> Planner:
+def _build_victims(state: State, ending: Ending, *, being_bound: Collection[PodUid]) -> Victims:
+    return Victims(cluster=state.cluster, pods=state.pods, ending=ending, being_bound=being_bound)
+
+
+def _build_planner(state: State, *, cells: ClusterCells, hands: Hands) -> Planner:
     planner = Planner(
         cells=cells,
         pods=state.pods,
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
-        hands=Hands(
-            client,
-            leading=state.leading,
-            writing=writing,
-            announcer=state.announcer,
-            metrics=state.metrics,
-        ),
+        hands=hands,
         announcer=state.announcer,
         metrics=state.metrics,
         clock=state.clock,

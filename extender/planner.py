@@ -217,10 +217,12 @@ class Planner:
         async with self._writes:
             pod = self._pods.get(action.uid)
             try:
-                if pod is None or not self._gangs.is_wanted(action):
-                    raise BackendError("not wanted any more")
+                if pod is None:
+                    raise BackendError("its pod is gone")
                 with self._hands.writing.to(action.uid):
-                    version = await self._hands.do(action, pod)
+                    version = await self._hands.do(
+                        action, pod, is_wanted=lambda: self._gangs.is_wanted(action)
+                    )
                     if version is not None:
                         self._pods.note_version(action.uid, version)
                 self._gangs.succeed(action, now=self._clock.monotonic())

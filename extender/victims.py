@@ -8,15 +8,15 @@ only on nodes that look full to it.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, NoReturn, Protocol
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NoReturn
 
 from extender.cells.model import OPPORTUNISTIC, Preempt
 from extender.cluster import Cluster
-from extender.events import Announcer
-from extender.leading import Leading
+from extender.ending import Ending
 from extender.pods import PodSink
 from extender.queue.wording import preemption_words
-from kube.binding import PodRef
 from kube.pods import ManagedPod
 from policy.errors import BackendError
 from policy.submission import GangKey, PodUid
@@ -26,11 +26,13 @@ logger = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 1.0
 
 
-class EndPods(Protocol):
-    """What ending a victim needs of Kubernetes."""
+@dataclass(frozen=True, slots=True)
+class _ToEnd:
+    """A pod that is to end, as long as that is wanted."""
 
-    async def end(self, pod: PodRef, *, why: str) -> bool:
-        """End the pod gracefully; BackendError if that failed."""
+    pod: ManagedPod
+    why: str
+    is_wanted: Callable[[], bool]
 
 
 class Victims:
@@ -41,22 +43,20 @@ class Victims:
         *,
         cluster: Cluster,
         pods: PodSink,
-        ender: EndPods,
-        leading: Leading,
-        announcer: Announcer,
-        on_end: Callable[[], None],
+        ending: Ending,
         being_bound: Collection[PodUid],
     ) -> None:
         self._cluster = cluster
         self._pods = pods
-        self._ender = ender
-        self._leading = leading
-        self._announcer = announcer
-        self._on_end = on_end
+        self._end = ending.end
         self._being_bound = being_bound
-        self._queue: asyncio.Queue[tuple[ManagedPod, str]] = asyncio.Queue()
-        self._ending: set[PodUid] = set()
-        pods.on_end.append(lambda pod: self._ending.discard(pod.uid))
+        self._queue: asyncio.Queue[PodUid] = asyncio.Queue()
+        self._ending: dict[PodUid, _ToEnd] = {}
+        """Pods that are to end or were told to; of several who want it, the last one counts."""
+        pods.on_end.append(self._forget)
+
+    def _forget(self, pod: ManagedPod) -> None:
+        self._ending.pop(pod.uid, None)
 
     def members(self, decision: Preempt) -> list[ManagedPod]:
         """Pods that still hold what the gang needs, all members of all its victims."""
@@ -78,10 +78,15 @@ class Victims:
         return any(pod.is_deleting or pod.uid in self._ending for pod in pods)
 
     def end(self, decision: Preempt, pods: Sequence[ManagedPod]) -> None:
-        """End these pods soon, gracefully; one that is not bound yet only loses its place."""
+        """End these pods soon, gracefully; one that is not bound yet only loses its place.
+
+        Whose turn has not come when the preemptor goes away is spared.
+        """
+        preemptor = decision.request.member
         for pod in pods:
             if self._is_bound(pod):
-                self.release([pod], preemption_words(decision.request, pod.gang.key))
+                why = preemption_words(decision.request, pod.gang.key)
+                self._put(_ToEnd(pod, why, lambda: not self._pods.has_ended(preemptor)))
             else:
                 self._cluster.forget_member(pod.uid)
 
@@ -94,26 +99,27 @@ class Victims:
     def release(self, pods: Sequence[ManagedPod], why: str) -> None:
         """End bound pods soon, gracefully."""
         for pod in pods:
-            if not pod.is_deleting and pod.uid not in self._ending:
-                self._ending.add(pod.uid)
-                self._queue.put_nowait((pod, why))
+            self._put(_ToEnd(pod, why, lambda: True))
+
+    def _put(self, one: _ToEnd) -> None:
+        if one.pod.uid not in self._ending:
+            self._queue.put_nowait(one.pod.uid)
+        self._ending[one.pod.uid] = one
+
+    def _is_wanted(self, uid: PodUid) -> bool:
+        return uid in self._ending and self._ending[uid].is_wanted()
 
     async def run(self) -> NoReturn:
         """End what is to be ended, until cancelled; nobody is forgotten while the API is away."""
         while True:
-            pod, why = await self._queue.get()
-            if self._pods.get(pod.uid) is None:
+            uid = await self._queue.get()
+            if not self._is_wanted(uid):
+                self._ending.pop(uid, None)
                 continue
-            reference = PodRef(
-                namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
-            )
+            one = self._ending[uid]
             try:
-                self._leading.check()
-                if await self._ender.end(reference, why=why):
-                    self._announcer.preempted(pod, why=why)
-                    self._on_end()
-                    logger.info("victim ended", extra={"pod_uid": pod.uid, "why": why})
+                await self._end(one.pod, why=one.why, is_wanted=partial(self._is_wanted, uid))
             except BackendError as exc:
-                logger.warning("victim not ended", extra={"pod_uid": pod.uid, "error": str(exc)})
+                logger.warning("victim not ended", extra={"pod_uid": uid, "error": str(exc)})
                 await asyncio.sleep(_RETRY_SECONDS)
-                self._queue.put_nowait((pod, why))
+                self._queue.put_nowait(uid)

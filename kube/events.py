@@ -38,6 +38,8 @@ class Event:
     reason: str
     message: str
     is_warning: bool = True
+    is_unique: bool = False
+    """Happens to an object once: two who tell of it, one after the other, tell of the same."""
 
     @classmethod
     def about(
@@ -62,7 +64,7 @@ class Event:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{_COMPONENT}.{uuid.uuid4().hex}", "namespace": self.namespace},
+            "metadata": {"name": self._own_name(), "namespace": self.namespace},
             "involvedObject": {
                 "apiVersion": self.api_version,
                 "kind": self.kind,
@@ -79,6 +81,12 @@ class Event:
             "lastTimestamp": at,
             "count": 1,
         }
+
+    def _own_name(self) -> str:
+        """A name that no other Event has, unless it is to be told once."""
+        told = f"{self.uid}/{self.reason}/{self.message}"
+        own = uuid.uuid5(uuid.NAMESPACE_OID, told) if self.is_unique else uuid.uuid4()
+        return f"{_COMPONENT}.{own.hex}"
 
 
 class EventWriter:
@@ -118,5 +126,7 @@ class EventWriter:
                     "POST", path, body=event.to_object(now=datetime.now(UTC))
                 )
             except KubeError as exc:
+                if event.is_unique and exc.is_conflict:
+                    continue  # somebody has told it before us
                 self.dropped += 1
                 logger.info("event not written", extra={"path": path, "error": str(exc)})

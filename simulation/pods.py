@@ -98,8 +98,9 @@ def grace_seconds(pod: Object, options: Object) -> int:
     """How long a pod may go on after its deletion; one that runs nowhere goes at once."""
     if not pod["spec"].get("nodeName") or pod["status"].get("phase") in FINISHED:
         return 0
-    asked = options.get("gracePeriodSeconds")
-    return int(pod["spec"].get("terminationGracePeriodSeconds", 0) if asked is None else asked)
+    usual = pod["spec"].get("terminationGracePeriodSeconds", 0)
+    granted = pod["metadata"].get("deletionGracePeriodSeconds", usual)
+    return int(options.get("gracePeriodSeconds", granted))
 
 
 def all_containers(pod: Object) -> list[Object]:

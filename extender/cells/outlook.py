@@ -73,7 +73,7 @@ class Outlook:
         return list(self._of)
 
     def damage(self, gangs: Sequence[Gang]) -> Damage:
-        """What ending gangs costs, also one that could bring nothing: others may have named it."""
+        """What ending gangs costs, also one that is in cells it does not claim: bound by hand."""
         return total([self._harm.get(gang) or damage([gang]) for gang in gangs])
 
     def bins_of(self, gang: Gang) -> Sequence[Bin]:

@@ -137,7 +137,7 @@ class GangPlanner:
     # -- what became of actions
 
     def is_wanted(self, action: Action) -> bool:
-        """Whether an action that was not begun yet still makes sense."""
+        """Whether an action that was not begun yet, or done by half, still makes sense."""
         match action:
             case End(preemptor=preemptor):
                 return is_end_wanted(action, self._cells, preemptor=self._seen.find(preemptor))

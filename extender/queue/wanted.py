@@ -31,7 +31,7 @@ def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
 
 
 def is_end_wanted(action: End, cells: Cells, *, preemptor: QueuedGang | None) -> bool:
-    """Tell whether an end that was not begun yet still makes sense.
+    """Tell whether an end that was not begun yet, or done by half, still makes sense.
 
     `preemptor` is the gang for which it is wanted, if that is still there.
     """

@@ -115,6 +115,19 @@ class PodContract(KubeContract):
         assert _condition(answer.body, "DisruptionTarget")["reason"] == "Other"
         assert len(answer.body["status"]["conditions"]) == 2
 
+    async def test_strategic_patch_deletes_a_condition_of_a_version(
+        self, kube: Kube, pods: str
+    ) -> None:
+        created = await kube.create(pods, a_pod("a", schedulingGates=[GATE]))
+        version = {"resourceVersion": created["metadata"]["resourceVersion"]}
+        gone = {"type": "PodScheduled", "$patch": "delete"}
+        patch = {"metadata": version, "status": {"conditions": [gone]}}
+        path = f"{pods}/a/status"
+        answer = await kube.patch(path, patch, content_type=STRATEGIC_PATCH)
+        assert not answer.body["status"].get("conditions")
+        again = await kube.patch(path, patch, content_type=STRATEGIC_PATCH)
+        assert again.refusal == (409, "Conflict")
+
 
 class PriorityContract(KubeContract):
     """A PriorityClass becomes the integer priority of a pod."""
@@ -250,6 +263,24 @@ class DeletionContract(KubeContract):
         answer = await kube.send("DELETE", f"{pods}/a", options)
         assert answer.status == 200
         assert (await kube.send("GET", f"{pods}/a")).status == 404
+
+    async def test_time_that_a_pod_was_given_is_not_cut_by_who_names_none(
+        self, kube: Kube, pods: str
+    ) -> None:
+        await kube.create(pods, a_pod("a"))
+        await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
+        first = await kube.send("DELETE", f"{pods}/a", gracePeriodSeconds="600")
+        again = await kube.send("DELETE", f"{pods}/a")
+        assert again.status == 200
+        assert again.body["metadata"] == first.body["metadata"]
+
+    async def test_deletion_of_another_version_is_refused(self, kube: Kube, pods: str) -> None:
+        created = await kube.create(pods, a_pod("a"))
+        await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
+        meant = {"resourceVersion": created["metadata"]["resourceVersion"]}
+        answer = await kube.send("DELETE", f"{pods}/a", {"preconditions": meant})
+        assert answer.refusal == (409, "Conflict")
+        assert "deletionTimestamp" not in (await kube.get(f"{pods}/a"))["metadata"]
 
     async def test_finished_pod_is_gone_at_once(self, kube: Kube, pods: str) -> None:
         await kube.create(pods, a_pod("a"))

@@ -89,6 +89,29 @@ async def _ending(plane: ControlPlane, path: str, *, count: int) -> list[JsonObj
     return await poll_until(found, deadline_seconds=20, explain=lambda: "nobody was ended")
 
 
+async def _told_of_their_end(plane: ControlPlane, path: str) -> list[str]:
+    """The pods that were told that they are preempted, once for each time."""
+    events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
+    told = [one for one in events if one["reason"] == "Preempted"]
+    assert all("is ended for gang" in one["message"] for one in told)
+    return sorted(one["involvedObject"]["name"] for one in told)
+
+
+async def _are_told(plane: ControlPlane, path: str, *, count: int) -> list[str]:
+    """The same, once there are so many."""
+
+    async def found() -> list[str]:
+        names = await _told_of_their_end(plane, path)
+        return names if len(names) >= count else []
+
+    return await poll_until(found, deadline_seconds=10, explain=lambda: "too few were told")
+
+
+def _reasons(pod: JsonObject) -> list[JsonObject]:
+    """Why a pod ends, as its conditions tell."""
+    return [one for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget"]
+
+
 def _names(pods: list[JsonObject]) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods]
 
@@ -101,12 +124,10 @@ async def test_a_victim_ends_whole_and_is_told_for_whom(plane: ControlPlane, pod
     assert _names(victims) == ["low-0", "low-1"]
     namespace = pods.split("/")[4]
     for victim in victims:
-        (condition,) = (
-            one for one in victim["status"]["conditions"] if one["type"] == "DisruptionTarget"
-        )
+        (condition,) = _reasons(victim)
         assert condition["reason"] == "PreemptionByScheduler"
         assert f"is ended for gang {namespace}/high" in condition["message"]
-    assert "is ended for gang" in await told(plane, pods, "low")
+    assert await _are_told(plane, pods, count=2) == _names(victims)
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=2)
 
@@ -118,17 +139,33 @@ async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
         await create(plane, pods, _borrowers(name, size=1))
         await running(plane, pods, name, size=1)
     await create(plane, pods, a_gang("high", size=1, gpus=8))
-    victims = _names(await _ending(plane, pods, count=1))
-    assert len(victims) == 1
+    (victim,) = await _ending(plane, pods, count=1)
     leader = await leader_of(cellgate)
     cellgate.extenders[leader].kill()
     await leader_of(cellgate, other_than=leader)
     await cellgate.start_extender(leader)
     await create(plane, pods, a_gang("late", size=1, gpus=8))
-    assert len(await _ending(plane, pods, count=2)) == 2
+    both = await _ending(plane, pods, count=2)
+    assert len(both) == 2
+    assert _reasons(victim) in map(_reasons, both), "what the leader before has done is done"
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=1)
     await running(plane, pods, "late", size=1)
+    assert await _are_told(plane, pods, count=2) == sorted(_names(both))
+
+
+async def test_whom_its_owner_has_ended_is_left_alone(plane: ControlPlane, pods: str) -> None:
+    await create(plane, pods, _borrowers("low", size=NODES))
+    await running(plane, pods, "low", size=NODES)
+    for index in range(NODES):
+        await plane.api.delete(f"{pods}/low-{index}")
+    await _ending(plane, pods, count=NODES)
+    await create(plane, pods, a_gang("high", size=NODES, gpus=8))
+    await told(plane, pods, "high")
+    assert list(map(_reasons, await _ending(plane, pods, count=NODES))) == [[]] * NODES
+    await _let_go(plane, pods)
+    await running(plane, pods, "high", size=NODES)
+    assert await _told_of_their_end(plane, pods) == []
 
 
 async def test_a_late_member_ends_who_took_its_place(plane: ControlPlane, pods: str) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from kube.binding import PodRef
 from kube.client import MERGE_PATCH, KubeClient, KubeError, Object
-from kube.ending import PodEnder
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
 from kube.pod_writes import PodWriter
 from policy.errors import BackendError
@@ -30,10 +29,6 @@ def _leads() -> None:
 
 def _writer(client: KubeClient, *, check_leading: Callable[[], None] = _leads) -> PodWriter:
     return PodWriter(client, check_leading=check_leading)
-
-
-def _ender(client: "KubeClient | Contended") -> PodEnder:
-    return PodEnder(client, check_leading=_leads)  # type: ignore[arg-type] # all that it uses
 
 
 async def _create(client: KubeClient, *gates: str) -> PodRef:
@@ -79,49 +74,9 @@ async def test_a_namesake_is_left_alone(client: KubeClient) -> None:
     writer = _writer(client)
     with pytest.raises(KubeError):
         await writer.release(other, node="n7", annotations={})
-    assert not await _ender(client).end(other, why="preempted")
     now = await _read(client)
     assert now["metadata"]["uid"] == pod.uid
     assert now["spec"]["schedulingGates"] == [{"name": QUEUED_GATE}]
-
-
-async def test_a_victim_is_told_why_before_it_is_deleted(client: KubeClient) -> None:
-    body = {"target": {"kind": "Node", "name": "nowhere"}}
-    pod = await _create(client)
-    await client.request(
-        "POST", f"{PODS}/bert-0/binding", body={**body, "metadata": {"name": "bert-0"}}
-    )
-    assert await _ender(client).end(pod, why="preempted by gang lab/gpt")
-    now = await _read(client)
-    conditions = {one["type"]: one for one in now["status"]["conditions"]}
-    assert conditions["DisruptionTarget"]["message"] == "preempted by gang lab/gpt"
-    assert conditions["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
-    assert now["metadata"]["deletionTimestamp"]
-
-
-async def test_a_pod_that_is_gone_is_ended(client: KubeClient) -> None:
-    gone = PodRef(namespace="default", name="nobody", uid="any", resource_version=None)
-    assert not await _ender(client).end(gone, why="preempted")
-
-
-class Contended:
-    """An API server on which every patch loses against somebody else's."""
-
-    def __init__(self, client: KubeClient) -> None:
-        self._client = client
-
-    async def request(self, method: str, path: str, **rest: Any) -> Object:
-        if method == "PATCH":
-            raise KubeError("the object has been modified", status=409)
-        return await self._client.request(method, path, **rest)
-
-
-async def test_a_victim_that_could_not_be_written_is_not_taken_for_gone(client: KubeClient) -> None:
-    """Whoever preempts it would wait for ever for a pod that nobody ends."""
-    pod = await _create(client)
-    with pytest.raises(KubeError, match="modified"):
-        await _ender(Contended(client)).end(pod, why="preempted")
-    assert not (await _read(client))["metadata"].get("deletionTimestamp")
 
 
 async def test_who_slept_between_the_two_writes_does_not_release(client: KubeClient) -> None:

@@ -1,13 +1,15 @@
 """The planner's shell: what is seen of pods, nodes and PodGroups, and which pods it lets go."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from extender.acting import Hands
 from extender.cluster import read_cluster_text
+from extender.ending import Ending
 from extender.events import Announcer
 from extender.planner import Planner
 from extender.planner_cells import ClusterCells
@@ -15,13 +17,17 @@ from extender.pods import NodeSink
 from extender.queue.model import Action, Release
 from extender.requests import to_member_request
 from extender.writing import Writing
+from kube.binding import PodRef
+from kube.ending import Ended
 from kube.events import EventWriter
 from kube.node_wishes import NodeChoice
+from kube.placements import Placement
 from kube.pods import ManagedPod
 from policy.classes import NO_CLASSES
-from policy.submission import PodUid
+from policy.errors import BackendError
+from policy.submission import NodeName, PodUid
 from service.clock import Clock
-from tests.builders import a_pod
+from tests.builders import PodBuilder, a_pod
 from tests.cluster_texts import hived_text
 from tests.unit.extender.shell import Shell
 
@@ -46,7 +52,10 @@ class RecordingHands:
         self.released: list[PodUid] = []
         self.writing = Writing()
 
-    async def do(self, action: Action, pod: ManagedPod) -> str | None:
+    async def do(
+        self, action: Action, pod: ManagedPod, *, is_wanted: Callable[[], bool]
+    ) -> str | None:
+        assert is_wanted()
         if isinstance(action, Release):
             self.released.append(action.uid)
         return None
@@ -55,7 +64,7 @@ class RecordingHands:
 class Planning:
     """A planner over a cluster of four nodes with eight leaf cells."""
 
-    def __init__(self) -> None:
+    def __init__(self, hands: Hands | None = None) -> None:
         self.shell = Shell()
         self.groups = Groups()
         self.hands = RecordingHands()
@@ -66,7 +75,7 @@ class Planning:
             pods=self.shell.pods,
             nodes=choice,
             to_request=lambda pod: to_member_request(pod, classes=NO_CLASSES, sizes=self.groups),
-            hands=self.hands,  # type: ignore[arg-type] # all that it uses of them
+            hands=hands or self.hands,  # type: ignore[arg-type] # all that it uses of them
             announcer=Announcer(EventWriter(None)),  # type: ignore[arg-type] # nobody listens
             metrics=self.shell.metrics,
             clock=Clock(),
@@ -100,8 +109,8 @@ def a_node(name: str, **spec: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def planning() -> AsyncIterator[Planning]:
-    plans = Planning()
+async def planning(hands: Hands | None = None) -> AsyncIterator[Planning]:
+    plans = Planning(hands)
     running = asyncio.create_task(plans.planner.run())
     yield plans
     running.cancel()
@@ -194,3 +203,57 @@ async def test_a_gang_does_not_wait_for_a_node_that_died_on_it(*, is_gone: bool)
             plans.nodes.upsert(a_node("node-00", unschedulable=True))
         await plans.looked()
         assert plans.placed() == ["node-02", "node-03"]
+
+
+class SlowEnder:
+    """Ends pods in two writes, the second when it is told to."""
+
+    def __init__(self) -> None:
+        self.halfway: list[str] = []
+        self.ended: list[str] = []
+        self.goes_on = asyncio.Event()
+
+    async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
+        self.halfway.append(pod.name)
+        await self.goes_on.wait()
+        if not is_wanted():
+            raise BackendError("need not end any more")
+        self.ended.append(pod.name)
+        return Ended.NOW
+
+
+class Leads:
+    def check(self) -> None:
+        """Always."""
+
+
+def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
+    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8}}"
+    return a_pod(name).with_gpus(8).with_hived_spec(spec)
+
+
+@pytest.mark.parametrize("goes_away", [True, False], ids=["spared", "ended"])
+async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
+    *, goes_away: bool
+) -> None:
+    ender, metrics = SlowEnder(), Shell().metrics
+    ending = Ending(ender, announcer=Announcer(EventWriter(None)), metrics=metrics)  # type: ignore[arg-type] # nobody listens
+    hands = Hands(None, leading=Leads(), writing=Writing(), ending=ending)  # type: ignore[arg-type] # nobody is released
+    async with planning(hands) as plans:
+        plans.add_nodes()
+        for index in range(4):
+            node = NodeName(f"node-{index:02}")
+            there = Placement(node=node, leaf_cells=tuple(range(8)), chain="rack")
+            low = a_hived_pod(f"low-{index}", priority=0).placed(there).bound_to(node)
+            plans.shell.pods.upsert(low)
+        plans.shell.pods.upsert(a_hived_pod("high", priority=5).gated())
+        await plans.looked()
+        (victim,) = ender.halfway
+        if goes_away:
+            plans.shell.pods.remove(a_hived_pod("high", priority=5))
+        await plans.looked()
+        ender.goes_on.set()
+        await plans.looked()
+    assert ender.halfway == [victim]
+    assert ender.ended == ([] if goes_away else [victim])
+    assert metrics.victims._value.get() == len(ender.ended)

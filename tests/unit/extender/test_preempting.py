@@ -1,12 +1,14 @@
 """Victims and leases at awkward moments: pods that are being bound, classes that are gone."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from extender.cells.model import MemberRequest, Preempt, Wait
 from extender.cluster import Asked
+from extender.ending import Ending
 from extender.events import Announcer
 from extender.leases import expire_unused
 from extender.outcomes import Outcomes
@@ -15,13 +17,15 @@ from extender.questions import Questions
 from extender.victims import Victims
 from extender.wire import PreemptArguments
 from kube.binding import PodRef
+from kube.ending import Ended
 from kube.events import Event
 from kube.pods import ManagedPod
-from policy.errors import RequestError
+from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
 from state.records import Kind
 from tests.builders import PodBuilder, a_pod
+from tests.eventually import eventually
 from tests.unit.extender.shell import Shell
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
@@ -35,16 +39,15 @@ class Silence:
 
 
 class Enders(list[str]):
-    """Would end pods."""
+    """Would end pods, while the API server is there."""
 
-    async def end(self, pod: PodRef, *, why: str) -> bool:
+    is_away = False
+
+    async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
+        if self.is_away or not is_wanted():
+            raise BackendError("away, or not wanted")
         self.append(pod.name)
-        return True
-
-
-class Always:
-    def check(self) -> None:
-        """We lead."""
+        return Ended.NOW
 
 
 def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
@@ -60,6 +63,7 @@ class Verbs:
         self.shell.recover()
         self.being_bound: set[PodUid] = set()
         self.planned: set[PodUid] = set()
+        self.enders = Enders()
         self.classes_are_gone = False
         clock = Clock(monotonic=lambda: 0.0)
         announcer = Announcer(Silence())  # type: ignore[arg-type] # all of it that is used
@@ -74,10 +78,7 @@ class Verbs:
         self.victims = Victims(
             cluster=cluster,
             pods=pods,
-            ender=Enders(),
-            leading=Always(),  # type: ignore[arg-type] # all of it that is used
-            announcer=announcer,
-            on_end=lambda: None,
+            ending=Ending(self.enders, announcer=announcer, metrics=self.shell.metrics),
             being_bound=self.being_bound,
         )
         self.preemption = Preemption(
@@ -116,7 +117,7 @@ class Verbs:
 
     @property
     def ending(self) -> list[str]:
-        return [pod.name for pod, _ in list(self.victims._queue._queue)]  # type: ignore[attr-defined]
+        return [one.pod.name for one in self.victims._ending.values()]
 
     def leased(self) -> list[str]:
         return sorted(str(uid) for uid, _ in self.shell.cluster.members.items())
@@ -138,6 +139,31 @@ def test_a_victim_that_is_being_bound_is_ended_like_a_bound_one(verbs: Verbs) ->
     verbs.preempt(a_hived_pod("high", priority=5))
     assert len(verbs.ending) == 1
     assert len(verbs.leased()) == 4, "what is being bound keeps its leaf cells"
+
+
+@pytest.mark.parametrize("is_wanted_by_others", [False, True], ids=["spared", "ended"])
+async def test_who_was_not_ended_yet_is_spared_when_nobody_wants_it_any_more(
+    verbs: Verbs, monkeypatch: pytest.MonkeyPatch, *, is_wanted_by_others: bool
+) -> None:
+    monkeypatch.setattr("extender.victims._RETRY_SECONDS", 0)
+    verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
+    high = a_hived_pod("high", priority=5)
+    verbs.shell.pods.upsert(high)
+    verbs.preempt(high)
+    (victim,) = verbs.ending
+    verbs.enders.is_away = True
+    work = asyncio.create_task(verbs.victims.run())
+    await asyncio.sleep(0)
+    verbs.shell.pods.remove(high)
+    if is_wanted_by_others:
+        pod = verbs.shell.pods.get(PodUid(f"uid-of-{victim}"))
+        assert pod is not None
+        verbs.victims.release([pod], "half of its gang is gone")
+    verbs.enders.is_away = False
+    await eventually(lambda: bool(verbs.enders) or not verbs.ending)
+    assert verbs.enders == ([victim] if is_wanted_by_others else [])
+    work.cancel()
+    await asyncio.wait([work])
 
 
 def test_nobody_is_ended_for_a_pod_that_the_planner_places(verbs: Verbs) -> None:

@@ -1,6 +1,7 @@
 """Events: written behind, once, and never in the way."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,6 +60,30 @@ async def test_the_same_event_is_written_once_a_minute() -> None:
     writer.write(an_event())
     await eventually(lambda: len(cluster.posted) == 3)
     assert [path for path, _ in cluster.posted] == ["/api/v1/namespaces/lab/events"] * 3
+    work.cancel()
+    await asyncio.wait([work])
+
+
+class Taken(Cluster):
+    """Has everything already."""
+
+    async def request(self, method: str, path: str, **fields: Any) -> dict[str, Any]:
+        await super().request(method, path, **fields)
+        raise KubeError("already exists", status=409)
+
+
+async def test_what_happens_once_is_told_under_one_name_whoever_tells_it() -> None:
+    """The second of two leaders finds it told."""
+    event, cluster = replace(an_event(), is_unique=True), Taken()
+    names = {event.to_object(now=NOW)["metadata"]["name"] for _ in range(2)}
+    other = replace(event, uid="another").to_object(now=NOW)["metadata"]["name"]
+    assert len(names | {other}) == 2
+    writer = EventWriter(cluster)
+    work = asyncio.create_task(writer.run())
+    writer.write(event)
+    writer.write(an_event("this one cannot be told"))
+    await eventually(lambda: len(cluster.posted) == 2)
+    assert writer.dropped == 1
     work.cancel()
     await asyncio.wait([work])
 

@@ -48,6 +48,17 @@ def test_the_gang_with_the_fewest_leaf_cells_elsewhere_goes() -> None:
     assert victims(world, a_gang("urgent").of(2).at(5)) == ["whole"]
 
 
+def test_a_member_that_was_bound_by_hand_gives_its_gang_away() -> None:
+    """Its gang claims other cells than those that it is in, so it is no candidate by its claims."""
+    cluster = a_cluster("2 nodes x 8").pin("n1", "PIN").promising("a", node=1, pinned=["PIN"])
+    world = World(cluster)
+    world.place(a_gang("equal").of(4).at(5))
+    by_hand = ("n0", ())
+    world.run(a_gang("low").of(8, 4).at(1).pinned("PIN"), ("n1", tuple(range(8))), by_hand)
+
+    assert victims(world, a_gang("urgent").of(4).at(5)) == ["low"]
+
+
 def test_the_youngest_work_is_that_of_the_pods_created_last() -> None:
     world = nodes("2 nodes x 2", node=2)
     young = a_gang("young").of(2).at(-1).created(200)

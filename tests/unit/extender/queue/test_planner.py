@@ -148,44 +148,6 @@ def test_a_nomination_that_kube_scheduler_dropped_is_given_again() -> None:
     assert step(world) == [Nominate(uid=PodUid("bert-0"), node=node)]
 
 
-def _refuse(world: PlannerWorld, *uids: str) -> None:
-    """Let kube-scheduler say of pods that may not preempt that no node is for them."""
-    for uid in uids:
-        world.change(world.pods[PodUid(uid)], is_refused=True)
-    deliver(world)
-
-
-def test_pods_do_not_keep_each_other_off_a_node() -> None:
-    """There may be CPU for one of them; nominated, each would be refused for the other's sake."""
-    world = world_of_two_vcs()
-    submit(world, a_gang("one").of(1))
-    submit(world, a_gang("two").of(1))
-    _run_release(world)
-    assert placement(world, "one-0").node == placement(world, "two-0").node
-    _refuse(world, "one-0")
-    assert step(world) == [], "nobody else is refused there"
-    _refuse(world, "two-0")
-    wanted = [Nominate(uid=PodUid(uid), node=None) for uid in ("one-0", "two-0")]
-    assert step(world) == wanted
-    assert all(map(world.planner.is_wanted, wanted))
-    run(world)
-    assert is_whole(world, "one")
-    assert is_whole(world, "two")
-
-
-def test_who_contends_for_a_node_no_more_is_nominated_again() -> None:
-    world = world_of_two_vcs()
-    submit(world, a_gang("one").of(1))
-    submit(world, a_gang("two").of(1))
-    _run_release(world)
-    _refuse(world, "one-0", "two-0")
-    _run_release(world)
-    world.delete(PodUid("two-0"))
-    deliver(world)
-    node = placement(world, "one-0").node
-    assert step(world) == [Nominate(uid=PodUid("one-0"), node=node)]
-
-
 @pytest.mark.parametrize("missing", [0, 1])
 def test_a_nomination_is_taken_from_a_pod_that_has_no_place(missing: int) -> None:
     """A leader that died between its two writes leaves one, and kube-scheduler respects it."""
