@@ -37,7 +37,6 @@ from extender.queue.way import Way
 from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
-_REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GATHERING_SECONDS = 5.0
 _GANGS_PER_STEP = 8
@@ -212,7 +211,7 @@ class GangPlanner:
         if placement is None or gang is None or self._cells.is_bound(uid):
             return
         if is_refused:  # a node that is lost may be used when it is back
-            gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
+            gang.refuse_node(placement.node, now=now)
         has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
         self._withdraw(*([uid] if has_begun else gang.pods))
         self._seen.note_change(gang.key)
@@ -339,6 +338,7 @@ class GangPlanner:
                 self._refuse(gang, last, step)
                 self._unseat_unbound(gang.victims)
             case Wait() | Reject() as last:
+                gang.shorten_refusals(now=now)
                 self._refuse(gang, last, step)
         self._seen.note_change(gang.key)
 

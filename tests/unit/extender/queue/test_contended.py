@@ -1,4 +1,4 @@
-"""Pods that would keep each other off a node, since kube-scheduler keeps it free for all of them."""
+"""Pods that keep each other off a node, since kube-scheduler keeps it free for all of them."""
 
 from extender.queue.model import Nominate
 from policy.submission import PodUid
