@@ -57,6 +57,8 @@ class ManagedPod:
     """How long it was given to end, if it was told to."""
     is_gated: bool = False
     """Whether our own gate holds it; gates of others do not count."""
+    is_held_by_others: bool = False
+    """Whether a gate holds it that is not ours."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
 
     gang: Gang

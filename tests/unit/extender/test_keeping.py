@@ -182,6 +182,19 @@ def test_a_gang_that_cannot_be_completed_is_released_after_a_while() -> None:
     assert len(released) == 1
 
 
+def test_nobody_is_ended_for_members_whose_work_is_done() -> None:
+    """Of three members one has finished: the two that are left are all there will ever be."""
+    shell, released = Shell(), Released()
+    done = bound("c", "node-02", size=3).in_phase("Succeeded")
+    shell.pods.replace([bound("a", "node-00", size=3), member("b", size=3), done])
+    shell.recover()
+    looked_after = halves(shell, released)
+    looked_after.complete()
+    shell.pods.upsert(bound("b", "node-01", size=3))
+    looked_after.look(now=301)
+    assert released == []
+
+
 def test_leaf_cells_are_counted_by_vc_and_state() -> None:
     shell = Shell()
     shell.node("node-03", is_healthy=False)
