@@ -39,6 +39,9 @@ _PROVEN_SECONDS: Final = 10.0
 _PROVE_EVERY_SECONDS: Final = 5.0
 _PROVEN_UNTIL_SECONDS: Final = _PROVEN_SECONDS + 3 * _PROVE_EVERY_SECONDS
 """Until then it is looked at: more than once, should the ledger not answer."""
+_MOST_ENDED: Final = 10_000
+"""Gangs whose end is remembered until their charges are released; comparing finds the others. A
+standby hears of every end, and releases nothing."""
 
 _Full = dict[GangKey, tuple[LiveCharge, float]]
 
@@ -92,6 +95,9 @@ class Bookkeeper:
             self._confirmed.discard(gang)
             self._appeared.pop(gang, None)
             self._ended[gang] = None
+        if len(self._ended) > _MOST_ENDED:
+            del self._ended[next(iter(self._ended))]
+            self.compares_soon = True
 
     def _note_size(self, pod: ManagedPod) -> None:
         """A PodGroup says how many members are needed, not how many there are: look soon."""

@@ -7,7 +7,6 @@ gets the same answers. Single writer, nothing is awaited.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from types import MappingProxyType
 
 from extender.cells.engine import Engine
@@ -23,36 +22,16 @@ from extender.cells.model import (
 )
 from extender.cells.observing import Bound
 from extender.cells.reconfiguration import GangEffect
+from extender.cluster_text import ClusterText
 from extender.derivation import Derivation, has_same_shape
 from extender.journal import Journal, Question
 from extender.members import Member, Members
 from kube.nodes import KubeNode
-from policy.cluster.document import BuiltCluster, ClusterDocument
-from policy.documents import Kind as DocumentKind
-from policy.documents import parse_document
+from policy.cluster.document import BuiltCluster
 from policy.errors import Problem
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from state.records import Kind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterText:
-    """A cluster document as it was written, and what it means."""
-
-    text: str
-    document: ClusterDocument
-
-
-@lru_cache(maxsize=2)
-def read_cluster_text(text: str) -> ClusterText:
-    """Understand a cluster document. Raises SpecError with all problems.
-
-    The last ones are remembered: a large one costs a second, and is read at several places.
-    """
-    document = parse_document(text, kind=DocumentKind.CLUSTER)
-    assert isinstance(document, ClusterDocument)
-    return ClusterText(text=text, document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +58,7 @@ class Cluster:
         self._derivation = Derivation(None, ())
         self._last_words: dict[PodUid, str] = {}
         self._members = Members()
+        self._overdue: set[PodUid] = set()
         self.engine = Engine(lease_seconds=lease_seconds)
         self.topology: Topology | None = None
         self.problems: tuple[Problem, ...] = ()
@@ -91,6 +71,8 @@ class Cluster:
         """Who wants to know whose leases ended."""
         self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
         """Who wants to know whose leases are gone with the cells that they were of."""
+        self.on_overdue: list[Callable[[GangKey], None]] = []
+        """Who wants to know of gangs that were told to end and take too long."""
         self.on_node_lost: list[Callable[[NodeName], None]] = []
         """Who wants to know of nodes that left, or may not be used for now."""
 
@@ -281,6 +263,22 @@ class Cluster:
         """Whether a member has a place, bound or not."""
         return self.engine.has_place(member)
 
+    def observe_ending(self, member: PodUid) -> None:
+        """A member that runs was told to end; told again, nothing is new or written down."""
+        if member not in self._overdue and self.engine.observe_ending(member):
+            self._journal.observe_ending(member)
+            self.version += 1
+
+    def observe_overdue(self, member: PodUid) -> None:
+        """A member that was told to end takes too long: from now on nobody counts on its end."""
+        known = self._members.get(member)
+        if known is not None and self.engine.observe_overdue(member):
+            self._overdue.add(member)
+            self._journal.observe_overdue(member)
+            self.version += 1
+            for tell in self.on_overdue:
+                tell(known.request.gang)
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
         self._journal.forget_member(member)
@@ -318,6 +316,7 @@ class Cluster:
         self._last_words.pop(member.request.member, None)
 
     def _leave(self, member: PodUid) -> None:
+        self._overdue.discard(member)
         self._last_words.pop(member, None)
         self._members.remove(member)
 

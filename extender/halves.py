@@ -17,7 +17,7 @@ from extender.pods import PodSink
 from extender.questions import ToRequest
 from kube.pods import ManagedPod
 from policy.errors import RequestError
-from policy.submission import GangKey
+from policy.submission import GangKey, PodUid
 from service.clock import Clock
 from state.records import Kind
 
@@ -48,6 +48,8 @@ class HalfBoundGangs:
         self._clock = clock
         self._open: dict[GangKey, float] = {}
         """By gang: when we lose patience."""
+        self._asked: dict[GangKey, dict[PodUid, None]] = {}
+        """By gang: the members that were missing. Others may have finished before."""
 
     def complete(self) -> None:
         """Ask again for the places of all members that are missing."""
@@ -57,6 +59,7 @@ class HalfBoundGangs:
             asked = Asked(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
             self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
             self._open[request.gang] = now + _PATIENCE_SECONDS
+            self._asked.setdefault(request.gang, {})[request.member] = None
         if self._open:
             logger.info("gangs were half bound", extra={"gangs": list(map(str, self._open))})
 
@@ -71,12 +74,20 @@ class HalfBoundGangs:
         for gang, deadline in list(self._open.items()):
             members = [self._pods.get(uid) for uid in self._cluster.members.of_gang(gang)]
             bound = [pod for pod in members if pod is not None and pod.node is not None]
-            if not bound or len(bound) >= self._needed(gang):
-                del self._open[gang]
+            if not bound or len(bound) >= self._needed(gang) or not self._waits(gang):
+                self._close(gang)
             elif now >= deadline:
-                del self._open[gang]
+                self._close(gang)
                 why = f"gang {gang} was interrupted half bound and cannot be completed"
                 self._release(bound, why)
+
+    def _close(self, gang: GangKey) -> None:
+        del self._open[gang], self._asked[gang]
+
+    def _waits(self, gang: GangKey) -> bool:
+        """Whether a member that was missing is there, and still not bound."""
+        asked = map(self._pods.get, self._asked[gang])
+        return any(pod is not None and pod.node is None for pod in asked)
 
     def _missing(self) -> list[MemberRequest]:
         """Requests of unbound members whose gang runs in part, in a defined order."""

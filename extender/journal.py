@@ -65,6 +65,12 @@ class Journal(Protocol):
     def observe_bound(self, running: Bound) -> None:
         """A member runs."""
 
+    def observe_ending(self, member: PodUid) -> None:
+        """A member that runs was told to end."""
+
+    def observe_overdue(self, member: PodUid) -> None:
+        """A member that was told to end takes too long."""
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""
 
@@ -157,6 +163,14 @@ class LogJournal:
     def observe_bound(self, running: Bound) -> None:
         """A member runs."""
         self._append_bound("runs", running)
+
+    def observe_ending(self, member: PodUid) -> None:
+        """A member that runs was told to end."""
+        self._rows.append(self._record(Kind.POD, member, "ending", pod_uid=member))
+
+    def observe_overdue(self, member: PodUid) -> None:
+        """A member that was told to end takes too long."""
+        self._rows.append(self._record(Kind.POD, member, "overdue", pod_uid=member))
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""

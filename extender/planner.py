@@ -74,6 +74,7 @@ class Planner:
         """Pods whose PodGroup is not known, as they were last seen."""
         cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
         cells.follow_nodes(self._lose_node)
+        cells.follow_ends(self._give_up_on)
 
     # -- what is seen
 
@@ -128,6 +129,8 @@ class Planner:
             return f"gang {pod.gang.key} waits for quota of group {pod.charged_group}"
         if pod.uid in self._groupless:
             return f"gang {pod.gang.key} waits for its PodGroup, which says how large it is"
+        if pod.is_held_by_others:
+            return f"pod {pod.display_name} is held by a scheduling gate that is not ours"
         return self._reasons.get(pod.gang.key, f"gang {pod.gang.key} waits for its turn")
 
     def _see(self, pod: ManagedPod, obj: Object) -> None:
@@ -140,6 +143,8 @@ class Planner:
         self._held.pop(pod.uid, None)
         self._misfits.pop(pod.uid, None)
         self._groupless.pop(pod.uid, None)
+        if pod.is_gated and pod.is_held_by_others:
+            return  # it could not start: nobody may end for it, nor find its cells taken
         if pod.is_gated and self._awaits_group(pod):
             self._groupless[pod.uid] = pod, obj
             return
@@ -168,6 +173,10 @@ class Planner:
 
     def _lose_node(self, node: NodeName) -> None:
         self._gangs.lose_node(node)
+        self._news.set()
+
+    def _give_up_on(self, victim: GangKey) -> None:
+        self._gangs.give_up_on(victim)
         self._news.set()
 
     def _unseat(self, gangs: Sequence[GangKey]) -> None:
@@ -241,6 +250,7 @@ def _to_queued(
         is_ending=pod.is_deleting,
         node=pod.node,
         nominated=unbound.nominated,
+        is_refused=unbound.is_refused,
         placement=to_placement(pod),
         node_wish=unbound.node_wish,
         may_preempt=pod.may_preempt,

@@ -27,6 +27,10 @@ class ClusterCells:
         self._cluster.on_expiry.append(on_expiry)
         self._cluster.on_loss.append(on_loss)
 
+    def follow_ends(self, on_overdue: Callable[[GangKey], None]) -> None:
+        """Tell which gangs were told to end and take too long."""
+        self._cluster.on_overdue.append(on_overdue)
+
     def follow_nodes(self, on_node_lost: Callable[[NodeName], None]) -> None:
         """Tell which nodes left, or may not be used for now."""
         self._cluster.on_node_lost.append(on_node_lost)

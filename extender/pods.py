@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 ToBound = Callable[[ManagedPod], Bound]
 
 _MOST_ENDED = 10_000
+_LONGEST_GRACE_SECONDS = 300
+"""Who was given more to end counts like one that was not told to: nobody should wait for it."""
 
 
 class NodeSink:
@@ -135,8 +137,12 @@ class PodSink:
             elif _is_on_its_way(pod):
                 released.append(self._to_bound(pod))
             yield
+        ending = [pod for pod in self if _is_ending(pod)]
         running += [misfit.use for misfit in self.misfits if misfit.use is not None]
         yield from self._cluster.recovering(running, released=released, now=now)
+        for pod in ending:
+            self._cluster.observe_ending(pod.uid)
+            yield
         self._is_live = True
 
     def replace(self, objects: Sequence[Object]) -> None:
@@ -188,6 +194,8 @@ class PodSink:
             tell(pod)
         if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
             self._observe_placed(pod)
+        if self._is_live and _is_ending(pod):
+            self._cluster.observe_ending(pod.uid)
 
     def _observe_placed(self, pod: ManagedPod) -> None:
         """Tell the engine, unless it knows: bind has told it before the feed could."""
@@ -236,6 +244,12 @@ class PodSink:
         self._ended[uid] = None
         if len(self._ended) > _MOST_ENDED:
             self._ended.popitem(last=False)
+
+
+def _is_ending(pod: ManagedPod) -> bool:
+    """In its grace period: it holds its leaf cells, and will not for long."""
+    is_soon = pod.grace_seconds <= _LONGEST_GRACE_SECONDS
+    return pod.is_deleting and pod.node is not None and is_soon
 
 
 def _is_on_its_way(pod: ManagedPod) -> bool:

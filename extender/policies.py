@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-from extender.cluster import ClusterText, read_cluster_text
+from extender.cluster_text import ClusterText, read_cluster_text
 from extender.events import ObjectRef
 from kube.client import Object
 from policy.classes import Classes

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 30.0
 _ROUNDS_OF_DOUBT: Final = 4
 """A binding that an API server has taken in may still be made: for a minute, by its own limit."""
+_OVERDUE_SECONDS: Final = 60.0
+"""So long after its grace period a pod may need to go."""
 _SLICE: Final = 500
 """Pods that are compared at once: some milliseconds, in which nobody is answered."""
 
@@ -62,11 +64,14 @@ class Reconciler:
         self._suspects: set[PodUid] = set()
         self._doubts: Counter[PodUid] = Counter()
         """Pods that should be bound and are not: for how many rounds."""
+        self._ending: Counter[PodUid] = Counter()
+        """Pods that were told to end: for how many rounds."""
         pods.on_end.append(self._forget)
 
     def _forget(self, pod: ManagedPod) -> None:
         self._contradicting.discard(pod.uid)
         self._doubts.pop(pod.uid, None)
+        self._ending.pop(pod.uid, None)
 
     async def run(self) -> NoReturn:
         """Compare now and then, until cancelled."""
@@ -82,6 +87,7 @@ class Reconciler:
             pod = self._pods.get(uid)
             if pod is not None and pod.node is not None:
                 self._mend(pod)
+                self._await_end(pod)
             elif pod is not None:
                 self._doubt(pod)
         for uid in self._ghosts():
@@ -100,6 +106,14 @@ class Reconciler:
             self._count(Drift.UNBOUND, pod.uid)
             self._doubts.pop(pod.uid)
             self._cluster.forget_member(pod.uid)
+
+    def _await_end(self, pod: ManagedPod) -> None:
+        """Let nobody count on the end of a pod that is stuck in it."""
+        if not pod.is_deleting:
+            return
+        self._ending[pod.uid] += 1
+        if self._ending[pod.uid] * _EVERY_SECONDS > pod.grace_seconds + _OVERDUE_SECONDS:
+            self._cluster.observe_overdue(pod.uid)
 
     def _mend(self, pod: ManagedPod) -> None:
         self._doubts.pop(pod.uid, None)

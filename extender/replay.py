@@ -11,7 +11,8 @@ from typing import Any, Final, Protocol
 
 from extender import rows
 from extender.cells.observing import Bound
-from extender.cluster import Asked, Cluster, ClusterText, read_cluster_text
+from extender.cluster import Asked, Cluster
+from extender.cluster_text import ClusterText, read_cluster_text
 from extender.journal import SERVICE, NoJournal
 from policy.submission import GangKey, NodeName, PodUid
 from state.candidates import KnownNodes
@@ -145,6 +146,10 @@ class Replay:
                 self._found, self._released = [], []
             case "runs":
                 self._cluster.observe_bound(_bound(record))
+            case "ending":
+                self._cluster.observe_ending(PodUid(record.pod_uid or ""))
+            case "overdue":
+                self._cluster.observe_overdue(PodUid(record.pod_uid or ""))
             case "ended":
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 

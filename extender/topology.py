@@ -5,7 +5,8 @@ import logging
 from typing import Final, NoReturn
 
 from extender.cells.reconfiguration import Effect, GangEffect
-from extender.cluster import Cluster, ClusterText
+from extender.cluster import Cluster
+from extender.cluster_text import ClusterText
 from extender.policies import Policies
 from policy.errors import Problem
 

@@ -53,8 +53,12 @@ class ManagedPod:
     """Where it is bound."""
     phase: PodPhase = PodPhase.PENDING
     is_deleting: bool = False
+    grace_seconds: int = 0
+    """How long it was given to end, if it was told to."""
     is_gated: bool = False
     """Whether our own gate holds it; gates of others do not count."""
+    is_held_by_others: bool = False
+    """Whether a gate holds it that is not ours."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
 
     gang: Gang

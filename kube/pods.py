@@ -142,7 +142,9 @@ def _translate(
         node=NodeName(spec.text("nodeName", OBJECT_NAME)) or None,
         phase=_read_phase(status),
         is_deleting=metadata.values.get("deletionTimestamp") is not None,
-        is_gated=_is_gated(spec),
+        grace_seconds=_read_grace(metadata),
+        is_gated=marks.QUEUED_GATE in (gates := _read_gates(spec)),
+        is_held_by_others=bool(gates - {marks.QUEUED_GATE}),
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
         gang=gangs.read_gang(
             PodMarks(spec, labels, annotations),
@@ -168,7 +170,8 @@ def _translate(
         placement_problem=placement_problem,
         is_uncharged=marks.UNCHARGED_ANNOTATION in annotations.values,
         is_charged_alone=marks.ALONE_ANNOTATION in annotations.values,
-        is_released=marks.PLACEMENT_ANNOTATION in annotations.values and not _is_gated(spec),
+        is_released=marks.PLACEMENT_ANNOTATION in annotations.values
+        and marks.QUEUED_GATE not in gates,
         labels=labels.values,
     )
 
@@ -208,6 +211,12 @@ def _read_phase(status: Fields) -> PodPhase:
     return _PHASES.get(status.text("phase"), PodPhase.UNKNOWN)
 
 
+def _read_grace(metadata: Fields) -> int:
+    """The API server wrote it: what it would not write counts as nothing."""
+    grace = metadata.values.get("deletionGracePeriodSeconds")
+    return grace if isinstance(grace, int) and grace > 0 else 0
+
+
 def _read_created(metadata: Fields) -> float:
     """Seconds since 1970; 0 for what Kubernetes would not write, which only makes a pod older."""
     try:
@@ -217,8 +226,8 @@ def _read_created(metadata: Fields) -> float:
     return created.timestamp() if created.tzinfo is not None else 0.0
 
 
-def _is_gated(spec: Fields) -> bool:
-    return marks.QUEUED_GATE in [gate.text("name") for gate in spec.items("schedulingGates")]
+def _read_gates(spec: Fields) -> set[str]:
+    return {gate.text("name") for gate in spec.items("schedulingGates")}
 
 
 def _read_vc(

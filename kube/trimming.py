@@ -11,7 +11,7 @@ from kube import marks
 
 _METADATA: Final = (
     "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
-    "deletionTimestamp", "labels",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
 )  # fmt: skip
 _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
@@ -19,6 +19,7 @@ _POD_SPEC: Final = (
 )  # fmt: skip
 # What `kube.unbound` reads; once a pod is bound nobody asks for it any more.
 _UNBOUND_SPEC: Final = ("nodeSelector", "affinity", "tolerations")
+_UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _ANNOTATION_DOMAINS: Final = ("cellgate.io/", "hivedscheduler.microsoft.com/")
@@ -49,7 +50,7 @@ def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
         "metadata": _some(metadata, _METADATA) | _annotations(metadata),
         "spec": _some(spec, _POD_SPEC if is_bound else _POD_SPEC + _UNBOUND_SPEC)
         | _containers(spec),
-        "status": _some(pod.get("status"), ("phase", "nominatedNodeName")),
+        "status": _some(pod.get("status"), ("phase",) if is_bound else ("phase", *_UNBOUND_STATUS)),
     }
 
 

@@ -123,9 +123,13 @@ class PodBuilder(dict[str, Any]):
         """Set how far it is."""
         return self._changed("status", phase=phase)
 
-    def being_deleted(self) -> Self:
+    def being_deleted(self, *, grace_seconds: int = 30) -> Self:
         """Let it end."""
-        return self._changed("metadata", deletionTimestamp="2026-01-01T00:00:00Z")
+        return self._changed(
+            "metadata",
+            deletionTimestamp="2026-01-01T00:00:00Z",
+            deletionGracePeriodSeconds=grace_seconds,
+        )
 
     def unnamed(self, prefix: str) -> Self:
         """Make it a pod that is being admitted and will be named later."""

@@ -117,8 +117,8 @@ class Carver:
 
     def _gangs_of(self, clearance: Clearance, demand: Demand, most: int) -> dict[Gang, None]:
         found: dict[Gang, None] = {}
-        for harm, bin_ in islice(clearance.cheapest(), most):
-            if harm[0] and demand.allowed(bin_):
+        for _, bin_ in islice(clearance.cheapest(), most):
+            if demand.allowed(bin_):
                 found.update(dict.fromkeys(clearance.victims(bin_)))
             if len(found) >= most:
                 break

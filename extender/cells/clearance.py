@@ -267,4 +267,4 @@ class Clearances:
 
     def audit(self) -> bool:
         """True if all of them are what new ones would be."""
-        return all([known.audit() for known in self._known.values()])
+        return self._harms.audit() and all([known.audit() for known in self._known.values()])

@@ -1,4 +1,7 @@
-"""What ending gangs costs: fewest gangs, then fewest leaf cells, then the youngest work."""
+"""What ending gangs costs: fewest gangs, then fewest leaf cells, then the youngest work.
+
+Gangs that are ending already cost nothing: whoever told them to end, nothing is lost any more.
+"""
 
 from collections.abc import Sequence
 from math import fsum
@@ -30,6 +33,8 @@ def total(harms: Sequence[Damage]) -> Damage:
 
 
 def _of(gang: Gang) -> Damage:
+    if gang.is_ending:
+        return NO_DAMAGE
     return 1, gang.leaf_count, -gang.request.created, -gang.born
 
 
@@ -55,6 +60,14 @@ class Harms:
     def of(self, gang: Gang) -> Damage | None:
         """What ending a gang costs; None if nobody may end it."""
         if gang not in self._known:
-            is_safe = gang.is_foreign or gang.is_preempting
-            self._known[gang] = None if is_safe else _of(gang)
+            self._known[gang] = _if_endable(gang)
         return self._known[gang]
+
+    def audit(self) -> bool:
+        """True if what is remembered is what it costs now."""
+        self.refresh()
+        return all(harm == _if_endable(gang) for gang, harm in self._known.items())
+
+
+def _if_endable(gang: Gang) -> Damage | None:
+    return None if gang.is_foreign or gang.is_preempting else _of(gang)

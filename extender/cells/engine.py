@@ -159,6 +159,20 @@ class Engine:
         self._parts.settle()
         return lost
 
+    def observe_ending(self, member: PodUid) -> bool:
+        """A member that runs was told to end, and holds its place until it has.
+
+        False if that is known, or it does not run: nothing changes.
+        """
+        return self._parts.lives.observe_ending(member)
+
+    def observe_overdue(self, member: PodUid) -> bool:
+        """A member that was told to end takes too long: it counts like one that was not told.
+
+        False if nobody was told so of it: nothing changes.
+        """
+        return self._parts.lives.observe_overdue(member)
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
         self._parts.lives.forget_member(member)

@@ -33,6 +33,8 @@ class Slot:
     """Its leaves are kept for the gang while others, its victims, still hold them."""
     is_foreign: bool = False
     """We did not place its member: it counts against no preassigned cell and is never replaced."""
+    is_ending: bool = False
+    """Its member was told to end, whoever told it, and has its leaves until it has ended."""
     shown: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(default=None, init=False)
     """What `placing.slot_placement` said last, and of which leaves and claim."""
 
@@ -68,6 +70,17 @@ class Gang:
     def is_preempting(self) -> bool:
         """True if it has nothing yet but what is reserved for it."""
         return bool(self.slots) and all(slot.is_reserved for slot in self.slots)
+
+    @property
+    def is_ending(self) -> bool:
+        """True if all members that are left are ending: its leaves come free, whatever happens.
+
+        A place where a member is still to come is a reason to go on; one that somebody left is not.
+        """
+        held = [slot for slot in self.slots if not slot.is_reserved]
+        return any(slot.is_ending for slot in held) and all(
+            slot.is_ending or (slot.member is None and slot.had_member) for slot in held
+        )
 
     @property
     def leaf_count(self) -> int:

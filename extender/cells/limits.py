@@ -48,6 +48,10 @@ VICTIM_LOOKS = 256
 """Candidates for victims of either kind up to which all are weighed."""
 CHEAPEST_VICTIMS = 64
 """Where there are more: so many gangs of the bins that are cheapest to clear, and large gangs."""
+ENDING_LOOKS = 256
+"""Gangs of either kind, ending already, that are looked at; beyond, they only cost nothing."""
+ENDING_SHARE = 8
+"""One part in so many of the steps that are left is the most that thinking them away may take."""
 MOST_DOWNGRADED = 4_096
 """Candidates for a downgrade that are looked at."""
 EXACT_VICTIMS = 16

@@ -86,6 +86,9 @@ class Lives:
         slot.member = member
         slot.had_member = True
         self.gang_of[member] = gang.key
+        if slot.is_ending:
+            self._registry.note_ending(gang)
+        self._note_whether_ending(gang)
 
     def take(self, gang: Gang, slot: Slot, member: PodUid) -> None:
         """A member takes a slot, perhaps one whose victims are gone."""
@@ -135,10 +138,37 @@ class Lives:
         self.withdraw(gang, member)
         slot = gang.slot_of(member)
         if slot is not None and _waits_for_replacement(gang, slot):
-            slot.member, slot.is_bound, slot.told = None, False, ()
+            slot.member, slot.is_bound, slot.told, slot.is_ending = None, False, (), False
+            self._note_whether_ending(gang)
         elif slot is not None:
             self._table.unseat(gang, slot)
         self.end_if_empty(gang)
+
+    def observe_ending(self, member: PodUid) -> bool:
+        """A member that runs was told to end; False if none of that is new."""
+        return self._turn(member, is_ending=True)
+
+    def observe_overdue(self, member: PodUid) -> bool:
+        """A member that was told to end takes too long; False if none of that is new."""
+        return self._turn(member, is_ending=False)
+
+    def _turn(self, member: PodUid, *, is_ending: bool) -> bool:
+        key = self.gang_of.get(member)
+        if key is None:
+            return False
+        gang = self._table.gangs[key]
+        slot = gang.slot_of(member)
+        if slot is None or not slot.is_bound or slot.is_ending == is_ending:
+            return False
+        slot.is_ending = is_ending
+        self._registry.note_ending(gang)
+        self._note_whether_ending(gang)
+        return True
+
+    def _note_whether_ending(self, gang: Gang) -> None:
+        """A member began to end, came or went: a gang may be ending now, or not any more."""
+        if self._registry.has_ending_member(gang):
+            self._table.changes.note(gang)
 
     def give_up(self, gang: Gang, slot: Slot) -> None:
         """A slot that nobody is bound to is needed otherwise; its member has to ask again."""

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 
-from extender.cells import preemption, wording
+from extender.cells import ending, preemption, wording
 from extender.cells.admission import chains_of
 from extender.cells.carving import Carver
 from extender.cells.chains import Chains
@@ -98,10 +98,10 @@ class RoomMaker:
     def _fitter(self, ask: Ask, chain: ChainName) -> Callable[[], list[Seat] | None]:
         return lambda: self._chains.fit_in(ask, chain)
 
-    def _cost(self, decision: Place | Preempt) -> Damage:
-        """What a decision does to others."""
+    def _cost(self, decision: Place | Preempt) -> tuple[Damage, int]:
+        """What a decision does to others, then how many it waits for: some may cost nothing."""
         keys = decision.victims if isinstance(decision, Preempt) else decision.downgraded
-        return damage([self._table.gangs[key] for key in keys])
+        return damage([self._table.gangs[key] for key in keys]), len(keys)
 
     def _overtake(self, ask: Ask, case: Case) -> Place | None:
         rivals = preemption.overtaken(self._registry, case)
@@ -149,9 +149,18 @@ class RoomMaker:
             return self._victims(case)
 
     def _victims(self, case: Case) -> Found | None:
-        carver = Carver(self._table, self._clearances, case)
-        if carver.is_hopeless():
+        """The least harmful victims; who is ending already is no harm."""
+        if Carver(self._table, self._clearances, case).is_hopeless():
             return None
+        leaving = ending.candidates(self._registry, case)
+        if leaving:
+            found = ending.least_beside(self._table, case, leaving, lambda: self._least(case))
+            if found is not None:
+                return found
+        return self._least(case)
+
+    def _least(self, case: Case) -> Found | None:
+        carver = Carver(self._table, self._clearances, case)
         carved = carver.carve()
         outlook, vc = Outlook(self._table, case), case.vc.name
         is_all = self._registry.has_few_candidates(vc, case.priority, most=VICTIM_LOOKS)

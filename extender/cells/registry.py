@@ -1,8 +1,10 @@
 """Gangs by VC and priority, for those who look for victims. Private to `extender.cells`."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from extender.cells.gangs import Gang
+from extender.cells.model import MemberRequest
 from policy.submission import GangKey, VcName
 
 
@@ -15,6 +17,8 @@ class Registry:
         self._reserving: dict[GangKey, Gang] = {}
         self._lazy: dict[VcName, dict[GangKey, Gang]] = {}
         """Guaranteed gangs that are to be downgraded rather than ended."""
+        self._ending: dict[VcName | None, dict[GangKey, Gang]] = {}
+        """Gangs with a member that is ending, by the VC on whose cells they count, if on any."""
 
     def __len__(self) -> int:
         guaranteed = (len(gangs) for by in self._guaranteed.values() for gangs in by.values())
@@ -29,12 +33,16 @@ class Registry:
                 self._lazy.setdefault(gang.request.vc, {})[gang.key] = gang
         elif not gang.is_foreign:
             self._opportunistic[gang.key] = gang
+        if any(slot.is_ending for slot in gang.slots):
+            self.note_ending(gang)
 
     def remove(self, gang: Gang) -> None:
         """Forget a gang; before its standing changes."""
         self._opportunistic.pop(gang.key, None)
         self._reserving.pop(gang.key, None)
         self._lazy.get(gang.request.vc, {}).pop(gang.key, None)
+        for vc in (None, gang.request.vc):
+            self._ending.get(vc, {}).pop(gang.key, None)
         by_priority = self._guaranteed.get(gang.request.vc, {})
         gangs = by_priority.get(gang.request.priority, {})
         gangs.pop(gang.key, None)
@@ -54,6 +62,8 @@ class Registry:
         is_opportunistic = self._opportunistic.get(gang.key) is gang
         should_be = not gang.is_guaranteed and not gang.is_foreign
         if gang.reserved_slots() and self._reserving.get(gang.key) is not gang:
+            return False
+        if gang.is_ending and not self.has_ending_member(gang):
             return False
         is_lazy = self._lazy.get(gang.request.vc, {}).get(gang.key) is gang
         if is_lazy != (gang.is_guaranteed and gang.request.is_lazy):
@@ -91,6 +101,26 @@ class Registry:
         """A gang has reserved something; who has nothing reserved any more is forgotten here."""
         still = {key: g for key, g in self._reserving.items() if g.reserved_slots()}
         self._reserving = {**still, gang.key: gang}
+
+    def note_ending(self, gang: Gang) -> None:
+        """A member of a gang is ending."""
+        vc = gang.request.vc if gang.is_guaranteed else None
+        self._ending.setdefault(vc, {})[gang.key] = gang
+
+    def has_ending_member(self, gang: Gang) -> bool:
+        """True if a member of a gang is ending, or was; quick."""
+        vc = gang.request.vc if gang.is_guaranteed else None
+        return self._ending.get(vc, {}).get(gang.key) is gang
+
+    def ending_for(self, request: MemberRequest, *, most: int) -> Iterator[Gang]:
+        """Gangs that are ending, and that a guaranteed gang may wait for, those told first first.
+
+        Its own VC's come before opportunistic ones; of both, no more than so many are looked at.
+        """
+        for vc in (request.vc, None):
+            for gang in islice(self._ending.get(vc, {}).values(), most):
+                if gang.is_ending and gang.may_be_ended_for(request):
+                    yield gang
 
     def reserving_below(self, vc: VcName, priority: int) -> list[Gang]:
         """Gangs of a VC that preempt at a lower priority, by age of their preemption."""

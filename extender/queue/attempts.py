@@ -67,6 +67,6 @@ class Attempts:
         latest = self._of.get(uid)
         return latest is not None and latest.not_before == _NEVER
 
-    def due(self, now: float) -> list[PodUid]:
-        """Pods whose pause is over: worth another look."""
-        return [uid for uid, latest in self._of.items() if latest.not_before <= now]
+    def due(self, now: float) -> list[Action]:
+        """What may be tried again, since its pause is over: worth another look."""
+        return [latest.action for latest in self._of.values() if latest.not_before <= now]

@@ -1,5 +1,6 @@
 """One gang as the planner sees it: the pods of it that exist, and what became of them."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,9 @@ from policy.submission import GangKey, NodeName, PodUid
 PriorityOf = Callable[[PodUid], int | None]
 """What a pod's priority is now; None if nobody can tell."""
 
+_REFUSED_SECONDS = 60.0
+_LONGEST_REFUSED_SECONDS = 480.0
+
 
 @dataclass(slots=True, eq=False)
 class QueuedGang:
@@ -19,6 +23,7 @@ class QueuedGang:
     pods: dict[PodUid, QueuedPod] = field(default_factory=dict)
     refused_nodes: dict[NodeName, float] = field(default_factory=dict)
     """Nodes that kube-scheduler would not use for it, and until when we believe that."""
+    _refusals: Counter[NodeName] = field(default_factory=Counter)
     victims: tuple[GangKey, ...] = ()
     """Whom it preempts at present."""
     has_reserved: bool = False
@@ -122,6 +127,21 @@ class QueuedGang:
         request = self.first.request
         since = max(self.first.created, self.waits_since)
         return Standing(gang=self.key, vc=request.vc, priority=request.priority, since=since)
+
+    def refuse_node(self, node: NodeName, *, now: float) -> None:
+        """kube-scheduler would not use a node for it: we believe that for longer each time.
+
+        There may be many such nodes, and each takes seconds to find out. It would come back to the
+        first before it has tried the last, again and again.
+        """
+        seconds = min(_REFUSED_SECONDS * 2 ** self._refusals[node], _LONGEST_REFUSED_SECONDS)
+        self._refusals[node] += 1
+        self.refused_nodes[node] = now + seconds
+
+    def shorten_refusals(self, *, now: float) -> None:
+        """Where no other is left, refused nodes are worth a look as soon as the first time."""
+        soon = now + _REFUSED_SECONDS
+        self.refused_nodes = {node: min(end, soon) for node, end in self.refused_nodes.items()}
 
     def forget_refused_nodes(self, now: float) -> None:
         """Nodes refused long ago may have changed."""

@@ -20,6 +20,8 @@ class QueuedPod:
     """Where it is bound."""
     nominated: NodeName | None = None
     """The node that kube-scheduler is told to look at first."""
+    is_refused: bool = False
+    """kube-scheduler last found no node for it, not even the nominated one."""
     placement: Placement | None = None
     """What its annotation says."""
     node_wish: Hashable = None

@@ -13,12 +13,14 @@ starts from what is seen now, and nothing is remembered that a look could tell.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from extender.cells.model import Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
+from extender.queue.contended import ContendedNodes
 from extender.queue.deciding import decide_unplaced, refusal, unplaced
 from extender.queue.gangs import PriorityOf, QueuedGang
-from extender.queue.model import Action, End, QueuedPod, Release, Step, Tell
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
 from extender.queue.needs import Cells, Nodes
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.refused import RefusedPlaces
@@ -26,7 +28,7 @@ from extender.queue.seen import SeenGangs
 from extender.queue.waiting import Shape, Waiting, shape_of
 from extender.queue.wanted import (
     is_bound,
-    is_still_wanted,
+    is_end_wanted,
     still_preempts,
     void_nominations,
     wanted_actions,
@@ -35,7 +37,6 @@ from extender.queue.way import Way
 from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
-_REFUSED_NODE_SECONDS = 60.0
 _RENEW_SECONDS = 5.0
 _GATHERING_SECONDS = 5.0
 _GANGS_PER_STEP = 8
@@ -52,6 +53,7 @@ class GangPlanner:
         self._waiting = Waiting()
         self._attempts = Attempts()
         self._refused = RefusedPlaces()
+        self._contended = ContendedNodes(cells)
         self._way = Way()
         self._unfinished: dict[GangKey, None] = {}
         """Gangs that run by half, and gangs whose victims are ending."""
@@ -67,8 +69,13 @@ class GangPlanner:
 
     def see(self, pod: QueuedPod) -> None:
         """A pod that our gate holds or held appeared or changed."""
-        if self._seen.put(pod) and pod.node is not None:
+        if not self._seen.put(pod):
+            self._forget_gone(pod.request.gang)
+            return
+        if pod.node is not None:
             self._settle_member(pod.uid)
+        else:
+            self._contended.see(pod)
 
     def rerank(self, priority_of: PriorityOf) -> None:
         """Pods have other priorities now."""
@@ -77,7 +84,10 @@ class GangPlanner:
 
     def lose(self, uid: PodUid, *, leaf_type: LeafType | None = None) -> None:
         """A pod, ours or not, ended or is gone; its leaf cells were of that type."""
+        gang = self._seen.find_of(uid)
         self._seen.drop(uid)
+        if gang is not None:
+            self._forget_gone(gang.key)
         self._settle_member(uid)
         self.wake(leaf_type)
 
@@ -105,6 +115,14 @@ class GangPlanner:
             self._seen.note_change(key)
             self._waiting.wake()
 
+    def give_up_on(self, victim: GangKey) -> None:
+        """A victim takes too long to end: whoever waits for it looks again, perhaps at others."""
+        for gang in [self._seen[key] for key in self._unfinished]:
+            if victim in gang.victims:
+                self._withdraw(*(uid for uid in gang.pods if not self._cells.is_bound(uid)))
+                self._seen.note_change(gang.key)
+                self._waiting.wake()
+
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler would not put a pod on the node that is leased for it."""
         if self._cells.has_place(uid):
@@ -120,14 +138,23 @@ class GangPlanner:
     def _settle_member(self, uid: PodUid) -> None:
         self._attempts.forget(uid)
         self._refused.forget(uid)
+        self._contended.forget(uid)
         self._way.leave(uid)
 
     # -- what became of actions
 
     def is_wanted(self, action: Action) -> bool:
         """Whether an action that was not begun yet, or done by half, still makes sense."""
-        preemptor = self._seen.find(action.preemptor) if isinstance(action, End) else None
-        return is_still_wanted(action, self._cells, preemptor=preemptor)
+        match action:
+            case End(preemptor=preemptor):
+                return is_end_wanted(action, self._cells, preemptor=self._seen.find(preemptor))
+            case Release(uid=uid, placement=placement):
+                return self._cells.placement(uid) == placement
+            case Nominate(uid=uid, node=node):
+                gang = self._seen.find_of(uid)
+                return gang is not None and node == self._contended.nomination(gang.pods[uid])
+            case _:
+                assert_never(action)
 
     def succeed(self, action: Action, *, now: float) -> None:
         """An action was done."""
@@ -160,13 +187,25 @@ class GangPlanner:
         self._way.clear(now)
         for uid, is_refused in self._refused.take_due(now).items():
             self._give_up_place(uid, is_refused=is_refused, now=now)
-        for uid in self._attempts.due(now):
-            gang = self._seen.find_of(uid)
-            if gang is not None:
-                self._seen.note_change(gang.key)
+        for uid in self._contended.look():
+            self._note_change_of(uid)
+        for action in self._attempts.due(now):
+            self._note_wanted_again(action)
         if now >= self._renew_at:
             self._renew_at = now + _RENEW_SECONDS
             self._renew(now)
+
+    def _note_wanted_again(self, action: Action) -> None:
+        """Look at the gang that wanted it: of an end not the victim's, whose pod it is about."""
+        if isinstance(action, End):
+            self._seen.note_change(action.preemptor)
+        else:
+            self._note_change_of(action.uid)
+
+    def _note_change_of(self, uid: PodUid) -> None:
+        gang = self._seen.find_of(uid)
+        if gang is not None:
+            self._seen.note_change(gang.key)
 
     def _renew(self, now: float) -> None:
         """Keep what gangs need until they are whole: a half gang works for nobody, and victims
@@ -180,7 +219,7 @@ class GangPlanner:
         if placement is None or gang is None or self._cells.is_bound(uid):
             return
         if is_refused:  # a node that is lost may be used when it is back
-            gang.refused_nodes[placement.node] = now + _REFUSED_NODE_SECONDS
+            gang.refuse_node(placement.node, now=now)
         has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
         self._withdraw(*([uid] if has_begun else gang.pods))
         self._seen.note_change(gang.key)
@@ -245,6 +284,12 @@ class GangPlanner:
                 reason = gathering_words(gang)
                 step.tells.append(Tell(gang=key, uid=gang.first.uid, code=GATHERING, reason=reason))
 
+    def _forget_gone(self, key: GangKey) -> None:
+        """Keep nothing of a gang without pods: a standby makes no steps, and hears of many."""
+        gang = self._seen.find(key)
+        if gang is not None and not gang.pods:
+            self._forget(gang)
+
     def _forget(self, gang: QueuedGang) -> None:
         self._gathering.pop(gang.key, None)
         self._unfinished.pop(gang.key, None)
@@ -301,6 +346,7 @@ class GangPlanner:
                 self._refuse(gang, last, step)
                 self._unseat_unbound(gang.victims)
             case Wait() | Reject() as last:
+                gang.shorten_refusals(now=now)
                 self._refuse(gang, last, step)
         self._seen.note_change(gang.key)
 
@@ -324,7 +370,7 @@ class GangPlanner:
     # -- acting
 
     def _act(self, gang: QueuedGang, step: Step, *, now: float) -> None:
-        actions = wanted_actions(gang, self._cells)
+        actions = wanted_actions(gang, self._cells, self._contended)
         if not any(isinstance(action, Release) for action in actions):
             self._way.call_off(gang.key)
         elif not self._way.lets_go(gang.key, gang.pods):

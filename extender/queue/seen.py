@@ -68,6 +68,7 @@ class SeenGangs:
     def forget(self, key: GangKey) -> None:
         """Nothing is left to be done for a gang without pods."""
         del self._gangs[key]
+        self._changed.discard(key)
 
     def note_change(self, key: GangKey) -> None:
         """Something happened to a gang, if it is one of these: it is to be looked at."""

@@ -2,8 +2,9 @@
 
 Gangs that ask for the same have the same *shape*: where one does not fit, none does. A shape that
 did not fit is not looked at again until something happened that can help it, and neither is any
-shape that asks for at least as much of the same *kind*. So the cost of an event depends on how many
-different shapes wait, not on how many gangs.
+shape that asks for at least as much of the same *kind*, unless the smallest members of a gang may
+start without the others. So the cost of an event depends on how many different shapes wait, not on
+how many gangs.
 """
 
 from bisect import bisect_left, insort
@@ -163,6 +164,8 @@ class Waiting:
 
     def _asks_too_much(self, shape: Shape) -> bool:
         tried = self._too_much.get(shape.kind, ())
+        if shape.request.gang_min is not None:
+            return shape.sizes in tried
         return any(_is_at_least(shape.sizes, sizes) for sizes in tried)
 
 

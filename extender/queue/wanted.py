@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from extender.queue.contended import ContendedNodes
 from extender.queue.gangs import QueuedGang
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release
 from extender.queue.needs import Cells
@@ -13,10 +14,10 @@ def is_bound(pod: QueuedPod, cells: Cells) -> bool:
     return pod.node is not None or cells.is_bound(pod.uid)
 
 
-def wanted_actions(gang: QueuedGang, cells: Cells) -> list[Action]:
+def wanted_actions(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> list[Action]:
     """Return what lets its members go to their places, and what ends its victims."""
     return [
-        *_for_members(gang, cells),
+        *_for_members(gang, cells, contended),
         *void_nominations(gang, cells),
         *_for_victims(gang, cells),
     ]
@@ -29,21 +30,16 @@ def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
     return bool(gang.pods) and gang.is_complete
 
 
-def is_still_wanted(action: Action, cells: Cells, *, preemptor: QueuedGang | None) -> bool:
-    """Tell whether an action that was not begun yet, or done by half, still makes sense.
+def is_end_wanted(action: End, cells: Cells, *, preemptor: QueuedGang | None) -> bool:
+    """Tell whether an end that was not begun yet, or done by half, still makes sense.
 
-    `preemptor` is the gang for which an end is wanted, if it is still there.
+    `preemptor` is the gang for which it is wanted, if that is still there.
     """
-    if isinstance(action, End):
-        return (
-            preemptor is not None
-            and action.victim in preemptor.victims
-            and still_preempts(preemptor, cells)
-        )
-    placement = cells.placement(action.uid)
-    if isinstance(action, Release):
-        return placement == action.placement
-    return action.node == (placement.node if placement is not None else None)
+    return (
+        preemptor is not None
+        and action.victim in preemptor.victims
+        and still_preempts(preemptor, cells)
+    )
 
 
 def void_nominations(gang: QueuedGang, cells: Cells) -> list[Action]:
@@ -55,15 +51,15 @@ def void_nominations(gang: QueuedGang, cells: Cells) -> list[Action]:
     ]
 
 
-def _for_members(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
+def _for_members(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> Iterable[Action]:
     for pod in gang.members():
         placement = None if is_bound(pod, cells) else cells.placement(pod.uid)
         if placement is None:
             continue
         if pod.is_gated or pod.placement != placement:
             yield Release(uid=pod.uid, placement=placement)
-        elif pod.nominated != placement.node:
-            yield Nominate(uid=pod.uid, node=placement.node)
+        elif pod.nominated != (node := contended.nomination(pod)):
+            yield Nominate(uid=pod.uid, node=node)
 
 
 def _for_victims(gang: QueuedGang, cells: Cells) -> Iterable[Action]:

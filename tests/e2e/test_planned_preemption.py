@@ -168,6 +168,36 @@ async def test_whom_its_owner_has_ended_is_left_alone(plane: ControlPlane, pods:
     assert await _told_of_their_end(plane, pods) == []
 
 
+async def _hears(plane: ControlPlane, path: str, words: str) -> None:
+    """Wait until somebody is told this."""
+
+    async def is_told() -> bool:
+        events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
+        return any(words in one["message"] for one in events)
+
+    await poll_until(is_told, deadline_seconds=20, explain=lambda: f"nobody heard: {words}")
+
+
+async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
+    plane: ControlPlane, pods: str
+) -> None:
+    """It takes its time to end, like one with a long grace period."""
+    for name in ("a", "b", "c"):
+        await create(plane, pods, _borrowers(name, size=1))
+        await running(plane, pods, name, size=1)
+    await plane.api_as("bob").delete(f"{pods}/a-0")  # the oldest work, which would go last
+    await _ending(plane, pods, count=1)
+    await create(plane, pods, a_gang("high", size=1, gpus=8))
+    namespace = pods.split("/")[4]
+    await _hears(plane, pods, f"it starts when {namespace}/a ended")
+    assert _names(await _ending(plane, pods, count=1)) == ["a-0"]
+    await plane.api.patch(f"{pods}/a-0", {"metadata": {"finalizers": None}})
+    await running(plane, pods, "high", size=1)
+    left = (await plane.api.get(pods))["items"]
+    assert _names(left) == ["b-0", "c-0", "high-0"]
+    assert not any(pod["metadata"].get("deletionTimestamp") for pod in left)
+
+
 async def test_a_late_member_ends_who_took_its_place(plane: ControlPlane, pods: str) -> None:
     await create(plane, pods, a_gang("bert", size=NODES, gpus=8))
     await running(plane, pods, "bert", size=NODES)

@@ -6,7 +6,9 @@ import orjson
 import pytest
 
 from kube import marks
+from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.waiting import poll_until
 from tests.e2e.gangs import a_gang, a_member, create, end, running, told
 from tests.e2e.installation import Installation
 from tests.e2e.policies import delete_policy, put_policy
@@ -79,6 +81,34 @@ async def test_a_node_is_not_kept_free_for_a_pod_that_a_leader_nominated_and_did
     await running(plane, pods, "whole", size=4)
     torn = await plane.api.get(f"{pods}/torn-0")
     assert "nominatedNodeName" not in torn["status"]
+
+
+async def test_pods_that_may_not_preempt_do_not_keep_each_other_off_a_node(
+    plane: ControlPlane, pods: str
+) -> None:
+    """There is CPU for one of them; kube-scheduler would keep the node free for the others."""
+    for index in range(4):
+        await create(plane, pods, a_gang(f"fill{index}", size=1, gpus=8))
+        await running(plane, pods, f"fill{index}", size=1)
+    names = [f"heavy{index}" for index in range(4)]
+    await create(plane, pods, [_heavy(name) for name in names])
+    await told(plane, pods, names[-1])
+    await end(plane, pods, "fill0", size=1)
+
+    async def bound() -> list[str]:
+        items = (await plane.api.get(pods))["items"]
+        named = {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in items}
+        return [name for name in names if named[f"{name}-0"]]
+
+    first = await poll_until(bound, deadline_seconds=15, explain=lambda: "nobody is bound")
+    assert len(first) == 1
+
+
+def _heavy(name: str) -> JsonObject:
+    """A pod of a class that may not preempt, with more than half of the CPU of a node."""
+    pod = a_member(name, 0, size=1, gpus=1, priorityClassName="oppo")
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100"}
+    return pod
 
 
 async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from extender.cells import applying, engine, invariants, sighting, victims
+from extender.cells import applying, ending, engine, invariants, sighting, victims
 from extender.cells.adopting import Adopter
 from extender.cells.applying import Applier
 from extender.cells.carving import Carver
@@ -28,6 +28,7 @@ from extender.cells.trials import Trial
 from tests.mutations.mutation import Mutation, Test
 from tests.property import test_engine_histories as histories
 from tests.unit.extender.cells import test_crowded as crowded
+from tests.unit.extender.cells import test_ending as leaving
 from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_gangs as gangs
 from tests.unit.extender.cells import test_guarantees as guarantees
@@ -160,7 +161,7 @@ MUTATIONS = (
         Supply,
         "merge",
         _put_without_merging,
-        (_history(1),),
+        (_history(3),),
     ),
     Mutation(
         "rankings are not kept",
@@ -190,6 +191,20 @@ MUTATIONS = (
         "_spare",
         _take_the_first,
         (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
+    ),
+    Mutation(
+        "who has to end is not asked as if those that are ending were gone",
+        ending,
+        "candidates",
+        lambda *_: [],
+        (leaving.test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it,),
+    ),
+    Mutation(
+        "that a gang is ending, or not any more, is not noted as a change",
+        Lives,
+        "_note_whether_ending",
+        _nothing,
+        (leaving.test_a_gang_that_gets_a_new_member_goes_on,),
     ),
     Mutation(
         "smaller sets of victims are not sought",

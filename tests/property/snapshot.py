@@ -38,5 +38,6 @@ def _slot(slot: Slot) -> object:
         [leaf.address for leaf in slot.leaves],
         slot.claim.cell.address if slot.claim else None,
         (slot.size, slot.member, slot.is_bound, slot.had_member, slot.is_foreign),
+        slot.is_ending,
         (slot.observed, slot.told, slot.lacking),
     )

@@ -1,8 +1,6 @@
 """Random histories on random clusters: invariants after each step, decisions as by brute force."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from random import Random
 
 from hypothesis import settings
@@ -12,7 +10,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from extender.cells.engine import Engine
 from extender.cells.gangs import Gang
 from extender.cells.model import (
-    Decision,
     GangState,
     GangView,
     MemberRequest,
@@ -21,29 +18,15 @@ from extender.cells.model import (
     Preempt,
     Reject,
     ReleaseMode,
-    Wait,
 )
 from extender.cells.observing import Bound
-from extender.cells.tree import Cell
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters
-from tests.property.naive import Question, fits, least_of
+from tests.property.comparison import Comparison
 from tests.unit.extender.cells.builders import a_node, nodes_of
 
-MOST_ENDABLE = 9
-"""Candidates for victims of which all sets are tried."""
 SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
-
-
-def damage(gangs: Sequence[Gang]) -> tuple[int, int, float, int]:
-    """Fewest gangs, then fewest leaf cells, then the youngest work."""
-    return (
-        len(gangs),
-        sum(gang.leaf_count for gang in gangs),
-        -sum(gang.request.created for gang in gangs),
-        -sum(gang.born for gang in gangs),
-    )
 
 
 class EngineHistory(RuleBasedStateMachine):
@@ -60,6 +43,8 @@ class EngineHistory(RuleBasedStateMachine):
         self.numbers = 0
         self.told: dict[PodUid, Placement] = {}
         """What the annotation of a pod says since it was bound."""
+        self.ending: dict[PodUid, None] = {}
+        """Pods that were told to end and have not yet."""
         self.is_changed = False
         for node in self.nodes:
             self.engine.observe_node(a_node(node))
@@ -120,12 +105,7 @@ class EngineHistory(RuleBasedStateMachine):
             )
             gangs = [gang for gang in self.ours() if not gang.victims]
             if gangs and random.random() < 0.7:
-                gang = random.choice(gangs)
-                first = self.engine._table.gangs[gang.gang].request
-                for index, size in enumerate(first.gang_leaf_counts):
-                    member = PodUid(f"{gang.gang.name}-{index}")
-                    request = replace(first, member=member, leaf_count=size)
-                    self.ask(self.requests.get(member) or request, self.nodes)
+                self.complete(random.choice(gangs))
 
     @precondition(lambda self: self.ours())
     @rule(data=st.data())
@@ -148,6 +128,21 @@ class EngineHistory(RuleBasedStateMachine):
     @rule(data=st.data())
     def end(self, data: st.DataObject) -> None:
         self.end_member(data.draw(st.sampled_from(sorted(self.requests))))
+
+    @precondition(lambda self: self.requests)
+    @rule(data=st.data())
+    def tell_to_end(self, data: st.DataObject) -> None:
+        """A member is in its grace period from now on."""
+        self.tell_member_to_end(data.draw(st.sampled_from(sorted(self.requests))))
+
+    @rule(seed=st.integers(0, 2**16), count=st.integers(1, 4))
+    def leave(self, seed: int, count: int) -> None:
+        """Gangs of which all members run are in their grace period from now on."""
+        gangs = [gang for gang in self.ours() if not gang.victims]
+        for gang in Random(seed).sample(gangs, min(count, len(gangs))):
+            for uid in self.complete(gang):
+                self.bind_member(uid)
+                self.tell_member_to_end(uid)
 
     @rule()
     def evict(self) -> None:
@@ -205,6 +200,8 @@ class EngineHistory(RuleBasedStateMachine):
         ]
         self.engine.recover(running)
         self.observe_nodes()
+        for uid in self.ending:
+            self.tell_member_to_end(uid)
         alive = {request.member for request, _, _ in bound}
         self.requests = {uid: r for uid, r in self.requests.items() if uid in alive}
         after = {gang.gang: gang for gang in self.engine.gangs()}
@@ -249,6 +246,20 @@ class EngineHistory(RuleBasedStateMachine):
         del self.requests[uid]
         self.engine.forget_member(uid)
 
+    def complete(self, gang: GangView) -> list[PodUid]:
+        """Let all members of a gang ask; returns those that are known."""
+        first = self.engine._table.gangs[gang.gang].request
+        for index, size in enumerate(first.gang_leaf_counts):
+            member = PodUid(f"{gang.gang.name}-{index}")
+            request = replace(first, member=member, leaf_count=size)
+            self.ask(self.requests.get(member) or request, self.nodes)
+        return [uid for uid, request in self.requests.items() if request.gang == gang.gang]
+
+    def tell_member_to_end(self, uid: PodUid) -> None:
+        if self.engine.observe_ending(uid):
+            self.ending[uid] = None
+        assert not self.engine.observe_ending(uid), "told again, nothing is new"
+
     def ours(self) -> list[GangView]:
         """Gangs that the engine placed."""
         gangs = self.engine._table.gangs
@@ -269,7 +280,7 @@ class EngineHistory(RuleBasedStateMachine):
         assert self.engine.plan(request, candidate_nodes=offered) == decision
         self.engine.check()
         if asked is not None and not isinstance(decision, Reject):
-            self.compare(asked, decision, frozenset(candidates))
+            Comparison(self.engine, self.topology).check(asked, decision, frozenset(candidates))
         self.engine.apply(decision, now=self.now)
         if isinstance(decision, Place | Preempt):
             self.requests[request.member] = request
@@ -287,95 +298,6 @@ class EngineHistory(RuleBasedStateMachine):
             return None
         alone = replace(request, gang_leaf_counts=(size,), gang_min=None, ignores_candidates=False)
         return alone if gang.is_guaranteed else replace(alone, priority=-1, pinned=None)
-
-    def compare(
-        self, request: MemberRequest, decision: Decision, candidates: frozenset[NodeName]
-    ) -> None:
-        """The kind of decision is the one that trying everything gives."""
-        request = least_of(request)
-        if self.fits(request, candidates, lambda gang: False):
-            assert isinstance(decision, Place), decision
-            assert not decision.cancelled
-            assert not decision.downgraded
-            return
-        could = request.priority >= 0 and self.fits(
-            request, candidates, lambda gang: self.may_end(request, gang)
-        )
-        if not could:
-            assert isinstance(decision, Wait), decision
-        else:
-            assert isinstance(decision, Place | Preempt), decision
-        if isinstance(decision, Preempt):
-            self.compare_victims(request, decision, candidates)
-
-    def compare_victims(
-        self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
-    ) -> None:
-        """The victims are enough, and none can be spared."""
-        gangs = self.engine._table.gangs
-        # Who is overtaken keeps what it holds.
-        overtaken = frozenset(decision.cancelled)
-        chosen = {*decision.victims, *(key for key in overtaken if gangs[key].is_preempting)}
-        assert decision.victims
-        assert self.fits(request, candidates, lambda gang: gang.key in chosen, overtaken)
-        for victim in decision.victims:
-            rest = chosen - {victim}
-            assert not self.fits(request, candidates, lambda gang, r=rest: gang.key in r, overtaken)
-        endable = [
-            gang
-            for gang in gangs.values()
-            if not gang.is_preempting and self.may_end(request, gang)
-        ]
-        if decision.cancelled or len(endable) > MOST_ENDABLE:
-            return
-        chosen_damage = damage([gangs[victim] for victim in decision.victims])
-        for count in range(1, len(decision.victims) + 1):
-            for others in combinations(endable, count):
-                keys = {gang.key for gang in others}
-                if damage(others) < chosen_damage:
-                    assert not self.fits(request, candidates, lambda g, k=keys: g.key in k), keys
-
-    def may_end(self, request: MemberRequest, gang: Gang) -> bool:
-        if gang.is_foreign:
-            return False
-        if not gang.is_guaranteed:
-            return True
-        return gang.request.vc == request.vc and gang.priority < request.priority
-
-    def fits(
-        self,
-        request: MemberRequest,
-        candidates: frozenset[NodeName],
-        gone: object,
-        overtaken: frozenset[GangKey] = frozenset(),
-    ) -> bool:
-        table = self.engine._table
-        away = frozenset(g.key for g in table.gangs.values() if gone(g))  # type: ignore[operator]
-
-        def usable(leaf: Cell) -> bool:
-            holder, reserver = leaf.holder, leaf.reserver
-            is_reserved = reserver is not None and reserver.key not in away | overtaken
-            return (holder is None or holder.key in away) and not is_reserved
-
-        rest = list(request.gang_leaf_counts)
-        rest.remove(request.leaf_count)
-        is_guaranteed = request.priority >= 0
-        return any(
-            fits(
-                table,
-                Question(
-                    chain=chain,
-                    vc=request.vc if is_guaranteed else None,
-                    pinned=request.pinned,
-                    sizes=(request.leaf_count, *sorted(rest, reverse=True)),
-                    first_nodes=candidates,
-                    nodes=None if request.ignores_candidates else candidates,
-                    usable=usable,
-                    gone=away,
-                ),
-            )
-            for chain in self.topology.chains
-        )
 
     @invariant()
     def everything_holds(self) -> None:

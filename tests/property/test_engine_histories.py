@@ -15,6 +15,7 @@ WORDS = (
     *("crowd",) * 5,
     *("end",) * 4,
     *("bind",) * 2,
+    *("leave",) * 2,
     *("evict", "wait", "node", "crash", "reconfigure"),
 )
 
@@ -25,6 +26,8 @@ def _play(history: EngineHistory, word: str, random: Random) -> None:
     elif word in ("end", "bind") and history.requests:
         uid = random.choice(sorted(history.requests))
         history.end_member(uid) if word == "end" else history.bind_member(uid)
+    elif word == "leave":
+        history.leave(seed=random.randint(0, 99_999), count=random.randint(1, 4))
     elif word == "evict":
         history.evict()
     elif word == "wait":
@@ -49,6 +52,33 @@ def play_history(seed: int) -> None:
         _play(history, random.choice(WORDS), random)
         history.everything_holds()
         history.victims_and_preemptors_agree()
+
+
+def play_leaving(seed: int) -> None:
+    """Low gangs fill a cluster, some of them are ending, and urgent ones come for their cells."""
+    random = Random(seed)
+    history = EngineHistory.__new__(EngineHistory)
+    history.start(topology=a_random_cluster(random))
+    for number in range(13):
+        is_urgent = number >= 10
+        history.arrive(
+            sizes=random.choices([1, 2, 4] if is_urgent else [1, 1, 2], k=random.choice([1, 2, 3])),
+            vc=random.choice("aab"),
+            priority=9 if is_urgent else random.choice([-1, -1, 0]),
+            flags=(False, True, random.random() < 0.4),
+            pinned=False,
+            left_out=[],
+        )
+        if number % 4 == 3:
+            history.leave(seed=random.randint(0, 99_999), count=random.randint(0, 2))
+        history.everything_holds()
+        history.victims_and_preemptors_agree()
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_nobody_ends_whom_those_that_are_ending_make_unnecessary(part: int) -> None:
+    for seed in range(part, HISTORIES, 4):
+        play_leaving(seed)
 
 
 @pytest.mark.parametrize("part", range(8))

@@ -211,6 +211,12 @@ class Following(RuleBasedStateMachine):
         if self.engine.gang(GangKey("ns", f"g{number}")) is None:
             self.requests.pop(GangKey("ns", f"g{number}"), None)
 
+    @rule(number=GANGS, members=st.sampled_from([(0,), (0, 1, 2)]))
+    def tell_to_end(self, *, number: int, members: tuple[int, ...]) -> None:
+        """Members are in their grace period from now on, wherever their nodes go."""
+        for member in members:
+            self.engine.observe_ending(PodUid(f"{number}-{member}"))
+
     @rule(seconds=st.sampled_from([1, 12]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -272,7 +278,7 @@ def _slot(slot: Slot) -> object:
     return (
         [leaf.address for leaf in slot.leaves],
         slot.claim.cell.address if slot.claim else None,
-        (slot.size, slot.member, slot.is_bound, slot.had_member),
+        (slot.size, slot.member, slot.is_bound, slot.had_member, slot.is_ending),
         (slot.is_foreign, slot.is_reserved, where, slot.told, slot.lacking),
     )
 

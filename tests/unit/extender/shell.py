@@ -7,7 +7,8 @@ from prometheus_client import CollectorRegistry
 from extender.cells.looking import at_once
 from extender.cells.model import MemberRequest
 from extender.cells.observing import Bound
-from extender.cluster import Cluster, read_cluster_text
+from extender.cluster import Cluster
+from extender.cluster_text import read_cluster_text
 from extender.journal import NoJournal
 from extender.metrics import ExtenderMetrics
 from extender.pods import PodSink

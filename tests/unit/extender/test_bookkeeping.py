@@ -5,6 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
+import pytest
+
+from extender import bookkeeping
 from extender.bookkeeping import Bookkeeper
 from kube import marks
 from kube.gangs import GangForm
@@ -79,6 +82,27 @@ async def test_a_charge_is_confirmed_with_its_pods_and_released_with_the_last() 
     assert await books.held() == 16
     books.shell.pods.remove(member("b", decision))
     await books.keeper.settle()
+    assert await books.held() == 0
+
+
+async def test_a_standby_does_not_remember_every_gang_that_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It releases nothing; the charges of those that it forgot are found by comparing."""
+    monkeypatch.setattr(bookkeeping, "_MOST_ENDED", 1)
+    now = [datetime.now(UTC)]
+    books, decision = Books(lambda: now[0]), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.settle()
+    books.shell.pods.remove(member("a", decision))
+    for name in ("other", "another"):
+        books.shell.pods.upsert(a_pod(name).with_gpus(8).in_vc("lab"))
+        books.shell.pods.remove(a_pod(name).with_gpus(8).in_vc("lab"))
+    await books.keeper.settle()
+    assert (await books.held(), books.keeper.compares_soon) == (16, True)
+    now[0] += timedelta(minutes=1)
+    await books.keeper.compare()
     assert await books.held() == 0
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from extender.cells.model import MemberRequest, Placement
 from extender.cells.observing import Bound
-from extender.cluster import Cluster, read_cluster_text
+from extender.cluster import Cluster
+from extender.cluster_text import read_cluster_text
 from extender.journal import NoJournal
 from kube.nodes import KubeNode
 from policy.submission import GangKey, LeafType, NodeName, PodUid

@@ -89,6 +89,26 @@ def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> Non
     assert shell.drift("unbound") == 1
 
 
+def test_nobody_counts_on_the_end_of_a_pod_that_is_stuck_in_it() -> None:
+    shell = Shell()
+    shell.recover()
+    stuck = bound("a", "node-00", size=1).being_deleted(grace_seconds=30)
+    shell.pods.upsert(stuck)
+    told: list[GangKey] = []
+    shell.cluster.on_overdue.append(told.append)
+    mending = reconciler(shell)
+    for _ in range(3):
+        list(mending.reconcile())
+    assert told == [], "its grace period, and a minute"
+    for _ in range(3):
+        list(mending.reconcile())
+        shell.pods.upsert(stuck)
+    assert told == [GangKey("lab", "g")], "once, whatever is seen of it since"
+    (gang,) = shell.cluster.engine._table.gangs.values()
+    assert not gang.is_ending
+    shell.cluster.engine.check()
+
+
 def test_nobody_waits_who_does_not_exist() -> None:
     shell = Shell()
     shell.recover()
@@ -160,6 +180,19 @@ def test_a_gang_that_cannot_be_completed_is_released_after_a_while() -> None:
     assert released == [(["a"], "gang lab/g was interrupted half bound and cannot be completed")]
     looked_after.look(now=9_999)
     assert len(released) == 1
+
+
+def test_nobody_is_ended_for_members_whose_work_is_done() -> None:
+    """Of three members one has finished: the two that are left are all there will ever be."""
+    shell, released = Shell(), Released()
+    done = bound("c", "node-02", size=3).in_phase("Succeeded")
+    shell.pods.replace([bound("a", "node-00", size=3), member("b", size=3), done])
+    shell.recover()
+    looked_after = halves(shell, released)
+    looked_after.complete()
+    shell.pods.upsert(bound("b", "node-01", size=3))
+    looked_after.look(now=301)
+    assert released == []
 
 
 def test_leaf_cells_are_counted_by_vc_and_state() -> None:

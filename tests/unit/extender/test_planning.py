@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.acting import Hands
-from extender.cluster import read_cluster_text
+from extender.cluster_text import read_cluster_text
 from extender.ending import Ending
 from extender.events import Announcer
 from extender.planner import Planner
@@ -143,6 +143,23 @@ async def test_a_gang_waits_for_the_podgroup_that_says_how_large_it_is() -> None
         assert await plans.looked() == []
         plans.shell.pods.upsert(a_pod("b").with_gpus(8).in_vc("lab").in_native_gang("bert").gated())
         assert await plans.looked() == ["uid-of-a", "uid-of-b"]
+
+
+async def test_a_pod_that_others_hold_gets_no_place_before_they_let_it_go() -> None:
+    """It could not start: victims would end for nothing, and its cells would lie idle."""
+    async with planning() as plans:
+        plans.add_nodes()
+        pod = a_pod("a").with_gpus(8).in_vc("lab").gated()
+        pod["spec"]["schedulingGates"].append({"name": "example.com/later"})
+        plans.shell.pods.upsert(pod)
+        assert (await plans.looked(), plans.placed()) == ([], [])
+        read = plans.shell.pods.get(PodUid("uid-of-a"))
+        assert read is not None
+        assert plans.planner.why_queued(read) == (
+            "pod lab/a is held by a scheduling gate that is not ours"
+        )
+        plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
+        assert await plans.looked() == ["uid-of-a"]
 
 
 async def test_members_beyond_what_a_podgroup_needs_start_by_themselves() -> None:

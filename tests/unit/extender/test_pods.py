@@ -119,3 +119,39 @@ def test_a_write_to_a_pod_that_is_gone_is_nothing_to_remember() -> None:
     shell = Shell()
     shell.pods.note_version(PodUid("gone"), "10")
     assert len(shell.pods) == 0
+
+
+def is_ending(shell: Shell) -> bool:
+    (gang,) = shell.cluster.engine._table.gangs.values()
+    return gang.is_ending
+
+
+def test_a_running_pod_that_is_deleted_is_ending_until_it_is_gone(shell: Shell) -> None:
+    pod = a_running_hived_pod()
+    shell.pods.upsert(pod)
+    assert not is_ending(shell)
+
+    shell.pods.upsert(pod.being_deleted())
+    assert is_ending(shell)
+    version = shell.cluster.version
+    shell.pods.upsert(pod.being_deleted().labelled("changed", "again"))
+    assert shell.cluster.version == version, "told again, nothing is new"
+    assert shell.cluster.has_member(UID)
+
+    shell.pods.remove(pod)
+    assert not shell.cluster.has_member(UID)
+    shell.pods.upsert(pod)
+    assert not is_ending(shell), "a namesake starts anew"
+
+
+def test_a_pod_that_takes_long_to_end_counts_like_any_other(shell: Shell) -> None:
+    shell.pods.upsert(a_running_hived_pod().being_deleted(grace_seconds=3600))
+    assert not is_ending(shell)
+
+
+def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
+    shell = Shell()
+    shell.pods.upsert(a_running_hived_pod().being_deleted())
+    shell.recover()
+    assert is_ending(shell)
+    shell.cluster.engine.check()

@@ -8,7 +8,8 @@ import pytest
 
 from extender.cells.model import MemberRequest, Placement, Preempt, ReleaseMode
 from extender.cells.observing import Bound
-from extender.cluster import Asked, Cluster, read_cluster_text
+from extender.cluster import Asked, Cluster
+from extender.cluster_text import read_cluster_text
 from extender.journal import LogJournal
 from extender.replay import replay_epoch
 from kube.nodes import KubeNode
@@ -39,11 +40,17 @@ def a_node(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
 class Load:
     """A cluster under mixed load: gangs of all kinds come, run and go; nodes fail."""
 
-    def __init__(self, seed: int, text: str) -> None:
+    def __init__(self, seed: int, text: str, *, has_grace: bool = False) -> None:
+        """`has_grace`: members are told to end some time before they have."""
         self.store = MemoryDecisions()
         self.log = DecisionLog(self.store)
         self.running: dict[PodUid, Bound] = {}
         self.asking: dict[PodUid, MemberRequest] = {}
+        self.ending: dict[PodUid, None] = {}
+        self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
+        self._words |= {"refresh": 1, "rerank": 1} | (
+            {"leave": 3, "linger": 1} if has_grace else {}
+        )
         self._random = Random(seed)
         self._text = text
         self._now = 0.0
@@ -61,13 +68,12 @@ class Load:
             self.cluster.observe_node(a_node(name, is_healthy=is_healthy))
         self.cluster.use_document(read_cluster_text(self._text))
         self.cluster.recover(self.running.values())
+        for uid in self.ending:
+            self.cluster.observe_ending(uid)
 
     def step(self) -> None:
         self._now += self._random.random()
-        word = self._random.choices(
-            ["gang", "ask", "bind", "end", "node", "expire", "refresh", "rerank"],
-            [3, 8, 4, 3, 1, 1, 1, 1],
-        )[0]
+        (word,) = self._random.choices([*self._words], [*self._words.values()])
         getattr(self, f"_{word}")()
 
     def _gang(self) -> None:
@@ -122,7 +128,23 @@ class Load:
         if alive:
             self._forget(self._random.choice(alive))
 
+    def _leave(self) -> None:
+        """All members of a gang that run are told to end, more than once."""
+        if not self.running:
+            return
+        gang = self._random.choice(list(self.running.values())).request.gang
+        members = [uid for uid, bound in self.running.items() if bound.request.gang == gang]
+        for uid in (*members, *members):
+            self.ending[uid] = None
+            self.cluster.observe_ending(uid)
+
+    def _linger(self) -> None:
+        """One that was told to end takes too long."""
+        if self.ending:
+            self.cluster.observe_overdue(self._random.choice([*self.ending]))
+
     def _forget(self, uid: PodUid) -> None:
+        self.ending.pop(uid, None)
         self.running.pop(uid, None)
         self.asking.pop(uid, None)
         self.cluster.forget_member(uid)
@@ -170,7 +192,23 @@ def _loads() -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize(("seed", "text"), list(_loads()))
 async def test_mixed_load_with_a_crash_in_it_is_decided_alike(seed: int, text: str) -> None:
-    load = Load(seed, text)
+    kinds = await _decide_alike(Load(seed, text))
+    assert {"placed", "no-room", "runs", "ended", "found", "recovered"} <= kinds
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_who_was_ending_is_known_from_the_log_also_after_a_crash(seed: int) -> None:
+    load = Load(seed, derived_text(a=4, b=3), has_grace=True)
+    assert {"ending", "overdue"} <= await _decide_alike(load)
+    for epoch in (1, 2):
+        rows = [row for row in load.store.records if row.epoch == epoch]
+        told = [row.pod_uid for row in rows if row.outcome == "ending"]
+        assert told
+        assert len({*told}) == len(told), "told again, nothing is written down"
+
+
+async def _decide_alike(load: Load) -> set[str]:
+    """Play and replay; returns what the rows are about."""
     for step in range(400):
         if step == 250:
             load.start()
@@ -182,8 +220,7 @@ async def test_mixed_load_with_a_crash_in_it_is_decided_alike(seed: int, text: s
     assert all(report.is_identical for report in reports)
     assert sum(report.rows for report in reports) == len(load.store.records)
     assert sum(report.decisions for report in reports) > 60
-    kinds = {record.outcome for record in load.store.records}
-    assert {"placed", "no-room", "runs", "ended", "found", "recovered"} <= kinds
+    return {record.outcome for record in load.store.records}
 
 
 async def test_a_decision_that_was_tampered_with_is_found() -> None:

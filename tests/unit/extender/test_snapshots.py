@@ -2,7 +2,8 @@
 
 import asyncio
 
-from extender.cluster import Asked, read_cluster_text
+from extender.cluster import Asked
+from extender.cluster_text import read_cluster_text
 from extender.snapshots import Snapshots
 from policy.submission import NodeName
 from service.tasks import in_slices

@@ -96,6 +96,7 @@ def test_a_pod_with_everything() -> None:
         node=NodeName("gpu-7"),
         phase=PodPhase.RUNNING,
         is_deleting=True,
+        grace_seconds=30,
         is_gated=True,
         scheduler_name="cellgate-scheduler",
         gang=Gang(key=GangKey("lab", "bert"), size=4, min_size=2, form=GangForm.CELLGATE),

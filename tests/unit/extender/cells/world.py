@@ -68,6 +68,12 @@ class World:
                 request, node=placement.node, leaf_cells=leaf_cells, placement=placement
             )
 
+    def tell_to_end(self, gang: GangBuilder) -> None:
+        """All members are told to end, and have not ended yet."""
+        for request in gang.members():
+            assert self.engine.observe_ending(request.member)
+        self.engine.check()
+
     def end(self, gang: GangBuilder) -> None:
         """All members end."""
         for request in gang.members():

@@ -86,6 +86,86 @@ def test_nothing_is_kept_of_a_preemptor_that_went_away() -> None:
     assert renewed == []
 
 
+def test_an_end_that_failed_is_tried_again_though_nothing_else_happens() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("low").of(4, 4).at(0))
+    run(world)
+    submit(world, a_gang("high").of(4, 4).at(5))
+    world.step()
+    while world.actions:
+        world.perform(0, is_done=False, is_told_done=False)
+    world.now += 1
+    assert sorted(end.uid for end in step(world) if isinstance(end, End)) == ["low-0", "low-1"]
+
+
+def test_a_standby_keeps_nothing_of_gangs_that_are_gone() -> None:
+    """It makes no steps, for months perhaps, and hears of every gang."""
+    world = world_of_two_vcs()
+    before = len(list(world.planner._seen))
+    for name in ("short", "ended"):
+        submit(world, a_gang(name).of(4))
+    pod = world.pods[PodUid("ended-0")]
+    world.change(pod, is_ending=True)
+    deliver(world)
+    for uid in ("short-0", "ended-0"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    assert (len(list(world.planner._seen)), world.planner._seen.take_changed()) == (before, [])
+
+
+def _bind_one_on_each_node(world: PlannerWorld) -> None:
+    """Let kube-scheduler take one pod on a node, for want of CPU perhaps, and refuse the others."""
+    taken = {pod.seen_as.node for pod in world.pods.values()}
+    for uid, pod in sorted(world.pods.items()):
+        place = world.engine.placement(uid)
+        if pod.seen_as.node is not None or place is None:
+            continue
+        if place.node in taken:
+            world.planner.refuse_node(uid, now=world.now)
+        else:
+            taken.add(place.node)
+            world.being_bound[uid] = place
+            world.bind(uid)
+    deliver(world)
+
+
+def test_a_large_gang_is_whole_at_last_though_each_node_takes_one_member() -> None:
+    world = PlannerWorld(a_cluster("1 racks x 20 nodes x 8").promising("a", node=20).build())
+    submit(world, a_gang("wide").times(20, 1))
+    for _ in range(60):
+        release_all(world)
+        _bind_one_on_each_node(world)
+        world.now += 5
+    assert is_whole(world, "wide")
+
+
+def _refuse_for(world: PlannerWorld, uid: str, *, usable: str, seconds: int) -> bool:
+    """Let kube-scheduler refuse a pod all nodes but one; whether it was placed there in time."""
+    end = world.now + seconds
+    while world.now < end:
+        release_all(world)
+        place = world.engine.placement(PodUid(uid))
+        if place is not None and place.node == usable:
+            return True
+        world.planner.refuse_node(PodUid(uid), now=world.now)
+        world.now += 3
+    return False
+
+
+def test_the_last_of_many_nodes_is_found_though_all_others_are_refused() -> None:
+    """Their CPU is used up: it takes more than a minute to find that out of all of them."""
+    world = PlannerWorld(a_cluster("1 racks x 40 nodes x 8").promising("a", node=40).build())
+    submit(world, a_gang("picky").of(1))
+    assert _refuse_for(world, "picky-0", usable="r0/n39", seconds=600)
+
+
+def test_who_has_no_other_node_does_not_wait_for_long() -> None:
+    world = PlannerWorld(a_cluster("1 racks x 1 nodes x 8").promising("a", node=1).build())
+    submit(world, a_gang("picky").of(1))
+    assert not _refuse_for(world, "picky-0", usable="", seconds=600)
+    assert _refuse_for(world, "picky-0", usable="r0/n0", seconds=63)
+
+
 def test_a_victim_that_does_not_run_yet_loses_its_place_and_not_its_pods() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("low").of(4, 4))

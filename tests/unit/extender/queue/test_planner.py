@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cells.model import GangState
-from extender.queue.model import End, Nominate, Release
-from policy.submission import GangKey, NodeName, PodUid
+from extender.queue.model import Nominate, Release
+from policy.submission import NodeName, PodUid
 from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
-from tests.unit.extender.cells.builders import a_cluster, a_gang
+from tests.unit.extender.cells.builders import a_gang
 from tests.unit.extender.queue.driving import (
     deliver,
     is_whole,
@@ -253,93 +252,6 @@ def test_the_next_starts_when_one_ends() -> None:
     deliver(world)
     run(world)
     assert is_whole(world, "second")
-
-
-def test_victims_end_whole_and_the_preemptor_starts_in_their_place() -> None:
-    world = world_of_two_vcs()
-    submit(world, a_gang("low").of(4, 4).at(0))
-    run(world)
-    submit(world, a_gang("high").of(4, 4).at(5))
-    actions = step(world)
-    assert sorted(action.uid for action in actions if isinstance(action, End)) == ["low-0", "low-1"]
-    run(world)
-    assert is_whole(world, "high")
-    assert nodes_of_gang(world, "low") == []
-
-
-def test_nobody_slips_into_what_victims_leave() -> None:
-    world = world_of_two_vcs()
-    submit(world, a_gang("low").of(4, 4).at(0))
-    run(world)
-    submit(world, a_gang("high").of(4, 4).at(5))
-    world.step()
-    world.perform(0, is_done=True, is_told_done=True)
-    deliver(world)
-    submit(world, a_gang("thief").of(4).at(0))
-    world.step()
-    assert world.engine.placement(PodUid("thief-0")) is None
-
-
-def _lose_preemptor(world: PlannerWorld) -> None:
-    """Let "high" go before anything that it wants is done."""
-    for uid in ("high-0", "high-1"):
-        world.delete(PodUid(uid))
-    deliver(world)
-    while world.actions:
-        world.perform(0, is_done=True, is_told_done=True)
-    deliver(world)
-
-
-def test_victims_are_spared_when_the_preemptor_goes_away_first() -> None:
-    world = world_of_two_vcs()
-    submit(world, a_gang("low").of(4, 4).at(0))
-    run(world)
-    submit(world, a_gang("high").of(4, 4).at(5))
-    world.step()
-    _lose_preemptor(world)
-    assert is_whole(world, "low")
-
-
-def _world_where_nothing_can_be_kept() -> PlannerWorld:
-    """Somebody has to end for "high", which then needs the cells of its VC in another order."""
-    cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
-    world = PlannerWorld(cluster.build())
-    for gang in (
-        a_gang("borrower").of(1, 1).in_vc("b").at(-1),
-        a_gang("low").of(2).in_vc("a").at(0),
-    ):
-        submit(world, gang)
-        run(world)
-    submit(world, a_gang("high").of(2, 2).in_vc("a").at(5))
-    return world
-
-
-def test_victims_end_also_where_what_they_leave_cannot_be_kept() -> None:
-    world = _world_where_nothing_can_be_kept()
-    ends = [action.uid for action in step(world) if isinstance(action, End)]
-    assert (ends, world.engine.is_preempting(GangKey("ns", "high"))) == (["low-0"], False)
-    run(world)
-    assert is_whole(world, "high")
-    assert is_whole(world, "borrower")
-
-
-def test_victims_are_spared_also_where_nothing_could_be_kept() -> None:
-    world = _world_where_nothing_can_be_kept()
-    world.step()
-    _lose_preemptor(world)
-    assert is_whole(world, "low")
-
-
-def test_a_preemption_outlasts_its_lease_while_victims_take_their_time() -> None:
-    world = world_of_two_vcs()
-    submit(world, a_gang("low").of(4, 4).at(0))
-    run(world)
-    submit(world, a_gang("high").of(4, 4).at(5))
-    for _ in range(12):
-        world.step()
-        world.now += LEASE_SECONDS / 3
-    states = {view.gang.name: view.state for view in world.engine.gangs()}
-    assert states == {"low": GangState.BEING_PREEMPTED, "high": GangState.PREEMPTING}
 
 
 def test_a_new_leader_goes_on_where_the_old_one_died() -> None:

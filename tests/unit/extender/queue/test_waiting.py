@@ -1,6 +1,7 @@
 """Who is worth a look, and who is not asked again in vain."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from extender.queue.waiting import Shape, Waiting, shape_of
 from policy.submission import GangKey, LeafType
@@ -50,6 +51,16 @@ def test_who_asks_for_more_than_what_did_not_fit_is_not_looked_at() -> None:
     _drain(waiting)
     waiting.wake()
     assert _drain(waiting) == ["small", "less", "few"]
+
+
+def test_small_members_that_may_start_alone_are_looked_at_though_large_ones_do_not_fit() -> None:
+    waiting = Waiting()
+    for rank, sizes in enumerate([(4, 4), (4, 4, 1, 1), (4, 4, 1, 1)]):
+        request = replace(a_gang("any").of(*sizes).member(), gang_min=2)
+        waiting.put(_key(f"gang-{rank}"), shape_of(request, sizes, nodes=None, own=None), (rank,))
+    _drain(waiting)
+    waiting.wake()
+    assert _drain(waiting) == ["gang-0", "gang-1"]
 
 
 def test_a_change_wakes_those_that_may_use_its_leaf_type() -> None:
