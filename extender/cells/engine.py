@@ -197,7 +197,7 @@ class Engine:
         parts, before = self._parts, self._parts.topology
         if before is None:
             return self.change_topology(topology)
-        follower = Follower(parts.table, parts.lives, parts.joiner)
+        follower = Follower(parts.table, parts.registry, parts.lives, parts.joiner)
         try:
             follower.follow(before, topology)
         except OutOfPlace:

@@ -21,6 +21,7 @@ from extender.cells.observing import Observer, OutOfPlace
 from extender.cells.placing import slot_placement
 from extender.cells.promising import count_promises
 from extender.cells.reconfiguration import replay_order
+from extender.cells.registry import Registry
 from extender.cells.reshaping import add_cell, remove_cell
 from extender.cells.table import Table
 from extender.cells.tree import Cell
@@ -49,8 +50,9 @@ class _Difference:
 class Follower:
     """Makes a table that of another topology."""
 
-    def __init__(self, table: Table, lives: Lives, joiner: Joiner) -> None:
+    def __init__(self, table: Table, registry: Registry, lives: Lives, joiner: Joiner) -> None:
         self._table = table
+        self._registry = registry
         self._lives = lives
         self._joiner = joiner
         self._observer = Observer(table, lives, may_downgrade=False)
@@ -65,6 +67,8 @@ class Follower:
         changed = [name for name in sorted(new.chains) if old.chains[name] is not new.chains[name]]
         found = {name: _compare(old.chains[name], new.chains[name]) for name in changed}
         nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
+        for gang in self._registry.reserving():
+            self._remember(gang)  # wherever it is: who comes back may be in its way
         taken = self._take_off(nodes)
         self._rebuild(new, found, nodes)
         self._promise(old, new)

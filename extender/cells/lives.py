@@ -208,7 +208,9 @@ class Lives:
             if gang.lease_expires <= now and _unused(gang)
         ]
         for gang in expired:
-            self._end_lease(gang)
+            # What ends here may have been in the way of one that comes later: then that is gone.
+            if self._table.gangs.get(gang.key) is gang:
+                self._end_lease(gang)
         return [gang.key for gang in expired]
 
     def _end_lease(self, gang: Gang) -> None:

@@ -102,6 +102,10 @@ class Registry:
         still = {key: g for key, g in self._reserving.items() if g.reserved_slots()}
         self._reserving = {**still, gang.key: gang}
 
+    def reserving(self) -> list[Gang]:
+        """Gangs that wait for what is reserved for them, by age of their preemption."""
+        return [gang for gang in self._reserving.values() if gang.reserved_slots()]
+
     def note_ending(self, gang: Gang) -> None:
         """A member of a gang is ending."""
         vc = gang.request.vc if gang.is_guaranteed else None
@@ -125,9 +129,7 @@ class Registry:
     def reserving_below(self, vc: VcName, priority: int) -> list[Gang]:
         """Gangs of a VC that preempt at a lower priority, by age of their preemption."""
         return [
-            gang
-            for gang in self._reserving.values()
-            if gang.request.vc == vc and gang.priority < priority and gang.reserved_slots()
+            gang for gang in self.reserving() if gang.request.vc == vc and gang.priority < priority
         ]
 
     def has_candidates(self, vc: VcName, priority: int) -> bool:

@@ -299,18 +299,54 @@ Following.TestCase.settings = settings(stateful_step_count=30)
 TestFollowing = Following.TestCase
 
 
-def test_what_is_held_on_a_node_that_moves_is_given_up_as_if_built_anew() -> None:
-    node = "leafType: x, level: kubernetes.io/hostname, cellNumber"
+def a_world(*, a: str, b: str, nodes: int) -> Following:
+    """So many nodes in racks of three, and the cells that two VCs were promised."""
     text = (
-        f"apiVersion: cellgate.io/v1\nkind: Cluster\nnodeTopology: [{RULE}]\nvirtualClusters:\n"
-        f"  a: {{virtualCells: [{{{node}: 1}}, {{leafType: x, level: rack, cellNumber: 1}}]}}\n"
-        f"  b: {{virtualCells: [{{{node}: 2}}, {{leafType: x, level: gpu, cellNumber: 3}}]}}\n"
+        f"apiVersion: cellgate.io/v1\nkind: Cluster\nnodeTopology: [{RULE}]\n"
+        f"virtualClusters: {{a: {{virtualCells: [{a}]}}, b: {{virtualCells: [{b}]}}}}\n"
     )
     document = parse_document(text, kind=Kind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     world = Following()
-    world.start(document=document, first=list(range(7)))
+    world.start(document=document, first=list(range(nodes)))
+    return world
+
+
+def promise(level: str, count: int) -> str:
+    return f"{{leafType: x, level: {level}, cellNumber: {count}}}"
+
+
+HOST = "kubernetes.io/hostname"
+HELD = {"member": 0, "is_lazy": False, "is_whole": False, "binds": False}
+
+
+def test_what_is_held_on_a_node_that_moves_is_given_up_as_if_built_anew() -> None:
+    own = f"{promise(HOST, 1)}, {promise('rack', 1)}"
+    world = a_world(a=own, b=f"{promise(HOST, 2)}, {promise('gpu', 3)}", nodes=7)
     world.join(number=0, rack=2, is_equipped=True, leaf_type="x", healthy=True)
-    standing = {"vc": "b", "priority": 0, "is_lazy": False, "is_whole": False, "binds": False}
-    world.ask(number=0, member=0, sizes=(1, 1, 1), **standing)
+    world.ask(number=0, vc="b", priority=0, sizes=(1, 1, 1), **HELD)
     world.follow()
+
+
+def a_preemption_of_who_also_runs_elsewhere(*, loses_node: bool) -> Following:
+    world = a_world(a=promise(HOST, 2), b=promise("gpu", 1), nodes=3)
+    world.ask(number=0, vc="a", priority=-1, sizes=(1,), **HELD)
+    if loses_node:
+        world.leave(number=0)
+    world.run_elsewhere(number=0, node=1)
+    world.ask(number=1, vc="a", priority=0, sizes=(4, 4), **HELD)
+    assert world.engine.is_preempting(GangKey("ns", "g1"))
+    return world
+
+
+def test_a_preemptor_loses_what_it_waits_for_with_the_lease_of_its_victim() -> None:
+    """What is left of the victim is not ours to end; both leases end at once."""
+    world = a_preemption_of_who_also_runs_elsewhere(loses_node=False)
+    assert set(world.engine.expire(now=12)) == {GangKey("ns", "g0"), GangKey("ns", "g1")}
+    world.all_invariants_hold()
+
+
+def test_a_preemptor_that_loses_what_it_waits_for_with_a_node_is_told() -> None:
+    world = a_preemption_of_who_also_runs_elsewhere(loses_node=True)
+    world.follow()
+    assert not world.engine.is_preempting(GangKey("ns", "g1"))
