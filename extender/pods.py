@@ -130,18 +130,18 @@ class PodSink:
 
         Bit by bit; no pod may change meanwhile.
         """
-        running, released = [], []
+        running, released, ending = [], [], []
         for pod in self:
             if pod.node is not None:
                 running.append(self._to_bound(pod))
+                ending += [pod.uid] if _is_ending(pod) else []
             elif _is_on_its_way(pod):
                 released.append(self._to_bound(pod))
             yield
-        ending = [pod for pod in self if _is_ending(pod)]
         running += [misfit.use for misfit in self.misfits if misfit.use is not None]
         yield from self._cluster.recovering(running, released=released, now=now)
-        for pod in ending:
-            self._cluster.observe_ending(pod.uid)
+        for uid in ending:
+            self._cluster.observe_ending(uid)
             yield
         self._is_live = True
 
