@@ -6,5 +6,6 @@ The core's contract, shared with `extender.cells` and `extender.queue`:
    out in the decision.
 2. Same inputs, same decision: no `set` is iterated, ties are broken explicitly.
 3. An exception means that nothing changed.
-4. Kubernetes objects never enter: `kube.pods` turns them into the types of `policy.submission`.
+4. Kubernetes objects never enter: `kube.read.pods` turns them into the types of
+   `policy.submission`.
 """

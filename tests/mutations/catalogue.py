@@ -6,39 +6,43 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from extender.cells import applying, ending, engine, invariants, sighting, victims
-from extender.cells.adopting import Adopter
-from extender.cells.applying import Applier
-from extender.cells.carving import Carver
-from extender.cells.claiming import Claimer
-from extender.cells.clearance import Clearance
+from extender.cells import engine
+from extender.cells.decide import applier
+from extender.cells.decide.applier import Applier
+from extender.cells.decide.decider import Planner
 from extender.cells.engine import Engine
-from extender.cells.gangs import Gang
-from extender.cells.joining import Joiner
-from extender.cells.lives import Lives
-from extender.cells.making_room import RoomMaker
-from extender.cells.observing import Observer
-from extender.cells.outlook import Outlook
-from extender.cells.planning import Planner
-from extender.cells.ranking import Ranking
-from extender.cells.registry import Registry
-from extender.cells.supply import Supply
-from extender.cells.table import Table
-from extender.cells.trials import Trial
+from extender.cells.observe import leaf_counting
+from extender.cells.observe.adoption import Adopter
+from extender.cells.observe.bound_pods import Observer
+from extender.cells.observe.claims import Claimer
+from extender.cells.observe.lifecycle import Lives
+from extender.cells.observe.nodes import Joiner
+from extender.cells.preempt import ending_gangs, victims
+from extender.cells.preempt.cells_first import Carver
+from extender.cells.preempt.clearance import Clearance
+from extender.cells.preempt.outlook import Outlook
+from extender.cells.preempt.room import RoomMaker
+from extender.cells.state.gangs import Gang
+from extender.cells.state.ranking import Ranking
+from extender.cells.state.registry import Registry
+from extender.cells.state.supply import Supply
+from extender.cells.state.table import Table
+from extender.cells.state.trials import Trial
+from extender.cells.views import invariants
 from tests.mutations.mutation import Mutation, Test
 from tests.property import test_engine_histories as histories
 from tests.unit.extender.cells import test_crowded as crowded
-from tests.unit.extender.cells import test_ending as leaving
 from tests.unit.extender.cells import test_engine as engines
-from tests.unit.extender.cells import test_gangs as gangs
 from tests.unit.extender.cells import test_guarantees as guarantees
-from tests.unit.extender.cells import test_invariants as checks
 from tests.unit.extender.cells import test_late_members as late
-from tests.unit.extender.cells import test_observing as observed
-from tests.unit.extender.cells import test_reconfiguration as topologies
 from tests.unit.extender.cells import test_recovery as recovered
 from tests.unit.extender.cells import test_stale_decisions as stale
-from tests.unit.extender.cells import test_victims as weighed
+from tests.unit.extender.cells.observe import test_bound_pods as observed
+from tests.unit.extender.cells.observe import test_reconfiguration as topologies
+from tests.unit.extender.cells.preempt import test_ending_gangs as leaving
+from tests.unit.extender.cells.preempt import test_victims as weighed
+from tests.unit.extender.cells.state import test_gangs as gangs
+from tests.unit.extender.cells.views import test_invariants as checks
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -194,7 +198,7 @@ MUTATIONS = (
     ),
     Mutation(
         "who has to end is not asked as if those that are ending were gone",
-        ending,
+        ending_gangs,
         "candidates",
         lambda *_: [],
         (leaving.test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it,),
@@ -230,7 +234,7 @@ MUTATIONS = (
     # -- no leaf twice
     Mutation(
         "two bound pods may be counted on one leaf",
-        sighting,
+        leaf_counting,
         "is_bound",
         _never,
         (observed.test_seeing_a_pod_again_changes_nothing,),
@@ -269,7 +273,7 @@ MUTATIONS = (
     # -- decisions
     Mutation(
         "a decision is applied without another look",
-        applying,
+        applier,
         "check_current",
         _nothing,
         (_is_refused(stale.a_leaf_is_taken), _is_refused(stale.a_node_is_bad)),
