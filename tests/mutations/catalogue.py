@@ -29,7 +29,7 @@ from extender.cells.state.supply import Supply
 from extender.cells.state.table import Table
 from extender.cells.state.trials import Trial
 from extender.cells.views import invariants
-from tests.mutations.mutation import Mutation, Test
+from tests.mutations.mutation import Mutation, Test, always, none, nothing
 from tests.property import test_engine_histories as histories
 from tests.unit.extender.cells import test_crowded as crowded
 from tests.unit.extender.cells import test_engine as engines
@@ -45,19 +45,6 @@ from tests.unit.extender.cells.state import test_gangs as gangs
 from tests.unit.extender.cells.views import test_invariants as checks
 
 
-def _nothing(*_: object, **__: object) -> None:
-    """Instead of doing something."""
-
-
-def _none(*_: object, **__: object) -> Iterator[str]:
-    """Instead of finding problems."""
-    return iter(())
-
-
-def _always(*_: object, **__: object) -> bool:
-    return True
-
-
 def _never(*_: object, **__: object) -> bool:
     return False
 
@@ -66,12 +53,12 @@ _map_around, _recover = Claimer._map_around, Engine.recover
 
 
 def _map_unsafely(*args: Any) -> Any:
-    with patch.object(Supply, "is_safe", _always):
+    with patch.object(Supply, "is_safe", always):
         return _map_around(*args)
 
 
 def _recover_unsafely(*args: Any, **options: Any) -> Any:
-    with patch.object(Supply, "is_safe", _always):
+    with patch.object(Supply, "is_safe", always):
         return _recover(*args, **options)
 
 
@@ -121,7 +108,7 @@ MUTATIONS = (
         "VC safety is asked for, and the answer is always yes",
         Supply,
         "is_safe",
-        _always,
+        always,
         (recovered.test_recovery_never_breaks_a_promise, _is_refused(stale.a_promise_would_break)),
     ),
     Mutation(
@@ -149,7 +136,7 @@ MUTATIONS = (
         "VC safety is not looked at again when a decision is applied",
         Applier,
         "_check_promises",
-        _nothing,
+        nothing,
         (_is_refused(stale.a_promise_would_break),),
     ),
     # -- trees, free lists, counters
@@ -157,7 +144,7 @@ MUTATIONS = (
         "sums above leaves are not kept",
         Table,
         "_recount",
-        _nothing,
+        nothing,
         (observed.test_a_pod_on_other_leaves_than_its_slot_moves_the_slot,),
     ),
     Mutation(
@@ -171,14 +158,14 @@ MUTATIONS = (
         "rankings are not kept",
         Ranking,
         "put",
-        _nothing,
+        nothing,
         (gangs.test_unequal_members_are_packed_exactly,),
     ),
     Mutation(
         "users of preassigned cells are not counted",
         Table,
         "_count_user",
-        _nothing,
+        nothing,
         (observed.test_members_that_were_bound_crosswise_change_places,),
     ),
     Mutation(
@@ -207,14 +194,14 @@ MUTATIONS = (
         "that a gang is ending, or not any more, is not noted as a change",
         Lives,
         "_note_whether_ending",
-        _nothing,
+        nothing,
         (leaving.test_a_gang_that_gets_a_new_member_goes_on,),
     ),
     Mutation(
         "smaller sets of victims are not sought",
         victims,
         "_improve",
-        _nothing,
+        nothing,
         (weighed.test_one_gang_on_two_nodes_rather_than_one_on_each,),
     ),
     Mutation(
@@ -228,7 +215,7 @@ MUTATIONS = (
         "nobody makes room for anybody",
         RoomMaker,
         "make",
-        _nothing,
+        nothing,
         (late.test_a_replacement_preempts_who_took_its_place,),
     ),
     # -- no leaf twice
@@ -243,7 +230,7 @@ MUTATIONS = (
         "a lease stays where somebody runs",
         Observer,
         "_evict_lease",
-        _nothing,
+        nothing,
         (observed.test_a_lease_gives_way_to_a_pod_that_runs_there,),
     ),
     Mutation(
@@ -257,7 +244,7 @@ MUTATIONS = (
         "foreign use that could not be counted is never counted",
         Observer,
         "count_on",
-        _nothing,
+        nothing,
         (
             observed.test_foreign_use_of_a_node_that_is_all_leased_is_counted_when_the_lease_ends,
             engines.test_a_bound_pod_is_known_before_its_node_is,
@@ -275,7 +262,7 @@ MUTATIONS = (
         "a decision is applied without another look",
         applier,
         "check_current",
-        _nothing,
+        nothing,
         (_is_refused(stale.a_leaf_is_taken), _is_refused(stale.a_node_is_bad)),
     ),
     Mutation(
@@ -297,7 +284,7 @@ MUTATIONS = (
         "anybody may be ended",
         Gang,
         "may_be_ended_for",
-        _always,
+        always,
         (
             observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,
             _is_refused(stale.its_victim_is_no_victim_any_more),
@@ -307,7 +294,7 @@ MUTATIONS = (
         "a preemption waits for somebody it may not end",
         Lives,
         "withdraw_blocked",
-        _nothing,
+        nothing,
         (
             observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,
             observed.test_a_victim_that_only_has_foreign_members_left_is_no_victim_any_more,
@@ -317,21 +304,21 @@ MUTATIONS = (
         "foreign gangs are listed among those who may be ended",
         Registry,
         "refresh",
-        _nothing,
+        nothing,
         (observed.test_a_gang_that_is_foreign_altogether_is_never_a_victim,),
     ),
     Mutation(
         "victims are looked for among a few gangs only, not among cells",
         Carver,
         "carve",
-        _nothing,
+        nothing,
         (partial(crowded.test_a_gang_within_its_share_gets_it_from_a_crowd, "a", (8,) * 24),),
     ),
     Mutation(
         "what clearing a bin costs is remembered for ever",
         Clearance,
         "refresh",
-        _nothing,
+        nothing,
         (partial(histories.play_history, 3),),
     ),
     Mutation(
@@ -346,7 +333,7 @@ MUTATIONS = (
         "missing devices stay the same, whoever runs",
         Joiner,
         "mark_short",
-        _nothing,
+        nothing,
         (
             observed.test_which_devices_are_missing_follows_who_runs,
             partial(recovered.test_recovery_counts_the_devices_of_a_node_that_lacks_some, True),
@@ -356,7 +343,7 @@ MUTATIONS = (
         "a lease on a node that is not known yet is lost",
         Observer,
         "_lease_again",
-        _nothing,
+        nothing,
         (partial(recovered.test_a_released_pod_keeps_its_lease_whenever_its_node_is_seen, False),),
     ),
     # -- new topologies
@@ -364,7 +351,7 @@ MUTATIONS = (
         "leases are lost with a new topology",
         Adopter,
         "_adopt_held",
-        _nothing,
+        nothing,
         (
             topologies.test_places_that_are_held_survive_a_new_topology,
             topologies.test_places_that_wait_for_replacements_survive_a_new_topology,
@@ -374,19 +361,19 @@ MUTATIONS = (
         "preemptions are lost with a new topology",
         Adopter,
         "_adopt_preemption",
-        _nothing,
+        nothing,
         (topologies.test_a_preemption_goes_on_under_a_new_topology,),
     ),
     Mutation(
         "downgraded gangs are never promoted",
         Adopter,
         "promote",
-        _nothing,
+        nothing,
         (topologies.test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again,),
     ),
     # -- the check itself
     *(
-        Mutation(f"{part} is not checked", invariants, part, _none, (_is_told(words),))
+        Mutation(f"{part} is not checked", invariants, part, none, (_is_told(words),))
         for part, words in (
             ("_leaves", "reserved twice"),
             ("_sums", "idle"),

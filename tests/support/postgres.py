@@ -24,7 +24,7 @@ import pytest
 from state.database.database import Database, open_database
 from state.database.migrate import migrate
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _TEMPLATE = "migrated"
 
 
