@@ -1,8 +1,8 @@
 """The ledger: which gang is charged how many leaf cells, at which class, to which user and group.
 
-`ledger` is the port and its types; `postgres` implements it, and `memory` is its twin for tests, held
-to the same contract by `tests/contract`. Usage in memory (`usage_cache`) lets rules read current
-usage without waiting for Postgres.
+`ledger` is the port and its types; `postgres` implements it, and `memory` is its twin for tests,
+held to the same contract by `tests/contract`. Usage in memory (`usage_cache`) lets rules read
+current usage without waiting for Postgres.
 
 ledger           the port: charges, limits, answers
 postgres         the ledger in Postgres

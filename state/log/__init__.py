@@ -1,9 +1,9 @@
 """The decision log: one row for each decision and observation, written after the answer.
 
-`log` accepts rows in memory and writes them to a `DecisionStore` in the background. While Postgres
-is unavailable, rows wait in `spool/`, on disk and within bounds. Rows of one leadership term are
-numbered, so that a replay finds missing ones. Nothing here reads what a row says: `extender.cluster`
-and the webhook write and interpret the contents.
+`log` accepts rows in memory and writes them to a `DecisionStore` in the background. While
+Postgres is unavailable, rows wait in `spool/`, on disk and within bounds. Rows of one leadership
+term are numbered, so that a replay finds missing ones. Nothing here reads what a row says:
+`extender.cluster` and the webhook write and interpret the contents.
 
 log            the log that services append to
 records        a row, and a policy document that rows refer to
