@@ -20,11 +20,11 @@ import yaml
 from bench.processes import Measured
 from bench.report import Result, percentile
 from kube import marks
-from kube.bind_info import placement_annotations
-from kube.placements import Placement
+from kube.hived.bind_info import placement_annotations
+from kube.read.placements import Placement
 from policy.submission import NodeName
+from simulation.api.resources import PODS
 from simulation.cluster import SimulatedCluster
-from simulation.resources import PODS
 
 _RACK = 25
 _FILTER = "/v1/extender/filter"

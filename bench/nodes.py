@@ -12,11 +12,11 @@ from typing import Final
 
 from bench.report import Result, percentile
 from extender.cells.model import MemberRequest, Placement
-from extender.cells.observing import Bound
-from extender.cluster import Cluster
-from extender.cluster_text import read_cluster_text
-from extender.journal import NoJournal
-from kube.nodes import KubeNode
+from extender.cells.observe.bound_pods import Bound
+from extender.cluster.cluster import Cluster
+from extender.cluster.document_text import read_cluster_text
+from extender.cluster.journal import NoJournal
+from kube.read.nodes import KubeNode
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import CellTypeName, ChainName
 

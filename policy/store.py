@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from policy.cluster.document import ClusterDocument
-from policy.contradictions import find_contradictions
-from policy.documents import Kind, ReadDocument, limit_problems, read_document
+from policy.documents.contradictions import find_contradictions
+from policy.documents.documents import Kind, ReadDocument, limit_problems, read_document
 from policy.errors import Problem, SpecError
-from policy.policies import Documents, Policy, Slot, build
+from policy.policy import Documents, Policy, Slot, build
 
 __all__ = ["Policy", "PolicyStore", "PolicyText", "build_policy"]
 

@@ -4,27 +4,27 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from kube.client import KubeClient
-from kube.events import EventWriter
-from kube.feed import Feed
-from kube.policies import PolicySink
+from kube.api.client import KubeClient
+from kube.api.events import EventWriter
+from kube.api.feed import Feed
+from kube.follow.policies import PolicySink
 from service.collecting import settle_collector
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.running import RunningService, running
-from state.ledger import Ledger
-from state.log import DecisionLog
-from state.log_metrics import LogMetrics
-from webhook.by_memory import LiveUsage
-from webhook.callers import demand_certificates
+from state.ledger.ledger import Ledger
+from state.log.log import DecisionLog
+from state.log.metrics import LogMetrics
+from webhook.admission.memory_decider import LiveUsage
+from webhook.certificates.callers import demand_certificates
+from webhook.certificates.serving import build_serving
 from webhook.cluster_view import ClusterView, Source
 from webhook.metrics import WebhookMetrics
 from webhook.policy_watcher import PolicyWatcher
-from webhook.reviews import State, build_reviews
 from webhook.routes import ReviewRoutes
-from webhook.serving import build_serving
 from webhook.settings import WebhookSettings
+from webhook.wiring import State, build_reviews
 
 __all__ = ["WebhookSettings", "run_webhook"]
 

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kube import marks, podgroups, priorities
-from kube.feed import Sink
-from kube.gangs import GangForm
-from kube.namespaces import NamespaceSink
-from kube.podgroups import PodGroupSink
-from kube.policies import PolicySink
-from kube.priorities import PrioritySink
+from kube import marks
+from kube.api.feed import Sink
+from kube.follow import priority_classes
+from kube.follow.namespaces import NamespaceSink
+from kube.follow.policies import PolicySink
+from kube.follow.priority_classes import PrioritySink
+from kube.read import pod_groups as podgroups
+from kube.read.gangs import GangForm
+from kube.read.pod_groups import PodGroupSink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class ClusterView:
                 sink=self.policies,
                 query={"labelSelector": marks.POLICY_LABEL},
             ),
-            "priority classes": Source(path=priorities.PATH, sink=self.priorities),
+            "priority classes": Source(path=priority_classes.PATH, sink=self.priorities),
             "namespaces": Source(path="/api/v1/namespaces", sink=self.namespaces),
             **{
                 f"{form} pod groups": Source(

@@ -1,15 +1,16 @@
 """Documents that got in although they are bad: they are not in force, and that is told.
 
-As a number in a metric, and as an Event on the ConfigMap. The log has it from `kube.policies`.
+As a number in a metric, and as an Event on the ConfigMap. The log has it from
+`kube.follow.policies`.
 """
 
 import re
 from collections.abc import Sequence
 from typing import Final
 
-from kube.events import Event, EventWriter
+from kube.api.events import Event, EventWriter
 from policy.errors import Problem
-from policy.policies import Policy
+from policy.policy import Policy
 from webhook.metrics import WebhookMetrics
 
 _SOURCE: Final = re.compile(r"ConfigMap (\S+?)(?::|$)")

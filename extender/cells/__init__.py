@@ -5,13 +5,13 @@
 - Single writer: the shell serialises calls, the engine has no locks.
 - After every step all of `invariants` hold, above all VC safety (`supply`).
 
-From the bottom: `tree` (physical cells), `ranking` (bins by room), `supply` (buddy free lists,
-promises), `vcs` and `gangs` (who claims and who holds), `table` (all of it, and the operations
-that change it, noted in `changes`). On that, deciding: `leaves`, `gathering`, `packing`,
-`openings`, `mapping`, `exhaustive`, `fitting`, `chains` (where a gang fits), `damage`, `clearance`
-(bins by what clearing them costs), `gang_sizes`, `preemption`, `carving` (cells first), `outlook`,
-`clearing`, `victims` and `making_room` (who makes room), `admission` and `reasons` (why not, in the
-words of `wording`), `planning`, all within `limits`; and doing: `lives` (gangs from their beginning
-to their end), `verifying` and `applying` (decisions), `sighting`, `claiming`, `observing` (what
-runs), `joining` (nodes), `adopting` and `reconfiguration` (a new topology). `engine` is the door.
+    budget    How much one decision may cost: all bounds of the search in one place, each with …
+    engine    The engine: who has which leaf cell, and who may have which next.
+    model     What goes into the engine and what comes out: requests, decisions, views. Immutable.
+    decide/   From a request to a decision, and from a decision to a changed state.
+    fit/      Where a gang fits if no other gang moves.
+    observe/  What the cluster reports: bound pods, nodes, a new topology.
+    preempt/  Which gangs must end or be downgraded so that a guaranteed gang can start.
+    state/    Cells, VCs and gangs as they are now, and the operations that change them. Private …
+    views/    What the engine shows of itself, and the invariants that it checks.
 """

@@ -7,14 +7,9 @@ that nobody uses in time expires, and what was not bound under it is free again.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells import invariants, looking, views, wording
-from extender.cells.adopting import Adopter
-from extender.cells.applying import Applier
-from extender.cells.following import Follower
-from extender.cells.gangs import Gang, Slot
-from extender.cells.joining import Joiner
-from extender.cells.lives import Lives
-from extender.cells.looking import Holders, Look, at_once
+from extender.cells.decide import wording
+from extender.cells.decide.applier import Applier
+from extender.cells.decide.decider import Planner
 from extender.cells.model import (
     Decision,
     GangView,
@@ -22,12 +17,24 @@ from extender.cells.model import (
     NodeCell,
     Placement,
 )
-from extender.cells.observing import Bound, Observer, OutOfPlace, recovery_order
-from extender.cells.placing import slot_placement
-from extender.cells.planning import Planner
-from extender.cells.reconfiguration import NO_CHANGE, GangEffect, effects, ranked, replay_order
-from extender.cells.registry import Registry
-from extender.cells.table import Table
+from extender.cells.observe.adoption import Adopter
+from extender.cells.observe.bound_pods import Bound, Observer, OutOfPlace, recovery_order
+from extender.cells.observe.lifecycle import Lives
+from extender.cells.observe.node_changes import Follower
+from extender.cells.observe.nodes import Joiner
+from extender.cells.observe.reconfiguration import (
+    NO_CHANGE,
+    GangEffect,
+    effects,
+    ranked,
+    replay_order,
+)
+from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.placements import slot_placement
+from extender.cells.state.registry import Registry
+from extender.cells.state.table import Table
+from extender.cells.views import invariants, listings, shapes
+from extender.cells.views.listings import Holders, Look, at_once
 from policy.errors import InvariantError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
@@ -247,19 +254,19 @@ class Engine:
 
     def look_at_nodes(self) -> Look[list[tuple[NodeCell, Holders]]]:
         """All nodes with the holders of their leaf cells, by name, bit by bit."""
-        return looking.look_at_nodes(self._table, self._parts.joiner.known)
+        return listings.look_at_nodes(self._table, self._parts.joiner.known)
 
     def look_at_gangs(self) -> Look[list[GangView]]:
         """All gangs that have leaf cells or have reserved them, by key, bit by bit."""
-        return looking.look_at_gangs(self._table)
+        return listings.look_at_gangs(self._table)
 
-    def look_at_cells(self) -> Look[list[views.CellView]]:
+    def look_at_cells(self) -> Look[list[shapes.CellView]]:
         """All physical cells, as trees, bit by bit."""
-        return looking.look_at_cells(self._table)
+        return listings.look_at_cells(self._table)
 
-    def look_at_vcs(self) -> Look[dict[VcName, views.VcView]]:
+    def look_at_vcs(self) -> Look[dict[VcName, shapes.VcView]]:
         """All VCs with their preassigned cells, bit by bit."""
-        return looking.look_at_vcs(self._table)
+        return listings.look_at_vcs(self._table)
 
     def nodes(self) -> list[tuple[NodeCell, Holders]]:
         """All nodes with the holders of their leaf cells, by name."""
@@ -268,7 +275,7 @@ class Engine:
     def gang(self, key: GangKey) -> GangView | None:
         """One gang, if it has leaf cells or has reserved them."""
         gang = self._table.gangs.get(key)
-        return views.view_gang(gang) if gang else None
+        return shapes.view_gang(gang) if gang else None
 
     def gangs(self) -> list[GangView]:
         """All gangs that have leaf cells or have reserved them, by key."""
@@ -279,11 +286,11 @@ class Engine:
         gang = self._table.gangs.get(key)
         return gang is not None and bool(gang.reserved_slots())
 
-    def cells(self) -> list[views.CellView]:
+    def cells(self) -> list[shapes.CellView]:
         """All physical cells, as trees."""
         return at_once(self.look_at_cells())
 
-    def vcs(self) -> dict[VcName, views.VcView]:
+    def vcs(self) -> dict[VcName, shapes.VcView]:
         """All VCs with their preassigned cells."""
         return at_once(self.look_at_vcs())
 

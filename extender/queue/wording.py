@@ -1,8 +1,8 @@
 """What people are told about the planner's doings: stable sentences with names and numbers."""
 
 from extender.cells.model import MemberRequest, ReasonCode, Reject
-from extender.queue.gangs import QueuedGang, disagreement
 from extender.queue.model import QueuedPod
+from extender.queue.queued_gang import QueuedGang, disagreement
 from policy.submission import GangKey
 
 GATHERING = "gathering"

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from state.candidates import KnownNodes
-from state.database import Database
-from state.decisions import PostgresDecisions
-from state.history import GangFacts
-from state.journal import EpochJournal, find_holes
-from state.log import DecisionLog
-from state.memory import MemoryDecisions, MemoryHistory
-from state.records import DecisionRecord, Kind, LoggedDocument
-from state.runs import Hours, PostgresHistory
-from tests.records import a_decision
+from state.database.database import Database
+from state.history.facts import GangFacts
+from state.history.runs import Hours, PostgresHistory
+from state.log.candidates import KnownNodes
+from state.log.epoch_journal import EpochJournal, find_holes
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions, MemoryHistory
+from state.log.postgres import PostgresDecisions
+from state.log.records import DecisionRecord, Kind, LoggedDocument
+from tests.support.records import a_decision
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _HOUR = timedelta(hours=1)

@@ -4,11 +4,11 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from extender.cells.table import Table
-from extender.cells.tree import ChainTree
+from extender.cells.state.table import Table
+from extender.cells.state.tree import ChainTree
 from policy.topology import Topology
 from tests.property.naive import is_safe
-from tests.unit.extender.cells.builders import ClusterBuilder, a_cluster
+from tests.support.cells.builders import ClusterBuilder, a_cluster
 
 _SHAPES = (
     "2 racks x 2 nodes x 2",

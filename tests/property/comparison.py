@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from extender.cells.engine import Engine
-from extender.cells.gangs import Gang
 from extender.cells.model import Decision, MemberRequest, Place, Preempt, Wait
-from extender.cells.tree import Cell
+from extender.cells.state.gangs import Gang
+from extender.cells.state.tree import Cell
 from policy.submission import GangKey, NodeName
 from policy.topology import Topology
 from tests.property.naive import Question, fits, least_of

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.model import MemberRequest
-from extender.cells.table import Table
-from extender.cells.tree import Cell
+from extender.cells.state.table import Table
+from extender.cells.state.tree import Cell
 from policy.submission import NodeName, VcName
 from policy.topology import ChainName, PinnedCellId
 

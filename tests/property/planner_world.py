@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Placement
-from extender.cells.observing import Bound
+from extender.cells.observe.bound_pods import Bound
+from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release
-from extender.queue.planner import GangPlanner
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
-from tests.unit.extender.cells.builders import a_node, nodes_of
+from tests.support.cells.builders import a_node, nodes_of
 
 LEASE_SECONDS = 20.0
 LEAVES_PER_NODE = 4

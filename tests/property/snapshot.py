@@ -1,7 +1,7 @@
 """All of an engine's state as one value, so that "nothing changed" can be asserted."""
 
 from extender.cells.engine import Engine
-from extender.cells.gangs import Gang, Slot
+from extender.cells.state.gangs import Gang, Slot
 
 
 def snapshot(engine: Engine) -> object:

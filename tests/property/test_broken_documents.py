@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.policy_files import build_from_files
-from kube.policies import PolicySink
+from kube.follow.policies import PolicySink
 from policy.errors import SpecError
 
 HEAD = {"apiVersion": "cellgate.io/v1"}

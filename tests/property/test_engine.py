@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.gangs import Gang
 from extender.cells.model import (
     GangState,
     GangView,
@@ -19,12 +18,13 @@ from extender.cells.model import (
     Reject,
     ReleaseMode,
 )
-from extender.cells.observing import Bound
+from extender.cells.observe.bound_pods import Bound
+from extender.cells.state.gangs import Gang
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters
 from tests.property.comparison import Comparison
-from tests.unit.extender.cells.builders import a_node, nodes_of
+from tests.support.cells.builders import a_node, nodes_of
 
 SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
 

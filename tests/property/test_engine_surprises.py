@@ -12,13 +12,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, NodeCell, Place, Placement, ReleaseMode
-from extender.cells.observing import Bound
+from extender.cells.observe.bound_pods import Bound
 from policy.errors import ConflictError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 from tests.property.clusters import clusters
 from tests.property.snapshot import snapshot
-from tests.unit.extender.cells.builders import nodes_of
+from tests.support.cells.builders import nodes_of
 
 GANGS = st.integers(0, 5)
 MEMBERS = st.integers(0, 2)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.gangs import Gang, Slot
 from extender.cells.model import MemberRequest, NodeCell, Place, Placement, ReleaseMode, Wait
-from extender.cells.reconfiguration import Effect, GangEffect
-from extender.cells.tree import ChainTree
+from extender.cells.observe.reconfiguration import Effect, GangEffect
+from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.tree import ChainTree
 from policy.cluster.document import ClusterDocument, LiveNode
-from policy.documents import Kind, parse_document
+from policy.documents.documents import Kind, parse_document
 from policy.errors import ConflictError
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 

@@ -7,15 +7,15 @@ import hypothesis.strategies as st
 from hypothesis import example, given
 
 from kube import marks
-from kube.bind_info import HivedBindInfo, MemberPlacement, format_bind_info, parse_bind_info
-from kube.fields import Fields, Problems
-from kube.hived import HivedGang, HivedMembers, HivedSpec, format_spec, modernise, parse_spec
-from kube.leaves import read_demand
-from kube.placements import Placement, format_placement, parse_placement
-from kube.pods import read_device_use, read_pod
+from kube.hived.bind_info import HivedBindInfo, MemberPlacement, format_bind_info, parse_bind_info
+from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, format_spec, modernise, parse_spec
+from kube.read.fields import Fields, Problems
+from kube.read.leaf_demand import read_demand
+from kube.read.placements import Placement, format_placement, parse_placement
+from kube.read.pods import read_device_use, read_pod
 from policy.errors import RequestError
 from policy.submission import LeafType, NodeName, VcName
-from tests.builders import NVIDIA, PodBuilder, a_pod
+from tests.support.kube_objects import NVIDIA, PodBuilder, a_pod
 
 _KEYS = st.sampled_from(
     [

@@ -5,8 +5,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cells.table import Table
-from extender.cells.tree import Cell
+from extender.cells.state.table import Table
+from extender.cells.state.tree import Cell
 from policy.cluster.safety import find_shortage
 from policy.submission import VcName
 from policy.topology import ChainName

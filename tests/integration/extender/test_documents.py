@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kube.client import MERGE_PATCH, KubeClient
+from kube.api.client import MERGE_PATCH, KubeClient
 from policy.errors import SettingsError
-from tests.cluster_texts import derived_text, hived_text
 from tests.integration.extender.conftest import Caller, create, events, extending, simulated
+from tests.support.cluster_texts import derived_text, hived_text
 
 CLUSTER = "/api/v1/namespaces/cellgate-system/configmaps/cellgate-cluster"
 FOUR = [f"node-{index:02}" for index in range(4)]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kube.client import KubeClient
-from tests.cluster_texts import hived_text
+from kube.api.client import KubeClient
 from tests.integration.extender.conftest import Caller, create, simulated
 from tests.integration.extender.test_documents import CLASSES
+from tests.support.cluster_texts import hived_text
 
 FOUR = [f"node-{index:02}" for index in range(4)]
 POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=2, other=1), "classes": CLASSES}

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 from kube import marks
-from kube.client import KubeClient
-from tests.cluster_texts import hived_text
+from kube.api.client import KubeClient
 from tests.integration.extender.conftest import Caller, create, events, extending, simulated
 from tests.integration.extender.test_documents import CLASSES, until
+from tests.support.cluster_texts import hived_text
 
 FOUR = [f"node-{index:02}" for index in range(4)]
 POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=4), "classes": CLASSES}

@@ -11,8 +11,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes_asyncio.client import ApiClient, Configuration
 
-from kube.client import MERGE_PATCH, KubeClient, KubeError, Object, connect, open_session
-from kube.feed import Feed, paused
+from kube.api.client import MERGE_PATCH, KubeClient, KubeError, Object, connect, open_session
+from kube.api.feed import Feed, paused
 from policy.errors import SettingsError
 from simulation.cluster import SimulatedCluster
 

@@ -3,9 +3,9 @@
 import pytest
 
 from kube import marks
-from kube.pods import read_pod
+from kube.read.pods import read_pod
 from policy.errors import RequestError
-from tests.builders import a_pod
+from tests.support.kube_objects import a_pod
 
 
 def test_every_problem_is_told_at_once() -> None:

@@ -5,11 +5,11 @@ import pytest
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.document import ClusterDocument
 from policy.cluster.hived import HivedClusterDocument
-from policy.documents import Kind, parse_document, parse_label
+from policy.documents.documents import Kind, parse_document, parse_label
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy
-from tests.unit.policy.builders import HEAD
-from tests.unit.policy.cluster_texts import hived, problems_of, topology_of
+from tests.support.policy import HEAD
+from tests.support.policy_cluster_texts import hived, problems_of, topology_of
 
 DERIVED = f"""{HEAD}Cluster
 nodeTopology:

@@ -3,11 +3,11 @@
 import pytest
 
 from policy.classes import NO_CLASSES
-from policy.documents import Kind
+from policy.documents.documents import Kind
 from policy.errors import Problem, SpecError
-from policy.rules import NO_RULES
+from policy.rules.rules import NO_RULES
 from policy.store import PolicyStore, PolicyText, build_policy
-from tests.unit.policy.builders import CLASSES, HEAD
+from tests.support.policy import CLASSES, HEAD
 
 CLASSES_TEXT = f"""{HEAD}Classes
 classes:

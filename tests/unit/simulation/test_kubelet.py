@@ -2,11 +2,11 @@
 
 import pytest
 
+from simulation.api.objects import Object, clone, format_time, version_of
+from simulation.api.resources import EVENTS, PODS
+from simulation.api.store import Store
 from simulation.kubelet import RUN_SECONDS, Kubelet
-from simulation.objects import Object, clone, format_time, version_of
-from simulation.resources import EVENTS, PODS
-from simulation.store import Store
-from tests.unit.simulation.builders import Clock, a_pod
+from tests.support.simulation import Clock, a_pod
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import pytest
 
-from extender.cells.limits import VICTIM_LOOKS
+from extender.cells.budget import VICTIM_LOOKS
 from extender.cells.model import Preempt, ReasonCode, Wait
-from tests.unit.extender.cells.builders import ClusterBuilder, GangBuilder, a_cluster, a_gang
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import ClusterBuilder, GangBuilder, a_cluster, a_gang
+from tests.support.cells.world import World
 
 _LEAVES = tuple(range(8))
 

@@ -1,8 +1,8 @@
 """What a VC was promised it gets, whoever else is there."""
 
 from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
-from tests.unit.extender.cells.builders import a_cluster, a_gang, a_node, without_node
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import a_cluster, a_gang, a_node, without_node
+from tests.support.cells.world import World
 
 
 def test_a_rack_that_was_promised_is_not_broken_up_by_others() -> None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from policy.submission import PodUid
-from tests.unit.extender.cells.builders import GangBuilder, a_cluster, a_gang, a_node
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.world import World
 
 
 def a_pair_that_lost_a_member(world: World) -> GangBuilder:

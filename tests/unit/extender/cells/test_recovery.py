@@ -6,11 +6,11 @@ import pytest
 
 from extender.cells.engine import Engine
 from extender.cells.model import NodeCell, Placement, Wait
-from extender.cells.observing import Bound
+from extender.cells.observe.bound_pods import Bound
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
-from tests.unit.extender.cells.builders import GangBuilder, a_cluster, a_gang, an_engine
-from tests.unit.extender.cells.test_reconfiguration import downgraded
+from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, an_engine
+from tests.unit.extender.cells.observe.test_reconfiguration import downgraded
 
 
 def bound(gang: GangBuilder, node: str, *leaf_cells: int) -> Bound:

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cells import limits
+from extender.cells import budget
 from extender.cells.model import Decision, Place, ReasonCode
 from policy.submission import NodeName, PodUid
-from tests.unit.extender.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.world import World
 
 
 def two_nodes() -> ClusterBuilder:
@@ -94,7 +94,7 @@ def too_wide_for_a_node() -> Decision:
 
 
 def too_many_members() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").times(limits.LARGEST_GANG + 1, 1))
+    return World(two_nodes()).ask(a_gang("bert").times(budget.LARGEST_GANG + 1, 1))
 
 
 def search_ended() -> Decision:

@@ -9,8 +9,8 @@ from extender.cells.model import Decision, Place, Placement, Preempt, Wait
 from policy.errors import ConflictError
 from policy.submission import NodeName, PodUid
 from tests.property.snapshot import snapshot
-from tests.unit.extender.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.world import World
 
 
 @dataclass

@@ -1,0 +1,216 @@
+"""Exact search: every way to map a VC's unused cells and to pack members into bins, until one fits.
+
+Packing unequal members is bin packing, and bad or withheld nodes can make the choice of physical
+cells matter, so no rule of thumb is exact. Interchangeable choices (equal room; equal free cells)
+are tried once. The search has a budget: beyond it, and where more than `EXACT_BINS` bins have room,
+the quick ways of `fitting` stand alone, and the budget says so.
+"""
+
+from extender.cells.budget import EXACT_BINS, EXACT_MEMBERS, OutOfBudgetError
+from extender.cells.fit.demand import Demand, Spot
+from extender.cells.state.ranking import Ranking
+from extender.cells.state.table import Table
+from extender.cells.state.tree import Cell
+
+_LARGEST_SHAPE = 256
+"""Leaf cells of the largest cell that is compared with others; larger ones are different."""
+_NODES_PER_STEP = 8
+"""Nodes that are looked at for openings in the time of one step."""
+_STEPS_PER_OPENING = 4
+"""Steps in whose time a cell is mapped and unmapped."""
+
+
+class _Search:
+    def __init__(self, table: Table, ranking: Ranking, demand: Demand) -> None:
+        self._table = table
+        self._demand = demand
+        self._rooms = {bin_: ranking.room(bin_) for bin_ in _in_order(ranking, demand.sizes[-1])}
+        self._room = sum(self._rooms.values())
+        # The member that asks goes first: it is the choosiest.
+        rest = list(demand.sizes)
+        rest.remove(demand.first_size)
+        self._sizes = (demand.first_size, *rest)
+        self._left = sum(self._sizes)
+        self._shapes = _Shapes(demand)
+        self._budget = demand.budget.exact()
+        self._most = self._budget.left
+
+    def run(self) -> list[Spot] | None:
+        found = self._place(0, None)
+        if found is None:
+            return None
+        first, rest = found[0], list(found[1:])
+        # Back to the order of the demand's sizes.
+        return [
+            *rest[: (at := self._demand.sizes.index(self._demand.first_size))],
+            first,
+            *rest[at:],
+        ]
+
+    def steps(self) -> int:
+        """Steps that were taken."""
+        return self._most - max(0, self._budget.left)
+
+    def _place(self, index: int, previous: Cell | None) -> list[Spot] | None:
+        if index == len(self._sizes):
+            return []
+        self._budget.spend()
+        if not self._has_enough():
+            return None
+        return self._in_open_bins(index, previous) or self._in_openings(index)
+
+    def _has_enough(self) -> bool:
+        """Cheap bound: leaves in open bins and in unused cells cover what is left."""
+        demand, room = self._demand, self._room
+        if demand.vc is not None and demand.pinned is None:
+            tree = self._table.trees[demand.chain]
+            for level in demand.vc.unused_levels(demand.chain):
+                leaves = tree.levels[level - 1].leaf_count
+                room += leaves * demand.vc.unused(demand.chain, level)
+        return room >= self._left
+
+    def _allows(self, index: int, bin_: Cell) -> bool:
+        return (self._demand.allowed if index else self._demand.allowed_first)(bin_)
+
+    def _in_open_bins(self, index: int, previous: Cell | None) -> list[Spot] | None:
+        size = self._sizes[index]
+        tried: dict[int, None] = {}
+        # Equal members in a row need not be tried in both orders.
+        start = previous.order if previous and index > 1 and self._sizes[index - 1] == size else -1
+        for bin_ in list(self._rooms):
+            room = self._rooms[bin_]
+            if room < size or not self._allows(index, bin_) or bin_.order < start:
+                continue
+            if room in tried and start < 0:
+                continue
+            tried[room] = None
+            found = self._use(bin_, index)
+            if found is not None:
+                return found
+        return None
+
+    def _use(self, bin_: Cell, index: int) -> list[Spot] | None:
+        size = self._sizes[index]
+        self._take(bin_, size)
+        rest = self._place(index + 1, bin_)
+        self._take(bin_, -size)
+        if rest is None:
+            return None
+        claim = bin_.enclosing_claim() if self._demand.vc is not None else None
+        return [Spot(bin_, claim.cell if claim else None), *rest]
+
+    def _take(self, bin_: Cell, size: int) -> None:
+        self._rooms[bin_] -= size
+        self._room -= size
+        self._left -= size
+
+    def _in_openings(self, index: int) -> list[Spot] | None:
+        demand = self._demand
+        if demand.vc is None or demand.pinned is not None:
+            return None
+        for level in demand.vc.unused_levels(demand.chain):
+            for cell in self._openings(level, index):
+                self._budget.spend(_STEPS_PER_OPENING)
+                with self._table.what_if():
+                    self._table.map_cell(demand.vc, cell)
+                    if not self._table.supplies[demand.chain].is_safe():
+                        continue
+                    found = self._open(cell, index)
+                    if found is not None:
+                        return found
+        return None
+
+    def _open(self, cell: Cell, index: int) -> list[Spot] | None:
+        """The member goes into the cell that was just mapped, else mapping it made no sense."""
+        inside = list(cell.at_level(min(cell.level, cell.chain.node_level)))
+        self._rooms.update((bin_, bin_.idle) for bin_ in inside)
+        self._room += cell.idle
+        try:
+            for bin_ in inside:
+                if bin_.idle >= self._sizes[index] and self._allows(index, bin_):
+                    found = self._use(bin_, index)
+                    if found is not None:
+                        return found
+            return None
+        finally:
+            self._room -= cell.idle
+            for bin_ in inside:
+                del self._rooms[bin_]
+
+    def _openings(self, level: int, index: int) -> list[Cell]:
+        """Unclaimed cells of a level that hold the next member, one for each that is different."""
+        size, around = self._sizes[index], dict[Cell, None]()
+        nodes = _in_order(self._table.idle[self._demand.chain], size)
+        self._budget.spend(len(nodes) // _NODES_PER_STEP)
+        for node in nodes:
+            if self._allows(index, node):
+                inside = node.at_level(level) if level < node.level else (node.ancestor(level),)
+                around.update(dict.fromkeys(cell for cell in inside if cell.idle >= size))
+        found: dict[tuple[int, ...], Cell] = {}
+        for cell in around:
+            if cell.is_unclaimed():
+                found.setdefault(self._shapes.within(self._free_cell(cell), cell), cell)
+        return list(found.values())
+
+    def _free_cell(self, cell: Cell) -> Cell:
+        return self._table.supplies[self._demand.chain].free_cell_around(cell)
+
+
+class _Shapes:
+    """Numbers that are equal for cells that are alike but for their addresses."""
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._numbers: dict[object, int] = {}
+        self._known: dict[Cell, int] = {}
+
+    def within(self, outer: Cell, cell: Cell) -> tuple[int, ...]:
+        """Equal for cells that are alike and lie alike in outer cells that are alike."""
+        path = [self._of(cell)]
+        while cell is not outer and cell.parent is not None:
+            cell = cell.parent
+            path.append(self._of(cell))
+        return tuple(path)
+
+    def _of(self, cell: Cell) -> int:
+        known = self._known.get(cell)
+        if known is None:
+            known = self._numbers.setdefault(self._shape(cell), len(self._numbers))
+            self._known[cell] = known
+        return known
+
+    def _shape(self, cell: Cell) -> object:
+        if cell.level == 1:
+            return (cell.idle, self._demand.allowed(cell), self._demand.allowed_first(cell))
+        if cell.leaf_count > _LARGEST_SHAPE:
+            return cell
+        return (cell.level, tuple(sorted(self._of(child) for child in cell.children)))
+
+
+def _in_order(ranking: Ranking, least: int) -> list[Cell]:
+    """The bins with so much room, in the order of the tree."""
+    return sorted(ranking.bins(least=least), key=lambda bin_: bin_.order)
+
+
+def search(table: Table, ranking: Ranking, demand: Demand) -> list[Spot] | None:
+    """Find a spot for each member, in the order of the sizes; None if there is no way."""
+    if _open_bins(table, ranking, demand) > EXACT_BINS or len(demand.sizes) > EXACT_MEMBERS:
+        demand.budget.is_cut = True
+        return None
+    searched = _Search(table, ranking, demand)
+    try:
+        return searched.run()
+    except OutOfBudgetError:
+        demand.budget.is_cut = True
+        return None
+    finally:
+        demand.budget.count_exact(searched.steps())
+
+
+def _open_bins(table: Table, ranking: Ranking, demand: Demand) -> int:
+    """Bins among which is chosen: those of a ranking, and those where cells could be mapped."""
+    may_map = demand.vc is not None and demand.pinned is None
+    has_unused = may_map and demand.vc is not None and demand.vc.unused_levels(demand.chain)
+    least = demand.sizes[-1]
+    idle = table.idle[demand.chain].count(least=least) if has_unused else 0
+    return max(idle, ranking.count(least=least))

@@ -1,0 +1,6 @@
+"""What the engine shows of itself, and the invariants that it checks.
+
+invariants  Everything that must always hold, checked from scratch: independent of indices …
+listings    Views of all there is, made bit by bit: others may have their turn wherever …
+shapes      Cells, VCs and gangs as inspection shows them. Nothing is decided here.
+"""

@@ -1,0 +1,9 @@
+"""Connections, schema, named SQL, retention.
+
+database     From `--database-url` to a connection pool, and from Postgres' errors to ours.
+late         A database that need not be there when a service starts.
+maintenance  Keeps the tables that grow: makes the log's days to come, forgets what is too …
+migrate      Brings the schema of a database up to date: files in order, each once, each …
+queries      Reads `queries.sql`, so that all SQL can be reviewed in one place and is called …
+schema       The schema as text: what a migrated database holds, read from its catalog.
+"""
