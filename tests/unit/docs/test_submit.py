@@ -8,12 +8,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kube.client import KubeClient, KubeError
-from kube.pods import ManagedPod, read_pod
-from simulation.patch import json_patch
-from state.ledger import Charge
-from tests.unit.webhook.reviews import Webhook, a_review
-from webhook.stamps import find_templates, to_pod
+from kube.api.client import KubeClient, KubeError
+from kube.read.managed_pod import ManagedPod
+from kube.read.pods import read_pod
+from simulation.api.patch import json_patch
+from state.ledger.ledger import Charge
+from tests.support.reviews import Webhook, a_review
+from webhook.reviews.template_stamps import find_templates, to_pod
 from webhook.wire import Answer, ReviewRequest
 
 _PAGE: Final = Path(__file__).parents[3] / "docs" / "submit.md"
