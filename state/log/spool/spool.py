@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Final
 
 from policy.errors import SettingsError
-from state.spool.frames import Frame, frame, read_frames
-from state.spool.meter import Meter
+from state.log.spool.frames import Frame, frame, read_frames
+from state.log.spool.meter import Meter
 
 logger = logging.getLogger(__name__)
 

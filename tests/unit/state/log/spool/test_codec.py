@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.history.facts import GangFacts
+from state.history.facts import GangFacts, to_storable_facts
 from state.log.records import DecisionRecord, LoggedDocument, new_key
-from state.log.storable import to_storable, to_storable_facts
-from state.spool import codec
+from state.log.spool import codec
+from state.log.storable import to_storable
 from tests.support.records import a_decision
 
 _TEXT = st.text(st.characters(codec=None), max_size=5)

@@ -7,7 +7,7 @@ not kept, and counted by the `Meter` if it is lost.
 
     8 bytes  where the oldest record begins, counted from the first ever written
     8 bytes  where the youngest one ends
-    n bytes  the ring: frames (`state.spool.frames`), the last of which may go on at the start
+    n bytes  the ring: frames (`state.log.spool.frames`), the last of which may go on at the start
 """
 
 import logging
@@ -18,7 +18,7 @@ from collections import deque
 from pathlib import Path
 from typing import Final
 
-from state.spool.frames import frame, read_frames
+from state.log.spool.frames import frame, read_frames
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from state.log.epoch_journal import EpochJournal, Hole, find_holes
 from state.log.log import DecisionLog, DecisionRecord, LogSettings
 from state.log.memory import MemoryDecisions
 from state.log.records import Kind, LoggedDocument
-from state.spool.record_spool import RecordSpool
-from state.spool.spool import Spool, SpoolSettings
+from state.log.spool.record_spool import RecordSpool
+from state.log.spool.spool import Spool, SpoolSettings
 from tests.support.eventually import eventually
 from tests.support.records import a_decision
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from policy.errors import SettingsError
-from state.spool.frames import frame, read_frames
-from state.spool.spool import Spool, SpoolSettings
+from state.log.spool.frames import frame, read_frames
+from state.log.spool.spool import Spool, SpoolSettings
 
 _SMALL = SpoolSettings(segment_bytes=100, capacity_bytes=1000)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from state.spool.mirror import Mirror, open_mirror
-from state.spool.spool import Spool
+from state.log.spool.mirror import Mirror, open_mirror
+from state.log.spool.spool import Spool
 from tests.support.records import a_decision
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from state.log.records import DecisionRecord
-from state.spool import codec
-from state.spool.mirror import Mirror
-from state.spool.spool import Spool
+from state.log.spool import codec
+from state.log.spool.mirror import Mirror
+from state.log.spool.spool import Spool
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import orjson
 
-from state.history.facts import GangFacts
+from state.database.column_values import to_json, to_optional_text, to_text
+from state.history.facts import GangFacts, to_storable_facts
 from state.log.records import DecisionRecord, LoggedDocument
-from state.log.storable import to_json, to_optional_text, to_storable_facts, to_text
 
 _VERSION: Final = 1
 _FACTS: Final = [field.name for field in fields(GangFacts)]
