@@ -20,7 +20,7 @@ from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.in_flight import Way
 from extender.queue.member_places import decide_unplaced, refusal, unplaced
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
@@ -34,7 +34,7 @@ from extender.queue.wanted_actions import (
     void_nominations,
     wanted_actions,
 )
-from extender.queue.wording import GATHERING, gathering_words, mismatch
+from extender.queue.wording import GATHERING, gathering, mismatch, tell_of
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 _RENEW_SECONDS = 5.0
@@ -257,10 +257,19 @@ class GangPlanner:
             gang.forget_refused_nodes(now)
             if unplaced(gang, self._cells):
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
+                if gang.told == GATHERING:
+                    self._resume(gang, step)
             else:
                 self._waiting.remove(gang.key)
+                self._resume(gang, step)
                 self._send_surplus_alone(gang)
             self._act(gang, step, now=now)
+
+    def _resume(self, gang: QueuedGang, step: Step) -> None:
+        """Report that the gang does not wait any more for what its owner was told."""
+        if gang.told:
+            gang.told = ""
+            step.news[gang.key] = None
 
     def _send_surplus_alone(self, gang: QueuedGang) -> None:
         """Let members beyond what a gang needs go by themselves, now that it has its places."""
@@ -281,8 +290,7 @@ class GangPlanner:
             gang = self._seen[key]
             if now - since >= _GATHERING_SECONDS and gang.told != GATHERING:
                 gang.told = GATHERING
-                reason = gathering_words(gang)
-                step.tells.append(Tell(gang=key, uid=gang.first.uid, code=GATHERING, reason=reason))
+                step.news[key] = gathering(gang)
 
     def _forget_gone(self, key: GangKey) -> None:
         """Keep nothing of a gang without pods: a standby makes no steps, and hears of many."""
@@ -331,14 +339,13 @@ class GangPlanner:
             self._refuse(gang, mismatch(gang, stranger), step)
             return
         decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
-        step.decisions += decisions
         gang.victims = ()
         refused = refusal(decisions)
         if refused is not None and gang.starts_whole:
             self._withdraw(*(placed.request.member for placed in decisions[:-1]))
         match refused:
             case None:
-                gang.told = ""
+                pass
             case Preempt(victims=victims) as last:
                 # One that may not preempt only hears whom it waits for.
                 gang.victims = victims if gang.first.may_preempt else ()
@@ -363,9 +370,8 @@ class GangPlanner:
         self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
         self._waiting.refuse(gang.key)
         if gang.told != decision.code:
-            gang.told, reason = decision.code, decision.reason
-            uid = gang.first.uid
-            step.tells.append(Tell(gang=gang.key, uid=uid, code=gang.told, reason=reason))
+            gang.told = decision.code
+            step.news[gang.key] = tell_of(gang, decision)
 
     # -- acting
 

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import MemberRequest, Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 
@@ -85,16 +85,19 @@ class Tell:
 
     gang: GangKey
     uid: PodUid
+    """The pod that carries the Event: the gang's oldest."""
     code: str
     reason: str
+    change: str
+    """What would have to change; part of the reason, too."""
 
 
 @dataclass(slots=True)
 class Step:
-    """What one step decided, and what is to be done about it."""
+    """What is to be done and told after one step."""
 
-    decisions: list[Decision] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
-    tells: list[Tell] = field(default_factory=list)
+    news: dict[GangKey, Tell | None] = field(default_factory=dict)
+    """Gangs that wait for another reason than before; None for a gang that waits no longer."""
     has_more: bool = False
     """There are gangs that this step had no time for."""

@@ -1,7 +1,7 @@
 """What people are told about the planner's doings: stable sentences with names and numbers."""
 
-from extender.cells.model import MemberRequest, ReasonCode, Reject
-from extender.queue.model import QueuedPod
+from extender.cells.model import MemberRequest, Preempt, ReasonCode, Reject, Wait
+from extender.queue.model import QueuedPod, Tell
 from extender.queue.queued_gang import QueuedGang, disagreement
 from policy.submission import GangKey
 
@@ -9,11 +9,22 @@ GATHERING = "gathering"
 """Code of the reason of a gang with too few members."""
 
 
-def gathering_words(gang: QueuedGang) -> str:
+def gathering(gang: QueuedGang) -> Tell:
     """Say how many members are missing."""
-    return (
-        f"gang {gang.key} has {len(gang.pods)} of the {gang.least} members that it needs to start; "
-        "it is looked at when they exist: create them, or correct the gang's size"
+    change = "create the missing members or check `cellgate.io/gang-size`"
+    exist = f"scheduled once {gang.least} members exist ({len(gang.pods)} so far)"
+    reason = f"gang {gang.key} is {exist}; {change}"
+    return Tell(gang=gang.key, uid=gang.first.uid, code=GATHERING, reason=reason, change=change)
+
+
+def tell_of(gang: QueuedGang, decision: Wait | Reject | Preempt) -> Tell:
+    """Say why a gang was not placed."""
+    return Tell(
+        gang=gang.key,
+        uid=gang.first.uid,
+        code=decision.code,
+        reason=decision.reason,
+        change=decision.change,
     )
 
 

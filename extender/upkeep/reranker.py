@@ -11,7 +11,7 @@ from extender.cells.observe.reconfiguration import Effect
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
 from extender.feeds.policy_feed import Policies
-from extender.verbs.questions import ToRequest
+from extender.feeds.requests import ToRequest
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 
