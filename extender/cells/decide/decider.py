@@ -117,7 +117,7 @@ class Planner:
         if usable:
             return wording.preempting(ask.request, victims=keys(holders(usable)))
         with self._table.what_if():
-            self._table.unseat(gang, slots[0])
+            self._table.remove_slot(gang, slots[0])
             decision = self._plan_late(ask, gang)
         return replace(decision, cancels_own=True) if isinstance(decision, Wait) else decision
 
@@ -132,7 +132,7 @@ class Planner:
 
     def _plan_anew(self, ask: Ask, gang: PlacedGang) -> Decision:
         with self._table.what_if():
-            self._table.release(gang)
+            self._table.remove_all_slots(gang)
             decision = self._plan_gang(ask)
         if isinstance(decision, Place | Preempt):
             return replace(decision, cancelled=(*decision.cancelled, gang.key))

@@ -146,7 +146,7 @@ class PreemptionSearch:
         """Victims if some rivals did not preempt."""
         with self._table.what_if():
             for rival in rivals:
-                self._table.withdraw(rival)
+                self._table.remove_reserved_slots(rival)
             return self._victims(case)
 
     def _victims(self, case: PreemptionCase) -> Displacement | None:

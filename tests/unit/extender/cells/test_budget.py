@@ -133,7 +133,7 @@ def test_sizes_that_were_asked_for_once_are_not_remembered_for_ever() -> None:
 
     ranking = engine._table.idle[ChainName("node")]
 
-    assert 8 < len(ranking._sizes) <= KNOWN_SIZES
+    assert 8 < len(ranking._capacities) <= KNOWN_SIZES
 
 
 def test_a_large_gang_of_unequal_members_is_placed_in_unused_nodes() -> None:
