@@ -11,7 +11,7 @@ import yaml
 from kube.api.client import KubeClient, KubeError
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
-from simulation.api.patch import json_patch
+from simulation.objects.patch import json_patch
 from state.ledger.ledger import Charge
 from tests.support.reviews import Webhook, a_review
 from webhook.reviews.template_stamps import find_templates, to_pod

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from simulation.api.objects import Object
-from simulation.api.patch import PatchError, json_patch, merge_patch, strategic_merge_patch
-from simulation.api.status import ApiError
+from simulation.objects.fields import Object
+from simulation.objects.patch import PatchError, json_patch, merge_patch, strategic_merge_patch
+from simulation.objects.status import ApiError
 
 
 @pytest.mark.parametrize(

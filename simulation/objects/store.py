@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from simulation.api import status
-from simulation.api.objects import Key, Object, key_of, version_of
-from simulation.api.resources import Resource
-from simulation.api.status import ApiError
+from simulation.objects import status
+from simulation.objects.fields import Key, Object, key_of, version_of
+from simulation.objects.resources import Resource
+from simulation.objects.status import ApiError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

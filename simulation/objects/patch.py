@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from policy.errors import CellgateError
-from simulation.api.objects import Object, clone
-from simulation.api.status import not_simulated
+from simulation.objects.fields import Object, clone
+from simulation.objects.status import not_simulated
 
 # Which field tells the elements of a list apart; lists that are not named here are replaced whole.
 _MERGE_KEYS = {

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from simulation.api import status
-from simulation.api.objects import Object, clone, set_condition
-from simulation.api.resources import PODS
+from simulation.objects import status
+from simulation.objects.fields import Object, clone, set_condition
+from simulation.objects.resources import PODS
 
 FINISHED = ("Succeeded", "Failed")
 _UPDATABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")

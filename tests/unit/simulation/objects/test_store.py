@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from simulation.api.objects import Object, clone, key_of, version_of
-from simulation.api.resources import CONFIG_MAPS
-from simulation.api.status import ApiError
-from simulation.api.store import Store
+from simulation.objects.fields import Object, clone, key_of, version_of
+from simulation.objects.resources import CONFIG_MAPS
+from simulation.objects.status import ApiError
+from simulation.objects.store import Store
 from tests.support.simulation import a_configmap
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from multidict import CIMultiDictProxy
 
-from simulation.api.objects import Object
-from simulation.api.status import ApiError, bad_request
+from simulation.objects.fields import Object
+from simulation.objects.status import ApiError, bad_request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simulation.api.status import not_served
+from simulation.objects.status import not_served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

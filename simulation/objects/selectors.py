@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulation.api import status
-from simulation.api.objects import Object
-from simulation.api.resources import Resource
+from simulation.objects import status
+from simulation.objects.fields import Object
+from simulation.objects.resources import Resource
 
 Selects = Callable[[Object], bool]
 
