@@ -23,8 +23,8 @@ from kube import marks
 from kube.hived.bind_info import placement_annotations
 from kube.read.placements import Placement
 from policy.submission import NodeName
-from simulation.api.resources import PODS
 from simulation.cluster import SimulatedCluster
+from simulation.objects.resources import PODS
 
 _RACK = 25
 _FILTER = "/v1/extender/filter"
