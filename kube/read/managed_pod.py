@@ -33,11 +33,6 @@ class PodPhase(StrEnum):
     UNKNOWN = "Unknown"
 
     @property
-    def node_wish(self) -> NodeWish:
-        """Which nodes it may use; read on demand, since only the planner asks."""
-        return read_wish(self.node_rules)
-
-    @property
     def is_finished(self) -> bool:
         """Whether a pod has ended and holds nothing any more."""
         return self in (PodPhase.SUCCEEDED, PodPhase.FAILED)
