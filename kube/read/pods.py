@@ -126,11 +126,7 @@ def _split(pod: Mapping[str, Any], problems: Problems) -> _Parts:
 
 
 def _translate(
-    parts: _Parts,
-    *,
-    demand: LeafDemand,
-    namespace_labels: Mapping[str, str],
-    request_uid: str,
+    parts: _Parts, *, demand: LeafDemand, namespace_labels: Mapping[str, str], request_uid: str
 ) -> ManagedPod:
     metadata, spec, status = parts
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
