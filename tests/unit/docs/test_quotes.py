@@ -136,6 +136,18 @@ def _without_blocks(text: str) -> str:
     return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.parametrize("path", _PAGES, ids=_page)
+def test_conditions_of_readiness_exist(path: Path) -> None:
+    named = re.findall(r"`waiting for: ([^`<]+)`", path.read_text())
+    assert [name for name in named if name not in _texts()] == []
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=_page)
+def test_documents_name_the_actor(path: Path) -> None:
+    vague = r"\b(?:nobody|somebody|anybody|everybody|whoever)\b"
+    assert re.findall(vague, path.read_text(), re.IGNORECASE) == []
+
+
 def test_every_reason_to_wait_is_explained_to_users() -> None:
     text = (_ROOT / "docs" / "submit.md").read_text()
     section = text.partition("### Why a gang waits")[2].partition("\n### ")[0]
