@@ -5,9 +5,11 @@
 - Single writer: the shell serialises calls, the engine has no locks.
 - After every step all of `invariants` hold, above all VC safety (`supply`).
 
+    answers   Decisions that say no, each with its reason: to wait, to refuse, to preempt.
     budget    How much one decision may cost: all bounds of the search in one place, each with …
     engine    The engine: who has which leaf cell, and who may have which next.
     model     What goes into the engine and what comes out: requests, decisions, views. Immutable.
+    wording   Sentences for people, made from reason codes and their arguments.
     decide/   From a request to a decision, and from a decision to a changed state.
     fit/      Where a gang fits if no other gang moves.
     observe/  What the cluster reports: bound pods, nodes, a new topology.
