@@ -228,7 +228,7 @@ async def _decide_alike(load: Load) -> set[str]:
 async def replay_with(outcome: str, change: Callable[[dict[str, Any]], None]) -> Report:
     """Replay an epoch in which the row of one decision was changed."""
     load = Load(1, hived_text(racks=2, nodes=4, a=4, b=3))
-    for _ in range(60):
+    for _ in range(200):
         load.step()
     await load.log.flush()
     index, record = next(
