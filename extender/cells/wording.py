@@ -205,8 +205,9 @@ def _preempting(
 
 def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence:
     return Sentence(
-        f"gang {gang} is ended for gang {preemptor} at priority {priority} in VC {vc}",
-        "which has a better claim to these leaf cells",
+        f"gang {gang} is preempted by gang {preemptor}, which has a better claim to these leaf "
+        f"cells at priority {priority} in VC {vc}",
+        "if its controller creates pods again, they wait for free leaf cells",
     )
 
 

@@ -237,8 +237,8 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     preempted: (
         ReasonCode.PREEMPTED,
-        "gang ns/bert is ended for gang ns/urgent at priority 9 in VC a; which has a better claim "
-        "to these leaf cells",
+        "gang ns/bert is preempted by gang ns/urgent, which has a better claim to these leaf cells "
+        "at priority 9 in VC a; if its controller creates pods again, they wait for free leaf cells",
     ),
     gathering: (
         ReasonCode.GATHERING,
