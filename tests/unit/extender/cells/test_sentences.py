@@ -238,7 +238,8 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     preempted: (
         ReasonCode.PREEMPTED,
         "gang ns/bert is preempted by gang ns/urgent, which has a better claim to these leaf cells "
-        "at priority 9 in VC a; if its controller creates pods again, they wait for free leaf cells",
+        "at priority 9 in VC a; if its controller creates pods again, they wait for free leaf "
+        "cells",
     ),
     gathering: (
         ReasonCode.GATHERING,
