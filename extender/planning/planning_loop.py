@@ -210,7 +210,7 @@ class Planner:
     def _announce(self, tell: Tell) -> None:
         pod = self._pods.get(tell.uid)
         if pod is not None:
-            self._refuse(pod, tell.reason)
+            self._refuse(pod, tell.reason.text)
 
     def _refuse(self, pod: ManagedPod, reason: str) -> None:
         self._reasons[pod.gang.key] = reason
