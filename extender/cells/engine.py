@@ -7,7 +7,7 @@ that nobody uses in time expires, and what was not bound under it is free again.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells.decide import wording
+from extender.cells.answers import reject
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Planner
 from extender.cells.model import (
@@ -16,6 +16,7 @@ from extender.cells.model import (
     MemberRequest,
     NodeCell,
     Placement,
+    ReasonCode,
 )
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import (
@@ -86,7 +87,8 @@ class Engine:
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
-            return wording.other_gang(request, known)
+            told = {"pod": request.member, "known": str(known)}
+            return reject(request, ReasonCode.GANG_MISMATCH, **told)
         return self._components.planner.plan(request, candidate_nodes)
 
     def apply(self, decision: Decision, *, now: float) -> None:

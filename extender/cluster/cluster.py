@@ -360,11 +360,11 @@ class Cluster:
         if not isinstance(decision, Wait | Reject) or getattr(decision, "cancels_own", False):
             self._last_words.pop(member, None)
             return True
-        if self._last_words.get(member) == decision.reason:
+        if self._last_words.get(member) == decision.reason.text:
             return False
         if len(self._last_words) >= _MOST_REMEMBERED:
             self._last_words.clear()
-        self._last_words[member] = decision.reason
+        self._last_words[member] = decision.reason.text
         return True
 
     def expire(self, *, now: float) -> list[GangKey]:

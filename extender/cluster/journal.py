@@ -193,7 +193,7 @@ class LogJournal:
         if isinstance(decision, Place):
             outcome, reason = "placed", f"placed on {decision.placement.node}"
         else:
-            outcome, reason = str(decision.code), decision.reason
+            outcome, reason = str(decision.reason.code), decision.reason.text
         inputs = {
             "request": rows.encode_request(request),
             "candidates": self._rows.encode_candidates(question.candidate_nodes),

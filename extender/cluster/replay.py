@@ -165,7 +165,7 @@ class Replay:
         decision = self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
         replayed = rows.encode_decision(decision)
         logged = record.details["decision"]
-        if replayed == logged:
+        if rows.is_same_decision(logged, replayed):
             return None
         return Difference(
             sequence=record.sequence or 0,

@@ -87,7 +87,7 @@ class PodSink:
         """Who wants to know of pods that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that are gone, or have left their gang."""
-        self.on_change: list[Callable[[ManagedPod, Object], None]] = []
+        self.on_change: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that appeared or changed."""
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class PodSink:
         else:
             self._observe(pod)
             for tell in self.on_change:
-                tell(pod, obj)
+                tell(pod)
 
     def remove(self, obj: Object) -> None:
         """Take note of a pod that is gone."""

@@ -142,9 +142,9 @@ def show_decision(decision: Decision) -> Shape:
         }
     victims: Sequence[Any] = decision.victims if isinstance(decision, Preempt) else ()
     return {
-        "outcome": str(decision.code),
-        "reason": decision.reason,
-        "change": decision.change,
+        "outcome": str(decision.reason.code),
+        "reason": decision.reason.text,
+        "change": decision.reason.change,
         "victims": list(map(str, victims)),
     }
 

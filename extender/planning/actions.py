@@ -53,7 +53,7 @@ class Hands:
             case Nominate(node=node):
                 return await self._writer.nominate(reference, node=node)
             case End(reason=reason):
-                await self._ending.end(pod, why=reason, is_wanted=is_wanted)
+                await self._ending.end(pod, why=reason.text, is_wanted=is_wanted)
                 return None
             case _:
                 assert_never(action)

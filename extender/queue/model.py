@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import Decision, MemberRequest, Placement, Reason
 from policy.submission import GangKey, NodeName, PodUid
 
 
@@ -73,7 +73,7 @@ class End:
     uid: PodUid
     victim: GangKey
     preemptor: GangKey
-    reason: str
+    reason: Reason
 
 
 Action = Release | Nominate | End
@@ -85,8 +85,7 @@ class Tell:
 
     gang: GangKey
     uid: PodUid
-    code: str
-    reason: str
+    reason: Reason
 
 
 @dataclass(slots=True)

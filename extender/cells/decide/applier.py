@@ -53,7 +53,7 @@ class Applier:
         downgraded = decision.downgraded if isinstance(decision, Place) else ()
         with self._table.what_if() as trial:
             for key in decision.cancelled:
-                self._table.withdraw(gangs[key])
+                self._table.remove_reserved_slots(gangs[key])
             for key in downgraded:
                 self._table.downgrade(gangs[key])
             self._unreserve(decision)
@@ -71,7 +71,7 @@ class Applier:
         gang = self._table.gangs.get(decision.request.gang)
         reserved = gang.reserved_for(decision.request.member) if gang else None
         if gang is not None and reserved is not None and decision.seats:
-            self._table.unseat(gang, reserved)
+            self._table.remove_slot(gang, reserved)
 
     def _new_slot(self, decision: Place | Preempt, seat: Seat) -> MemberSlot:
         by_address = self._table.trees[seat.chain].by_address
@@ -107,7 +107,7 @@ class Applier:
         if gang.is_preempting:
             self._lifecycle.settle(gang)
         for slot in slots:
-            self._table.seat(gang, slot)
+            self._table.add_slot(gang, slot)
         self._lifecycle.refresh(gang)
         if gang.slot_of(request.member) is None:
             self._lifecycle.take(
@@ -121,7 +121,7 @@ class Applier:
             gang = self._lifecycle.begin(request, is_guaranteed=True)
         for slot in slots:
             assert gang is not None
-            self._table.seat(gang, slot)
+            self._table.add_slot(gang, slot)
         if gang is not None and (
             slots or gang.is_preempting or request.member in gang.waiting_members
         ):

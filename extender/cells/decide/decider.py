@@ -8,8 +8,8 @@ are, else where others make room (`making_room`).
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from extender.cells.answers import listed, needed, preempt, wait
 from extender.cells.budget import OutOfBudgetError, budget_for
-from extender.cells.decide import wording
 from extender.cells.decide.reasons import Reasons
 from extender.cells.decide.refusals import refusal
 from extender.cells.fit.chain_choice import ChainFitter
@@ -21,6 +21,7 @@ from extender.cells.model import (
     MemberRequest,
     Place,
     Preempt,
+    ReasonCode,
     Seat,
     Wait,
 )
@@ -30,7 +31,6 @@ from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, holders
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.registry import Registry
 from extender.cells.state.tree import Cell
-from policy.submission import GangKey
 from policy.topology import ChainName
 
 Fit = Callable[[Ask], list[Seat] | None]
@@ -76,7 +76,8 @@ class Planner:
         if own is not None:
             return _at(ask, own)
         if gang.is_being_preempted():
-            return wording.being_preempted(request, preemptors(gang))
+            by = listed("preemptors", preemptors(gang))
+            return wait(request, ReasonCode.BEING_PREEMPTED, **by)
         slots = gang.open_slots(request.leaf_count)
         if slots:
             return _at(ask, _offered(slots, ask))
@@ -84,7 +85,7 @@ class Planner:
             return self._plan_reserved(ask, gang)
         taken = sum(slot.size == request.leaf_count for slot in gang.slots)
         if taken >= gang.request.gang_leaf_counts.count(request.leaf_count):
-            return wording.gang_full(request)
+            return _gang_full(request)
         return self._plan_late(ask, gang)
 
     def _plan_late(self, ask: Ask, gang: PlacedGang) -> Decision:
@@ -115,9 +116,9 @@ class Planner:
         if ready:
             return _at(ask, _offered(ready, ask))
         if usable:
-            return wording.preempting(ask.request, victims=keys(holders(usable)))
+            return preempt(ask.request, victims=keys(holders(usable)))
         with self._table.what_if():
-            self._table.unseat(gang, slots[0])
+            self._table.remove_slot(gang, slots[0])
             decision = self._plan_late(ask, gang)
         return replace(decision, cancels_own=True) if isinstance(decision, Wait) else decision
 
@@ -126,13 +127,13 @@ class Planner:
             return self._plan_anew(ask, gang)
         victims = gang.victims()
         if victims:
-            return wording.preempting(ask.request, victims=keys(victims))
+            return preempt(ask.request, victims=keys(victims))
         slots = gang.reserved_slots(ask.request.leaf_count)
-        return _at(ask, _offered(slots, ask)) if slots else wording.gang_full(ask.request)
+        return _at(ask, _offered(slots, ask)) if slots else _gang_full(ask.request)
 
     def _plan_anew(self, ask: Ask, gang: PlacedGang) -> Decision:
         with self._table.what_if():
-            self._table.release(gang)
+            self._table.remove_all_slots(gang)
             decision = self._plan_gang(ask)
         if isinstance(decision, Place | Preempt):
             return replace(decision, cancelled=(*decision.cancelled, gang.key))
@@ -185,7 +186,7 @@ class Planner:
         try:
             return self._preemption.find(ask) or self._reasons.why_not(ask)
         except OutOfBudgetError:
-            return wording.search_ended(ask.request, ask.sizes)
+            return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
 
 
 def _within_share(ask: Ask, fit: Fit) -> list[Seat] | None:
@@ -225,7 +226,7 @@ def _around(gang: PlacedGang) -> Iterator[Candidates]:
         yield from surroundings(cells)
 
 
-def preemptors(gang: PlacedGang) -> list[GangKey]:
+def preemptors(gang: PlacedGang) -> list[str]:
     """Who preempts a gang, by key."""
     found = {
         leaf.reserver.key
@@ -233,7 +234,7 @@ def preemptors(gang: PlacedGang) -> list[GangKey]:
         for leaf in slot.leaves
         if leaf.reserver is not None and leaf.reserver is not gang
     }
-    return sorted(found)
+    return list(map(str, sorted(found)))
 
 
 def _is_spoilt(slot: MemberSlot, ask: Ask) -> bool:
@@ -254,4 +255,10 @@ def _at(ask: Ask, slot: MemberSlot) -> Decision:
     placement = slot_placement(slot)
     if placement.node in ask.candidates:
         return Place(request=ask.request, placement=placement)
-    return wording.not_offered(ask.request, placement.node)
+    return wait(ask.request, ReasonCode.NODE_NOT_OFFERED, node=placement.node)
+
+
+def _gang_full(request: MemberRequest) -> Wait:
+    count = request.gang_leaf_counts.count(request.leaf_count)
+    told = {"members": count, "leaf_cells": request.leaf_count}
+    return wait(request, ReasonCode.GANG_FULL, **told)

@@ -57,7 +57,7 @@ def _of_request(
         yield f"pod {request.member} is a member of gang {gang_of[request.member]}"
     refused = refusal(table, request, _gang(table, decision))
     if refused is not None:
-        yield refused.reason
+        yield refused.reason.text
     yield from _of_cancelled(table, request, decision.cancelled)
 
 

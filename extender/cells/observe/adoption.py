@@ -150,7 +150,7 @@ class Adopter:
             if not gang.slots:
                 self._lifecycle.end(gang)
             return False
-        self._table.seat(gang, slot)
+        self._table.add_slot(gang, slot)
         self._note_member(gang, slot)
         return True
 
@@ -168,7 +168,7 @@ class Adopter:
             trial.keep()
         mine = self._lifecycle.adopt(gang, is_guaranteed=True)
         for slot in found:
-            self._table.seat(mine, slot)
+            self._table.add_slot(mine, slot)
         for member, size in gang.waiting_members.items():
             self._lifecycle.ask(mine, member, size)
 
@@ -181,7 +181,7 @@ class Adopter:
             member = next((entry for entry in waiting if entry[1] == slot.size), None)
             if new is not None and member is not None and mine is not None:
                 waiting.remove(member)
-                self._table.seat(mine, new)
+                self._table.add_slot(mine, new)
                 self._lifecycle.ask(mine, *member)
 
     def _reserved(self, gang: PlacedGang, slot: MemberSlot) -> MemberSlot | None:

@@ -75,7 +75,7 @@ class PodObserver:
             slot.member, other.member = other.member, slot.member
             other.had_member = True
             return other
-        self._table.unseat(gang, slot)
+        self._table.remove_slot(gang, slot)
         return self._seat(bound)
 
     def _seat(self, bound: PlacedMember) -> MemberSlot:
@@ -126,7 +126,7 @@ class PodObserver:
             if not self._may_downgrade:
                 raise FullReplayNeeded
             self._lifecycle.downgrade(gang, by=gang.key)
-        self._table.seat(gang, slot)
+        self._table.add_slot(gang, slot)
         self._lifecycle.refresh(gang)
         self._lifecycle.withdraw_blocked(gang, slot.leaves)
 
@@ -137,7 +137,7 @@ class PodObserver:
         if taken < gang.request.gang_leaf_counts.count(size):
             return
         if spare:
-            self._table.unseat(gang, spare[0])
+            self._table.remove_slot(gang, spare[0])
         elif waiting := [member for member, other in gang.waiting_members.items() if other == size]:
             self._lifecycle.withdraw(gang, waiting[0])
 
@@ -194,9 +194,9 @@ class PodObserver:
         if not leaves or len(leaves) != slot.size or any(leaf.holder for leaf in leaves):
             self._lifecycle.give_up(gang, slot)
             return
-        self._table.unseat(gang, slot)
+        self._table.remove_slot(gang, slot)
         slot.leaves, slot.missing_leaves, slot.reported_placement = leaves, 0, None
-        self._table.seat(gang, slot)
+        self._table.add_slot(gang, slot)
 
     def _reseat(self, gang: PlacedGang, slot: MemberSlot) -> None:
         """The node of a member that was remembered without leaves is here."""
@@ -207,7 +207,7 @@ class PodObserver:
             return
         for leaf in sighting.leaves:
             self._evict_lease(leaf)
-        self._table.unseat(gang, slot)
+        self._table.remove_slot(gang, slot)
         slot.leaves, slot.missing_leaves = sighting.leaves, sighting.missing_leaves
         placement, slot.reported_placement = (
             slot.reported_placement,
@@ -222,7 +222,7 @@ class PodObserver:
             return
         if slot.claim is not None and not covers(slot.claim.cell, more):
             self._lifecycle.downgrade(gang, by=gang.key)
-        self._table.extend(gang, slot, more)
+        self._table.add_leaves(gang, slot, more)
         if slot.reported_placement is not None:
             slot.reported_placement = where_counted(slot, slot.reported_placement)
         self._lifecycle.withdraw_blocked(gang, more)
@@ -234,7 +234,7 @@ class PodObserver:
         for gang in _sorted(leaf.holder for leaf in node.leaves() if leaf.holder):
             for slot in [s for s in gang.slots if s.leaves and s.leaves[0].node == node.node]:
                 where = slot_placement(slot)
-                self._table.unseat(gang, slot)
+                self._table.remove_slot(gang, slot)
                 if slot.member is not None:
                     absent = replace(
                         slot,
@@ -243,7 +243,7 @@ class PodObserver:
                         reported_placement=where,
                         missing_leaves=slot.size,
                     )
-                    self._table.seat(gang, absent)
+                    self._table.add_slot(gang, absent)
             self._lifecycle.refresh(gang)
 
 

@@ -54,14 +54,14 @@ class GangLifecycle:
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
         self.stop_asking(gang)
-        self._table.release(gang)
+        self._table.remove_all_slots(gang)
         self._registry.remove(gang)
         del self._table.gangs[gang.key]
 
     def cancel(self, gang: PlacedGang) -> None:
         """A gang does not preempt any more; what it holds already it keeps."""
         self.stop_asking(gang)
-        self._table.withdraw(gang)
+        self._table.remove_reserved_slots(gang)
         self.end_if_empty(gang)
 
     def downgrade(self, gang: PlacedGang, *, by: GangKey) -> None:
@@ -127,7 +127,7 @@ class GangLifecycle:
         if gang.waiting_members.pop(member, None) is not None:
             self.gang_of.pop(member, None)
         if reserved is not None:
-            self._table.unseat(gang, reserved)
+            self._table.remove_slot(gang, reserved)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended, was deleted, or will not ask again."""
@@ -146,7 +146,7 @@ class GangLifecycle:
             )
             self._note_whether_ending(gang)
         elif slot is not None:
-            self._table.unseat(gang, slot)
+            self._table.remove_slot(gang, slot)
         self.end_if_empty(gang)
 
     def observe_ending(self, member: PodUid) -> bool:
@@ -179,7 +179,7 @@ class GangLifecycle:
         """A slot that nobody is bound to is needed otherwise; its member has to ask again."""
         if slot.member is not None:
             self.gang_of.pop(slot.member, None)
-        self._table.unseat(gang, slot)
+        self._table.remove_slot(gang, slot)
         self.end_if_empty(gang)
 
     def end_if_empty(self, gang: PlacedGang) -> None:
@@ -223,7 +223,7 @@ class GangLifecycle:
         for slot in _unused(gang):
             if slot.member is not None:
                 self.gang_of.pop(slot.member, None)
-            self._table.unseat(gang, slot)
+            self._table.remove_slot(gang, slot)
         self.end_if_empty(gang)
 
 

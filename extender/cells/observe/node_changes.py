@@ -125,7 +125,7 @@ class TopologyUpdater:
         for slot in slots:
             if slot.member is not None:
                 self._lifecycle.gang_of.pop(slot.member, None)
-            self._table.unseat(gang, slot)
+            self._table.remove_slot(gang, slot)
         return part
 
     def _check_held(self, taken: Sequence[PlacedGang]) -> None:

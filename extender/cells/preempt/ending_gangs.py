@@ -69,7 +69,7 @@ def _others(
 ) -> Sequence[PlacedGang]:
     with table.what_if():
         for gang in leaving:
-            table.vacate(gang, keeps_claims=keeps_claims)
+            table.remove_held_slots(gang, keeps_claims=keeps_claims)
         found = search()
     return found.gangs if found is not None else ()
 

@@ -145,7 +145,7 @@ class GreedySearch:
         if option.opened is not None:
             self._table.map_cell(self._case.vc, option.opened)
         for gang in victims:
-            self._table.vacate(gang, keeps_claims=True)
+            self._table.remove_held_slots(gang, keeps_claims=True)
         leaves = LeafChooser().take(bin_, size)
         self._table.hold(leaves, PLACEHOLDER)
         claim = bin_.enclosing_claim()

@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 
+from extender.cells.answers import preempt
 from extender.cells.budget import CHEAPEST_VICTIMS, MOST_DOWNGRADED, VICTIM_LOOKS, OutOfBudgetError
-from extender.cells.decide import wording
 from extender.cells.decide.refusals import chains_of
 from extender.cells.fit.chain_choice import ChainFitter
 from extender.cells.fit.demand import Ask
@@ -133,7 +133,7 @@ class PreemptionSearch:
             without = self._victims_without(case, fewer)
             if without is not None and damage(without.gangs) <= damage(found.gangs):
                 found, cancelled = without, fewer
-        return wording.preempting(
+        return preempt(
             ask.request,
             victims=keys(found.gangs),
             seats=found.seats,
@@ -146,7 +146,7 @@ class PreemptionSearch:
         """Victims if some rivals did not preempt."""
         with self._table.what_if():
             for rival in rivals:
-                self._table.withdraw(rival)
+                self._table.remove_reserved_slots(rival)
             return self._victims(case)
 
     def _victims(self, case: PreemptionCase) -> Displacement | None:

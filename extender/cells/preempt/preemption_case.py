@@ -93,10 +93,12 @@ def fit_without(table: AllocationTable, case: PreemptionCase) -> FitTest:
     """
 
     def works(gangs: Sequence[PlacedGang]) -> Displacement | None:
-        found = _fit_after(table, case, gangs, lambda g: table.vacate(g, keeps_claims=True))
+        found = _fit_after(
+            table, case, gangs, lambda g: table.remove_held_slots(g, keeps_claims=True)
+        )
         if found is not None:
             return Displacement(_holders(table, found) or found.gangs, found.seats)
-        found = _fit_after(table, case, gangs, table.vacate)
+        found = _fit_after(table, case, gangs, table.remove_held_slots)
         return None if found is None else Displacement(found.gangs, ())
 
     return works
@@ -115,7 +117,7 @@ def _holders(table: AllocationTable, found: Displacement) -> tuple[PlacedGang, .
 
 def fit_overtaking(table: AllocationTable, case: PreemptionCase) -> FitTest:
     """Try to fit while some gangs do not preempt; what they hold already they keep."""
-    return lambda gangs: _fit_after(table, case, gangs, table.withdraw)
+    return lambda gangs: _fit_after(table, case, gangs, table.remove_reserved_slots)
 
 
 def fit_downgraded(table: AllocationTable, case: PreemptionCase) -> FitTest:

@@ -1,9 +1,8 @@
-"""The state of all cells, and the few operations that change it. Private to `extender.cells`.
+"""The state of all cells, VCs and gangs, and the few operations that change it.
 
-Everything that changes goes through here, so that sums, rankings, free lists and counters always
-agree, and so that it can be undone: inside `what_if()` every change is noted and taken back at the
-end. That is how `plan` tries things without changing anything, and how `apply` changes all or
-nothing.
+All changes go through `AllocationTable`, so that sums, rankings, free lists and counters always
+agree, and so that changes can be undone: inside `what_if()` every change records how to undo it.
+Thereby `plan` tries changes without leaving any, and `apply` changes all or nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,27 +21,27 @@ from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, 
 
 
 class AllocationTable(Undoable):
-    """Chains, VCs and gangs."""
+    """All chains, VCs and gangs; gangs hold leaves (now) or reserve them (after their victims)."""
 
     def __init__(self, topology: Topology | None) -> None:
         super().__init__()
         self.trees: dict[ChainName, ChainTree] = {}
         self.supplies: dict[ChainName, Supply] = {}
         self.idle: dict[ChainName, Ranking] = {}
-        """Idle leaves of every node, whoever was promised them: for opportunistic gangs."""
+        """Idle leaves of every node, mapped or not: for opportunistic gangs."""
         self.unclaimed: dict[ChainName, Ranking] = {}
-        """Idle leaves of the nodes that no preassigned cell is mapped to, around or inside."""
+        """Idle leaves of the nodes that are unclaimed: for mapping more preassigned cells."""
         self.vcs: dict[VcName, Vc] = {}
         self.gangs: dict[GangKey, PlacedGang] = {}
         self.incomplete_slots = SlotsByNode()
-        """Slots that lack leaves of a node: somebody uses them, and they could not be counted."""
+        """Slots of members that use more leaves of their node than could be counted."""
         self.nodes_with_freed_leaves: dict[NodeName, None] = {}
-        """Of those, the ones where a leaf may have become free."""
+        """Nodes of incomplete slots on which a leaf may have become free."""
         self.leafless_slots = SlotsByNode()
-        """Slots without any leaves: the topology does not have their node, or not their leaves."""
+        """Slots without leaves: the topology does not have their node or their leaves."""
         self.changes = ChangeLog()
         self.is_open = topology is None
-        """Without a topology there are no promises: everybody may use everything."""
+        """Without a topology there are no promises: every gang may use every node."""
         if topology is not None:
             self._build(topology)
 
@@ -63,10 +62,10 @@ class AllocationTable(Undoable):
                     ranking.promised = pinned[virtual.pinned].leaf_count
                     self._map(Claim(vc_name, virtual, pinned[virtual.pinned]))
         for supply in self.supplies.values():
-            supply.is_safe()  # what the answer needs is built now, not while somebody waits
+            supply.is_safe()  # builds its index now rather than within the first decision
 
     def add_tree(self, tree: ChainTree) -> ChainTree:
-        """Take in a chain."""
+        """Add a chain."""
         self.trees[tree.name] = tree
         self.supplies[tree.name] = Supply(tree)
         self.idle[tree.name] = Ranking(tree)
@@ -74,13 +73,13 @@ class AllocationTable(Undoable):
         return tree
 
     def add_top(self, tree: ChainTree, spec: PhysicalCell) -> None:
-        """A top-level cell joins where nothing is promised; it is bad until observed."""
+        """Add a top-level cell to a chain without promises; it is bad until observed."""
         self.supplies[tree.name].add_top(tree.add(spec))
 
     # -- leaves
 
     def hold(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
-        """Set who holds some leaves of one bin."""
+        """Set the holder of some leaves of one bin."""
         before = [leaf.holder for leaf in leaves]
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf in leaves:
@@ -98,7 +97,7 @@ class AllocationTable(Undoable):
         self._recount(leaves, was_idle)
 
     def reserve(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
-        """Set for whom some leaves of one bin are kept when their holder has ended."""
+        """Set the gang that gets some leaves of one bin when their holder has ended."""
         before = [leaf.reserver for leaf in leaves]
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf in leaves:
@@ -125,7 +124,7 @@ class AllocationTable(Undoable):
         assert not self.is_trying, "health is observed, never tried"
 
     def _recount(self, leaves: Sequence[Cell], was_idle: Sequence[bool]) -> None:
-        """Bring the sums above these leaves up to date, then the rankings of their bins."""
+        """Update the sums above these leaves, then the rankings of their bins."""
         total = 0
         node_level = leaves[0].chain.node_level if leaves else 0
         if leaves:
@@ -155,7 +154,7 @@ class AllocationTable(Undoable):
             self._rank(bin_)
 
     def _rank(self, bin_: Cell) -> None:
-        """Put a bin with its present room into the rankings that it belongs to."""
+        """Update the room of a bin in all rankings that contain it."""
         chain = bin_.chain
         if bin_.level == chain.node_level:
             self.idle[chain.name].put(bin_, bin_.idle)
@@ -167,7 +166,7 @@ class AllocationTable(Undoable):
             self.ranking_of(claim).put(bin_, bin_.idle)
 
     def ranking_of(self, claim: Claim) -> Ranking:
-        """The ranking that the bins of a claim are in."""
+        """The ranking that contains the bins of a claim."""
         vc = self.vcs[claim.vc]
         if claim.virtual.pinned is not None:
             return vc.pinned_rankings[claim.virtual.pinned]
@@ -185,7 +184,7 @@ class AllocationTable(Undoable):
         return claim
 
     def unmap_cell(self, claim: Claim) -> None:
-        """Give a preassigned cell back that nobody uses; pinned ones stay."""
+        """Unmap a preassigned cell if no gang uses it; pinned cells stay mapped."""
         if claim.users or claim.virtual.pinned is not None:
             return
         self._unmap(claim)
@@ -229,11 +228,11 @@ class AllocationTable(Undoable):
 
     # -- slots
 
-    def seat(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        """Give a gang one more slot: its leaves are held, or only reserved."""
+    def add_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Add a slot to a gang; its leaves are held, or reserved if the slot is."""
         gang.slots.append(slot)
         self.changes.record(gang)
-        self.record_undo(lambda: self._remove(gang, slot))
+        self.record_undo(lambda: self._undo_add_slot(gang, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
         if not slot.leaves:
@@ -244,20 +243,22 @@ class AllocationTable(Undoable):
             self.record_undo(lambda: self.incomplete_slots.drop(slot))
         self._occupy(gang, slot)
 
-    def _remove(self, gang: PlacedGang, slot: MemberSlot) -> None:
+    def _undo_add_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         gang.slots.remove(slot)
         self.changes.record(gang)
 
-    def _put_back(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
+    def _undo_remove_slot(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
         gang.slots.insert(index, slot)
         self.changes.record(gang)
 
-    def unseat(self, gang: PlacedGang, slot: MemberSlot, *, keeps_claims: bool = False) -> None:
-        """Take a slot away; its preassigned cell is given back if nobody else is in it."""
+    def remove_slot(
+        self, gang: PlacedGang, slot: MemberSlot, *, keeps_claims: bool = False
+    ) -> None:
+        """Remove a slot of a gang; its preassigned cell is unmapped if no other slot uses it."""
         index = gang.slots.index(slot)
         del gang.slots[index]
         self.changes.record(gang)
-        self.record_undo(lambda: self._put_back(gang, index, slot))
+        self.record_undo(lambda: self._undo_remove_slot(gang, index, slot))
         if not slot.leaves:
             self.leafless_slots.drop(slot)
             self.record_undo(lambda: self.leafless_slots.add(gang, slot))
@@ -273,8 +274,8 @@ class AllocationTable(Undoable):
             if not keeps_claims:
                 self.unmap_cell(slot.claim)
 
-    def extend(self, gang: PlacedGang, slot: MemberSlot, leaves: Sequence[Cell]) -> None:
-        """Count leaves that a slot lacked; observed, never tried."""
+    def add_leaves(self, gang: PlacedGang, slot: MemberSlot, leaves: Sequence[Cell]) -> None:
+        """Add leaves to an incomplete slot; only for observations, it cannot be undone."""
         assert not self.is_trying
         self.incomplete_slots.drop(slot)
         self.hold(leaves, gang)
@@ -292,24 +293,24 @@ class AllocationTable(Undoable):
         else:
             self.hold(slot.leaves, gang)
 
-    def release(self, gang: PlacedGang) -> None:
-        """Take all slots of a gang away."""
+    def remove_all_slots(self, gang: PlacedGang) -> None:
+        """Remove all slots of a gang."""
         for slot in list(gang.slots):
-            self.unseat(gang, slot)
+            self.remove_slot(gang, slot)
 
-    def vacate(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
-        """Take all that a gang holds away; what it has reserved it keeps."""
+    def remove_held_slots(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
+        """Remove the slots that a gang holds; it keeps its reserved ones."""
         for slot in [slot for slot in gang.slots if not slot.is_reserved]:
-            self.unseat(gang, slot, keeps_claims=keeps_claims)
+            self.remove_slot(gang, slot, keeps_claims=keeps_claims)
 
-    def withdraw(self, gang: PlacedGang) -> None:
-        """Take the reserved slots of a gang away: it does not preempt any more."""
+    def remove_reserved_slots(self, gang: PlacedGang) -> None:
+        """Remove the reserved slots of a gang: it no longer preempts."""
         for slot in gang.reserved_slots():
-            self.unseat(gang, slot)
+            self.remove_slot(gang, slot)
 
     def downgrade(self, gang: PlacedGang) -> None:
-        """Make a gang opportunistic where it is; cells and reservations are given back."""
-        self.withdraw(gang)
+        """Make a gang opportunistic on the same leaves; drops its claims and reservations."""
+        self.remove_reserved_slots(gang)
         self._set_guaranteed(gang, is_guaranteed=False)
         for slot in gang.slots:
             claim = slot.claim
@@ -319,7 +320,7 @@ class AllocationTable(Undoable):
                 self.unmap_cell(claim)
 
     def promote(self, gang: PlacedGang, claims: Mapping[MemberSlot, Claim]) -> None:
-        """Make a gang guaranteed where it is; its slots count against these preassigned cells."""
+        """Make a gang guaranteed on the same leaves; its slots count against these claims."""
         self._set_guaranteed(gang, is_guaranteed=True)
         for slot, claim in claims.items():
             self._set_claim(slot, claim)
@@ -339,22 +340,11 @@ class AllocationTable(Undoable):
         self.record_undo(lambda: setattr(slot, "claim", before))
 
     def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
-        left = claim.users.get(key, 0) + delta
-        if left:
-            claim.users[key] = left
-        else:
-            del claim.users[key]
+        _add_user(claim, key, delta)
         if self._undo is not None:
-            self.record_undo(lambda: self._uncount_user(claim, key, delta))
+            self.record_undo(lambda: _add_user(claim, key, -delta))
 
-    def _uncount_user(self, claim: Claim, key: GangKey, delta: int) -> None:
-        left = claim.users.get(key, 0) - delta
-        if left:
-            claim.users[key] = left
-        else:
-            del claim.users[key]
-
-    # -- looking
+    # -- lookups
 
     def cell(self, chain: ChainName, address: CellAddress) -> Cell | None:
         """Find a physical cell."""
@@ -362,7 +352,7 @@ class AllocationTable(Undoable):
         return tree.by_address.get(address) if tree else None
 
     def nodes(self, name: NodeName) -> list[Cell]:
-        """The cells of a node, one for each chain that it takes part in."""
+        """The cells of a node, one for each chain that contains it."""
         return [
             tree.by_node[name] for _, tree in sorted(self.trees.items()) if name in tree.by_node
         ]
@@ -370,6 +360,14 @@ class AllocationTable(Undoable):
 
 def _is_idle(leaf: Cell) -> bool:
     return leaf.holder is None and leaf.reserver is None and not leaf.is_bad
+
+
+def _add_user(claim: Claim, key: GangKey, delta: int) -> None:
+    left = claim.users.get(key, 0) + delta
+    if left:
+        claim.users[key] = left
+    else:
+        del claim.users[key]
 
 
 def _add_bad(leaf: Cell, delta: int) -> None:

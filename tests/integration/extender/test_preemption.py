@@ -53,8 +53,12 @@ async def test_a_whole_gang_is_named_on_one_node_and_ended_on_the_others(tmp_pat
         spared = [p for p in there.values() if not p.startswith(victim)]
         assert not any([await is_ending(client, p) for p in spared])
         told = await until(lambda: events(client, about=sibling))
-        assert ("Preempted", f"gang lab/{victim} is ended for gang lab/urgent at priority 100 in "
-                "VC lab, which has a better claim to these leaf cells") in told  # fmt: skip
+        message = (
+            f"gang lab/{victim} is preempted by gang lab/urgent, which has a better claim to these "
+            "leaf cells at priority 100 in VC lab; if its controller creates pods again, they wait "
+            "for free leaf cells"
+        )
+        assert ("Preempted", message) in told
 
         # Its cells are kept for it: an equal in the meantime gets none of them.
         gang = await caller.get("/v1/gangs/lab/urgent")

@@ -1,12 +1,14 @@
 """Every sentence that the engine tells people: a change here is a change for users."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from extender.cells import budget
-from extender.cells.model import Decision, Place, ReasonCode
+from extender.cells.model import Decision, Place, Reason, ReasonCode
+from extender.cells.wording import explain
 from policy.submission import NodeName, PodUid
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.world import World
@@ -172,7 +174,16 @@ def pod_of_another_gang() -> Decision:
     return world.engine.plan(stray, candidate_nodes=world.nodes)
 
 
-SENTENCES: dict[Callable[[], Decision], tuple[ReasonCode, str]] = {
+def gathering() -> Reason:
+    return explain(ReasonCode.GATHERING, gang="ns/bert", members=2, needed=4)
+
+
+def preempted() -> Reason:
+    told = {"preemptor": "ns/urgent", "vc": "a"}
+    return explain(ReasonCode.PREEMPTED, gang="ns/bert", priority=9, **told)
+
+
+SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     no_room: (
         ReasonCode.NO_ROOM,
         "gang ns/bert needs 2 x 2 leaf cells of type A100, each member's on one node; "
@@ -223,6 +234,17 @@ SENTENCES: dict[Callable[[], Decision], tuple[ReasonCode, str]] = {
         ReasonCode.PREEMPTING,
         "gang ns/bert at priority 9 in VC a preempts 2 gangs; it starts when ns/low, "
         "ns/lower ended",
+    ),
+    preempted: (
+        ReasonCode.PREEMPTED,
+        "gang ns/bert is preempted by gang ns/urgent, which has a better claim to these leaf cells "
+        "at priority 9 in VC a; if its controller creates pods again, they wait for free leaf "
+        "cells",
+    ),
+    gathering: (
+        ReasonCode.GATHERING,
+        "gang ns/bert has 2 of the 4 members that it needs to start; it is looked at when they "
+        "exist: create them, or correct the gang's size",
     ),
     too_large_for_its_vc: (
         ReasonCode.TOO_LARGE,
@@ -303,20 +325,19 @@ SENTENCES: dict[Callable[[], Decision], tuple[ReasonCode, str]] = {
     ),
     other_vc_and_priority: (
         ReasonCode.GANG_MISMATCH,
-        "gang ns/bert runs with VC a, priority 0, and this pod says VC b, priority 7; all"
+        "gang ns/bert has VC a, priority 0, and this pod says VC b, priority 7; all"
         " members must say the same: correct this pod, or give it another gang",
     ),
     other_sizes: (
         ReasonCode.GANG_MISMATCH,
-        "gang ns/bert runs with members of 2 x 1 leaf cells, and this pod says members of"
-        " 2 x 2 leaf cells; all members must say the same: correct this pod, or give it "
-        "another gang; members of different sizes must all list all of them, as HiveD's "
-        "annotation does (affinityGroup.members)",
+        "gang ns/bert has members 2 x 1, and this pod says members 2 x 2; all members must say "
+        "the same: correct this pod, or give it another gang; members of different sizes must all "
+        "list all of them, as HiveD's annotation does (affinityGroup.members)",
     ),
     other_wishes: (
         ReasonCode.GANG_MISMATCH,
-        "gang ns/bert runs with no pinned cell, any leaf type, all needed to start, and "
-        "this pod says pinned cell PIN, leaf type A100, 1 needed to start; all members "
+        "gang ns/bert has leaf type any, pinned cell none, gang minimum none, and "
+        "this pod says leaf type A100, pinned cell PIN, gang minimum 1; all members "
         "must say the same: correct this pod, or give it another gang",
     ),
     pod_of_another_gang: (
@@ -332,14 +353,47 @@ SENTENCES: dict[Callable[[], Decision], tuple[ReasonCode, str]] = {
     [(ask, code, sentence) for ask, (code, sentence) in SENTENCES.items()],
     ids=[ask.__name__ for ask in SENTENCES],
 )
-def test_the_sentence_stands(ask: Callable[[], Decision], code: ReasonCode, sentence: str) -> None:
-    decision = ask()
+def test_the_sentence_stands(
+    ask: Callable[[], Decision | Reason], code: ReasonCode, sentence: str
+) -> None:
+    reason = reason_of(ask)
 
-    assert not isinstance(decision, Place)
-    assert (decision.code, decision.reason) == (code, sentence)
-    assert decision.reason.endswith(f"; {decision.change}")
-    assert ask() == decision
+    assert (reason.code, reason.text) == (code, sentence)
+    assert reason.text.endswith(f"; {reason.change}")
+    assert reason_of(ask) == reason
+
+
+@pytest.mark.parametrize("ask", SENTENCES, ids=[ask.__name__ for ask in SENTENCES])
+def test_the_sentence_is_made_of_the_code_and_the_arguments_as_a_row_stores_them(
+    ask: Callable[[], Decision | Reason],
+) -> None:
+    reason = reason_of(ask)
+    stored = json.loads(json.dumps(dict(reason.arguments)))
+
+    assert explain(reason.code, **stored).text == reason.text
+
+
+def reason_of(ask: Callable[[], Decision | Reason]) -> Reason:
+    answer = ask()
+    assert not isinstance(answer, Place)
+    return answer if isinstance(answer, Reason) else answer.reason
 
 
 def test_every_code_has_a_sentence() -> None:
     assert {code for code, _ in SENTENCES.values()} == set(ReasonCode)
+
+
+def test_long_lists_are_cut() -> None:
+    many_vcs = a_cluster("20 nodes x 1")
+    for index in range(20):
+        many_vcs.promising(f"vc-{index:02}", node=1)
+    reason = reason_of(lambda: World(many_vcs).ask(a_gang("bert").in_vc("c")))
+
+    assert reason.change == (
+        "use one of vc-00, vc-01, vc-02, vc-03, vc-04, vc-05, vc-06, vc-07 and 12 more"
+    )
+    many_sizes = a_gang("bert").of(*range(1, 11)).in_vc("vc-00")
+    assert "needs 1 x 10 and 1 x 9 and" in reason_of(lambda: World(many_vcs).ask(many_sizes)).text
+    assert "1 x 3 and 2 smaller leaf cells" in (
+        reason_of(lambda: World(many_vcs).ask(many_sizes)).text
+    )

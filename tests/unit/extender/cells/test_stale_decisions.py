@@ -124,7 +124,7 @@ def its_gang_is_another_one() -> Case:
         world,
         decision,
         lambda: world.apply(world.ask(a_gang("g").of(1).at(7))),
-        "gang ns/g runs with priority 7",
+        "gang ns/g has priority 7",
     )
 
 

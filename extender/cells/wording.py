@@ -1,0 +1,338 @@
+"""Sentences for people, each made from a reason's code and arguments and from nothing else.
+
+A sentence says what is the case and what would have to change. Equal states give equal texts: a
+text that varied would make kube-scheduler retry without end.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from extender.cells.model import Argument, Reason, ReasonCode
+from policy.wording import count_of, listing
+
+WORDING: Final = 1
+"""Version of the sentences below. Raise it whenever a text changes: within one version, a replay
+compares texts, too."""
+
+LISTED: Final = 8
+"""Names or sizes that a reason lists; beyond, it tells how many there are."""
+
+Needs = tuple[tuple[int, int], ...]
+"""Pairs: so many members of so many leaf cells each, the largest first."""
+
+
+class Sentence(NamedTuple):
+    """What is the case, and what would have to change."""
+
+    fact: str
+    change: str
+
+
+def explain(code: ReasonCode, **arguments: Argument) -> Reason:
+    """Make the reason that a code and its arguments are."""
+    write = next(write for name, write in _SENTENCES[code].items() if name in arguments)
+    fact, change = write(**arguments)
+    return Reason(code=code, arguments=arguments, text=f"{fact}; {change}", change=change)
+
+
+def count_sizes(sizes: Iterable[int]) -> Needs:
+    """Count members by their leaf cells."""
+    pairs = sorted(Counter(sizes).items(), reverse=True)
+    return tuple((count, size) for size, count in pairs[:LISTED])
+
+
+def sizes_text(needs: Needs, members: int) -> str:
+    """`2 x 8 and 1 x 4`."""
+    text = " and ".join(f"{count} x {size}" for count, size in needs)
+    smaller = members - sum(count for count, _ in needs)
+    return f"{text} and {smaller} smaller" if smaller else text
+
+
+def _needs_text(needs: Needs, members: int, leaf_type: str) -> str:
+    """`2 x 8 and 1 x 4 leaf cells of type A100`."""
+    return f"{sizes_text(needs, members)} leaf cells{_of_type(leaf_type)}"
+
+
+def _of_type(leaf_type: str) -> str:
+    return f" of type {leaf_type}" if leaf_type else ""
+
+
+def _owner(vc: str, pinned: str) -> str:
+    """Whose cells a guaranteed gang counts on."""
+    return f"pinned cell {pinned}" if pinned else f"VC {vc}"
+
+
+def _names(names: Sequence[str], count: int) -> str:
+    """`a, b and 7 more`, of so many."""
+    more = count - len(names)
+    return f"{listing(names)} and {more} more" if more else listing(names)
+
+
+def _one_of(names: Sequence[str], count: int, *, otherwise: str) -> str:
+    return f"use one of {_names(names, count)}" if names else otherwise
+
+
+# -- reasons to wait
+
+
+def _no_room(*, gang: str, needs: Needs, members: int, room: int, leaf_type: str = "") -> Sentence:
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member's on one node; "
+        f"there is room for {room} of {count_of(members, 'member')} now",
+        "it starts when enough of them are free",
+    )
+
+
+def _vc_full(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    vc: str,
+    promised: int,
+    unused: int,
+    pinned: str = "",
+    leaf_type: str = "",
+) -> Sentence:
+    kind = "node" if pinned else "cell"
+    owner = "the pinned cell has" if pinned else "the VC was promised"
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member's in one {kind} "
+        f"of {_owner(vc, pinned)}; of {promised} leaf cells that {owner} {unused} are unused",
+        f"it starts when gangs of VC {vc} end, or at a higher priority than theirs",
+    )
+
+
+def _bad_cells(*, gang: str, needs: Needs, members: int, bad: int, leaf_type: str = "") -> Sentence:
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; of the leaf cells where they "
+        f"could be {bad} are bad",
+        "it starts when nodes are healthy again or other gangs end",
+    )
+
+
+def _place_not_offered(*, gang: str, node: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} has a place on node {node}, which kube-scheduler does not offer to this pod",
+        "check the node's taints and the pod's node selector",
+    )
+
+
+def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
+    # How many nodes are offered is not told: kube-scheduler offers a sample, the text would vary.
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; there is room, but not on "
+        "the nodes that kube-scheduler offers",
+        "check taints, node selectors and what else runs there",
+    )
+
+
+def _gang_too_large(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    total: int,
+    limit: int,
+    vc: str = "",
+    pinned: str = "",
+    leaf_type: str = "",
+) -> Sentence:
+    has = f"{_owner(vc, pinned)} has" if vc else "the cluster has"
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, {total} in all; {has} "
+        f"{limit}{_of_type(leaf_type)} that one gang can use",
+        "it starts when it is made smaller, or when "
+        + (f"VC {vc} is promised more" if vc else "nodes are added"),
+    )
+
+
+def _member_too_large(
+    *, gang: str, member: int, limit: int, vc: str = "", pinned: str = ""
+) -> Sentence:
+    largest = f"cell of {_owner(vc, pinned)} inside one node" if vc else "node"
+    return Sentence(
+        f"gang {gang} has a member of {member} leaf cells, and the largest {largest} has {limit}",
+        "it starts when its members are made smaller, or when larger cells are "
+        + ("promised" if vc else "added"),
+    )
+
+
+def _search_ended(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
+    equal = ", or one whose members are equal," if len(needs) > 1 else ""
+    easier = f"; a smaller gang{equal} takes fewer steps" if members > 1 else ""
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; no place was found within "
+        "the steps that one decision may take, though there may be one",
+        f"it starts when more leaf cells are free{easier}",
+    )
+
+
+def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has {count_of(members, 'member')} of {leaf_cells} leaf cells, and all are "
+        "there already",
+        "raise the gang's size, or end one of them",
+    )
+
+
+def _gathering(*, gang: str, members: int, needed: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has {members} of the {needed} members that it needs to start",
+        "it is looked at when they exist: create them, or correct the gang's size",
+    )
+
+
+# -- preemption
+
+
+def _being_preempted(*, gang: str, preemptors: Sequence[str], count: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} is being preempted by {_names(preemptors, count)}",
+        "it goes on if that is withdrawn, else it starts again when there is room",
+    )
+
+
+def _preempting(
+    *, gang: str, priority: int, vc: str, victims: Sequence[str], count: int
+) -> Sentence:
+    return Sentence(
+        f"gang {gang} at priority {priority} in VC {vc} preempts {count_of(count, 'gang')}",
+        f"it starts when {_names(victims, count)} ended",
+    )
+
+
+def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} is preempted by gang {preemptor}, which has a better claim to these leaf "
+        f"cells at priority {priority} in VC {vc}",
+        "if its controller creates pods again, they wait for free leaf cells",
+    )
+
+
+# -- requests that can never be served
+
+
+def _too_many_members(*, gang: str, size: int, limit: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has {size} members, and {limit} are the most", "split it into several gangs"
+    )
+
+
+def _no_members(*, gang: str) -> Sentence:
+    return Sentence(f"gang {gang} lists no members", "list the leaf cells of every member")
+
+
+def _member_too_small(*, gang: str, member: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has a member of {member} leaf cells", "every member needs at least 1"
+    )
+
+
+def _bad_priority(*, gang: str, priority: int, lowest: int, highest: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} asks for priority {priority}",
+        f"use {lowest} (opportunistic) to {highest}",
+    )
+
+
+def _bad_gang_min(*, gang: str, size: int, minimum: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has {size} members and says that {minimum} are enough to start",
+        f"use 1 to {size}",
+    )
+
+
+def _opportunistic_pinned(*, gang: str, pinned: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} is opportunistic and asks for pinned cell {pinned}",
+        "ask for no pinned cell, or for a guaranteed priority",
+    )
+
+
+def _unknown_vc(*, gang: str, vc: str, choices: Sequence[str], count: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} asks for VC {vc}, which does not exist",
+        _one_of(choices, count, otherwise="add VCs to the cluster: there are none"),
+    )
+
+
+def _unknown_pinned_cell(
+    *, gang: str, vc: str, pinned: str, choices: Sequence[str], count: int
+) -> Sentence:
+    return Sentence(
+        f"gang {gang} asks for pinned cell {pinned}, which VC {vc} does not have",
+        _one_of(choices, count, otherwise="ask for none: the VC has no pinned cells"),
+    )
+
+
+def _unknown_leaf_type(
+    *, gang: str, leaf_type: str, choices: Sequence[str], count: int, vc: str = ""
+) -> Sentence:
+    where = f"VC {vc}" if vc else "the cluster"
+    return Sentence(
+        f"gang {gang} asks for leaf cells of type {leaf_type}, which {where} does not have",
+        _one_of(choices, count, otherwise="ask for a pinned cell: the VC has no others"),
+    )
+
+
+def _member_not_listed(*, gang: str, needs: Needs, members: int, member: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has members of {sizes_text(needs, members)} leaf cells, and this pod asks "
+        f"for {member}",
+        "list this pod's leaf cells among the gang's members",
+    )
+
+
+def _disagreement(*, gang: str, differences: Sequence[tuple[str, str, str]]) -> Sentence:
+    theirs = listing([f"{name} {value}" for name, value, _ in differences])
+    mine = listing([f"{name} {value}" for name, _, value in differences])
+    hint = "; members of different sizes must all list all of them, as HiveD's annotation does"
+    has_sizes = any(name == "members" for name, _, _ in differences)
+    return Sentence(
+        f"gang {gang} has {theirs}, and this pod says {mine}",
+        "all members must say the same: correct this pod, or give it another gang"
+        + (f"{hint} (affinityGroup.members)" if has_sizes else ""),
+    )
+
+
+def _member_of_another_gang(*, gang: str, pod: str, known: str) -> Sentence:
+    return Sentence(
+        f"pod {pod} asks for gang {gang} and is a member of gang {known}",
+        "a pod belongs to one gang as long as it lives",
+    )
+
+
+_Writer = Callable[..., Sentence]
+
+_SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
+    ReasonCode.NO_ROOM: {"gang": _no_room},
+    ReasonCode.VC_FULL: {"gang": _vc_full},
+    ReasonCode.BAD_CELLS: {"gang": _bad_cells},
+    ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
+    ReasonCode.GANG_FULL: {"gang": _gang_full},
+    ReasonCode.GATHERING: {"gang": _gathering},
+    ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
+    ReasonCode.PREEMPTING: {"gang": _preempting},
+    ReasonCode.PREEMPTED: {"gang": _preempted},
+    ReasonCode.UNKNOWN_VC: {"gang": _unknown_vc},
+    ReasonCode.UNKNOWN_PINNED_CELL: {"gang": _unknown_pinned_cell},
+    ReasonCode.UNKNOWN_LEAF_TYPE: {"gang": _unknown_leaf_type},
+    ReasonCode.BAD_PRIORITY: {"gang": _bad_priority},
+    ReasonCode.BAD_GANG_MIN: {"gang": _bad_gang_min},
+    ReasonCode.BAD_LEAF_COUNT: {"member": _member_too_small, "gang": _no_members},
+    ReasonCode.OPPORTUNISTIC_PINNED: {"gang": _opportunistic_pinned},
+    ReasonCode.GANG_MISMATCH: {
+        "differences": _disagreement,
+        "pod": _member_of_another_gang,
+        "member": _member_not_listed,
+    },
+    ReasonCode.TOO_LARGE: {
+        "size": _too_many_members,
+        "member": _member_too_large,
+        "needs": _gang_too_large,
+    },
+    ReasonCode.SEARCH_ENDED: {"gang": _search_ended},
+}
+"""Of the sentences of a code the first holds whose argument is there."""
