@@ -14,7 +14,7 @@ from extender.cells.budget import CHEAPEST_VICTIMS, MOST_DOWNGRADED, VICTIM_LOOK
 from extender.cells.decide.refusals import chains_of
 from extender.cells.fit.chain_choice import ChainFitter
 from extender.cells.fit.demand import Ask
-from extender.cells.model import Place, Placement, Preempt, Seat
+from extender.cells.model import Place, Preempt, Seat
 from extender.cells.preempt import ending_gangs
 from extender.cells.preempt import preemption_case as preemption
 from extender.cells.preempt.damage import Damage, damage
@@ -28,6 +28,7 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.placements import placement_of
 from extender.cells.state.registry import Registry
+from policy.placement import Placement
 from policy.submission import GangKey
 from policy.topology import ChainName
 
