@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Final
 
 from bench.report import Result, percentile
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import CellTypeName, ChainName
 

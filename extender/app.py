@@ -215,7 +215,7 @@ async def _lead(
     settings: ExtenderSettings,
 ) -> None:
     """Get to know everything, lead when it is our turn, and go on until we do not lead any more."""
-    await state.groups.looked.wait()
+    await state.groups.synced.wait()
     for feed in feeds.values():
         await feed.synced.wait()
     await state.keeper.usable.wait()

@@ -41,8 +41,8 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_waker import PodWaker
-from kube.follow.gang_sizes import GangSizes
 from kube.follow.namespaces import NamespaceSink
+from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.node_choice import NodeChoice
 from policy.submission import PodUid
@@ -76,7 +76,7 @@ class State:
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
-        self.groups = GangSizes(client)
+        self.groups = PodGroupFollower(client)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()

@@ -10,14 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from extender.cells.answers import reject
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Planner
-from extender.cells.model import (
-    Decision,
-    GangView,
-    MemberRequest,
-    NodeCell,
-    Placement,
-    ReasonCode,
-)
+from extender.cells.model import Decision, GangView, MemberRequest, NodeCell, ReasonCode
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import (
     FullReplayNeeded,
@@ -42,6 +35,7 @@ from extender.cells.state.registry import Registry
 from extender.cells.views import invariants, listings, state_views
 from extender.cells.views.listings import Holders, Stepwise, run_to_end
 from policy.errors import InvariantError
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from policy.placement import Placement
 from policy.submission import DEFAULT_VC, GangKey, LeafType, NodeName, PodUid, VcName
-from policy.topology import CellAddress, CellTypeName, ChainName, PinnedCellId
+from policy.topology import CellAddress, ChainName, PinnedCellId
 
 OPPORTUNISTIC = -1
 HIGHEST_PRIORITY = 1000
@@ -49,18 +50,6 @@ class MemberRequest:
     release: ReleaseMode = ReleaseMode.EACH
     created: float = 0.0
     """When its pod was created, in seconds: of equal victims the youngest are ended."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """The leaf cells chosen for one member: indices of devices on one node."""
-
-    node: NodeName
-    leaf_cells: tuple[int, ...]
-    chain: ChainName | None = None
-    vc_cell: str | None = None
-    """Virtual address of the preassigned cell it counts against; None if opportunistic."""
-    vc_cell_type: CellTypeName | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

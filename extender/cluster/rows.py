@@ -12,16 +12,10 @@ from typing import Any, Final
 
 import orjson
 
-from extender.cells.model import (
-    Decision,
-    MemberRequest,
-    Place,
-    Placement,
-    Preempt,
-    ReleaseMode,
-)
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, ReleaseMode
 from extender.cells.wording import WORDING
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName
 
 Row = dict[str, Any]

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from extender.cells.model import Placement
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
@@ -21,6 +20,7 @@ from kube.read.node_choice import NodeChoice, read_traits
 from kube.read.nodes import read_node
 from kube.read.pods import ManagedPod, has_finished, read_pod
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 logger = logging.getLogger(__name__)

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from extender.cells.model import OPPORTUNISTIC, MemberRequest, Placement, ReleaseMode
+from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReleaseMode
 from extender.cells.observe.bound_pods import PlacedMember
 from kube.read.managed_pod import DeviceUse
 from kube.read.pods import ManagedPod
 from policy.classes import Classes
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import GangKey
-from policy.topology import CellTypeName, ChainName, PinnedCellId
+from policy.topology import PinnedCellId
 
 
 class GangSizes(Protocol):
@@ -71,13 +72,7 @@ def to_placement(pod: ManagedPod) -> Placement | None:
     told = pod.placement
     if told is None or pod.node not in (None, told.node) or len(told.leaf_cells) != pod.leaf_count:
         return None
-    return Placement(
-        node=told.node,
-        leaf_cells=told.leaf_cells,
-        chain=ChainName(told.chain) if told.chain else None,
-        vc_cell=told.vc_cell,
-        vc_cell_type=CellTypeName(told.vc_cell_type) if told.vc_cell_type else None,
-    )
+    return told
 
 
 def _priority(pod: ManagedPod, classes: Classes) -> int:

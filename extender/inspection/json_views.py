@@ -3,17 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from extender.cells.model import (
-    Decision,
-    GangView,
-    NodeCell,
-    Place,
-    Placement,
-    Preempt,
-)
+from extender.cells.model import Decision, GangView, NodeCell, Place, Preempt
 from extender.cells.views.listings import Holders
 from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.waiting_pods import Waiting
+from policy.placement import Placement
 from state.log.records import DecisionRecord
 
 Shape = dict[str, Any]

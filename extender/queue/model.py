@@ -3,7 +3,8 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from extender.cells.model import Decision, MemberRequest, Placement, Reason
+from extender.cells.model import Decision, MemberRequest, Reason
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from extender.cells.model import Placement
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
@@ -18,7 +17,9 @@ from extender.planning.pending_writes import Writing
 from extender.term import Leading
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
+from kube.hived.bind_info import placement_annotations
 from policy.errors import BackendError, RequestError
+from policy.placement import Placement
 from policy.submission import PodUid
 from service.clock import Clock
 from state.log.records import Kind
@@ -73,7 +74,7 @@ class Binding:
         try:
             with self._noted(PodUid(arguments.uid)):
                 await self._binder.bind(
-                    reference, node=arguments.node, annotations=wire.to_annotations(placement)
+                    reference, node=arguments.node, annotations=placement_annotations(placement)
                 )
         except BackendError as exc:
             self._metrics.binds.labels("failed").inc()

@@ -9,8 +9,8 @@ from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import Gang
 from kube.read.node_choice import NodeWish, read_wish
-from kube.read.placements import Placement
 from policy.errors import Problem
+from policy.placement import Placement
 from policy.submission import (
     DEFAULT_VC,
     ClassName,

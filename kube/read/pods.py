@@ -22,9 +22,9 @@ from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
 from kube.read.objects import items
-from kube.read.placements import Placement
 from kube.read.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
 from policy.errors import Problem, RequestError
+from policy.placement import Placement
 from policy.submission import (
     DEFAULT_VC,
     ClassName,
@@ -206,7 +206,7 @@ def _read_placement(annotations: Fields) -> tuple[Placement | None, Problem | No
         if text := annotations.text(marks.PLACEMENT_ANNOTATION):
             return placements.parse_placement(text), None
         if text := annotations.text(marks.HIVED_BIND_INFO_ANNOTATION):
-            return bind_info.parse_bind_info(text).to_placement(), None
+            return bind_info.parse_bind_info(text), None
     except RequestError as exc:
         return None, exc.problems[0]
     return None, None

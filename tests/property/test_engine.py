@@ -13,13 +13,13 @@ from extender.cells.model import (
     GangView,
     MemberRequest,
     Place,
-    Placement,
     Preempt,
     Reject,
     ReleaseMode,
 )
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cells.state.placed_gangs import PlacedGang
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters

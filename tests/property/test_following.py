@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, Place, Placement, ReleaseMode, Wait
+from extender.cells.model import MemberRequest, NodeCell, Place, ReleaseMode, Wait
 from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
 from policy.cluster.document import ClusterDocument, LiveNode
 from policy.documents.documents import Kind, parse_document
 from policy.errors import ConflictError
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 
 NODES = st.integers(0, 7)

@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from kube.api.client import KubeClient, KubeError
+from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
 from service.settings import Address
@@ -72,19 +73,21 @@ class Webhook:
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
         self.events = KeptEvents()
-        view = ClusterView(policies=PolicySink(self.events))
+        client = self.client or NoCluster(self.jobs, self.stored)
+        groups = PodGroupFollower(client)
+        view = ClusterView(policies=PolicySink(self.events), pod_groups=groups)
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
-        self.sink, self.groups = view.policies, view.pod_groups[GangForm.NATIVE]
+        self.sink, self.groups = view.policies, groups.sinks[GangForm.NATIVE]
         self.priorities = view.priorities
-        self.other_groups = view.pod_groups[GangForm.COSCHEDULING]
+        self.other_groups = groups.sinks[GangForm.COSCHEDULING]
         self.decisions = MemoryDecisions()
         self.log = DecisionLog(self.decisions)
         reviews = build_reviews(
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
             state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
-            client=self.client or NoCluster(self.jobs, self.stored),
+            client=client,
             events=self.events,
             metrics=metrics,
         )

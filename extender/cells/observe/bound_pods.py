@@ -10,7 +10,7 @@ the leaves that are known and free is counted as soon as there are any.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
 from extender.cells.observe.claims import ClaimFinder, covers
 from extender.cells.observe.counted_leaves import find_leaves, named_leaves, unheld_leaves
 from extender.cells.observe.lifecycle import GangLifecycle
@@ -18,6 +18,7 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.tree import Cell
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 

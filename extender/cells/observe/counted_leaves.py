@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
+from policy.placement import Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

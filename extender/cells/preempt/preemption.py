@@ -13,7 +13,7 @@ from extender.cells.answers import preempt
 from extender.cells.budget import CHEAPEST_VICTIMS, MOST_DOWNGRADED, VICTIM_LOOKS, OutOfBudgetError
 from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
-from extender.cells.model import Place, Placement, Preempt, Seat
+from extender.cells.model import Place, Preempt, Seat
 from extender.cells.preempt import ending_gangs
 from extender.cells.preempt import preemption_case as preemption
 from extender.cells.preempt.damage import Damage, damage
@@ -27,6 +27,7 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.placements import placement_of
 from extender.cells.state.registry import Registry
+from policy.placement import Placement
 from policy.submission import GangKey
 from policy.topology import ChainName
 

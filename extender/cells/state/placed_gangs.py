@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from extender.cells.model import GangState, MemberRequest, Placement, ReleaseMode
+from extender.cells.model import GangState, MemberRequest, ReleaseMode
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
+from policy.placement import Placement
 from policy.submission import GangKey, PodUid
 
 

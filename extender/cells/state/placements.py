@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.cells.model import Placement
 from extender.cells.state.placed_gangs import MemberSlot
 from extender.cells.state.tree import Cell
+from policy.placement import Placement
 
 
 def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placement:

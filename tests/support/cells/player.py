@@ -17,11 +17,11 @@ from extender.cells.model import (
     MemberRequest,
     NodeCell,
     Place,
-    Placement,
     Preempt,
     Reject,
     ReleaseMode,
 )
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import PhysicalCell, PinnedCellId, Topology
 from tests.support.cells.builders import nodes_of

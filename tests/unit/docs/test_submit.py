@@ -35,12 +35,16 @@ class _Cluster(KubeClient):
     """A cluster that has the PodGroups of an example."""
 
     def __init__(self, objects: list[dict[str, Any]]) -> None:
-        self._groups = {
-            f"/apis/{one['apiVersion']}/namespaces/{one['metadata']['namespace']}/podgroups/"
-            f"{one['metadata']['name']}": one
-            for one in objects
-            if one["kind"] == "PodGroup"
-        }
+        self._groups: dict[str, dict[str, Any]] = {}
+        for one in objects:
+            if one["kind"] == "PodGroup":
+                group, version = one["apiVersion"].split("/")
+                api = f"/apis/{group}/{version}"
+                self._groups[f"/apis/{group}"] = {"versions": [{"version": version}]}
+                self._groups[api] = {"resources": [{"name": "podgroups"}]}
+                metadata = one["metadata"]
+                name = f"namespaces/{metadata['namespace']}/podgroups/{metadata['name']}"
+                self._groups[f"{api}/{name}"] = one
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
         if path not in self._groups:

@@ -5,16 +5,8 @@ from dataclasses import replace
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import (
-    MemberRequest,
-    NodeCell,
-    Place,
-    Placement,
-    Reason,
-    ReasonCode,
-    Reject,
-    Wait,
-)
+from extender.cells.model import MemberRequest, NodeCell, Place, Reason, ReasonCode, Reject, Wait
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 NODES = [NodeName("n0"), NodeName("n1"), NodeName("n2")]

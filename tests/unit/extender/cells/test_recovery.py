@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import NodeCell, Placement, Wait
+from extender.cells.model import NodeCell, Wait
 from extender.cells.observe.bound_pods import PlacedMember
+from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, an_engine

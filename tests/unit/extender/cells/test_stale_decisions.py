@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from extender.cells.model import Decision, Place, Placement, Preempt, Wait
+from extender.cells.model import Decision, Place, Preempt, Wait
 from policy.errors import ConflictError
+from policy.placement import Placement
 from policy.submission import NodeName, PodUid
 from tests.property.snapshot import snapshot
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node

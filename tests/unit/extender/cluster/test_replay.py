@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from extender.cells.model import MemberRequest, Placement, Preempt, ReleaseMode
+from extender.cells.model import MemberRequest, Preempt, ReleaseMode
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Asked, Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import LogJournal
 from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog

@@ -28,6 +28,7 @@ from policy.submission import (
     UserName,
     VcName,
 )
+from policy.topology import ChainName
 from tests.support.kube_objects import NVIDIA, PodBuilder, a_pod
 
 _SINGLE = Gang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
@@ -330,7 +331,7 @@ class TestPlacement:
         text = "{node: gpu-7, leafCellIsolation: [3, 1], cellChain: NODE}"
         pod = a_pod().with_gpus(2).annotated(marks.HIVED_BIND_INFO_ANNOTATION, text)
         assert _read(pod).placement == Placement(
-            node=NodeName("gpu-7"), leaf_cells=(3, 1), chain="NODE"
+            node=NodeName("gpu-7"), leaf_cells=(3, 1), chain=ChainName("NODE")
         )
 
     @pytest.mark.parametrize(
