@@ -100,9 +100,7 @@ class Applier:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
         if gang is None:
-            gang = self._lifecycle.begin(
-                request, is_guaranteed=self._lifecycle.is_guaranteed(request)
-            )
+            gang = self._lifecycle.begin(request, is_guaranteed=self._table.is_guaranteed(request))
         gang.lease_expires = now + self._lease_seconds
         if gang.is_preempting:
             self._lifecycle.settle(gang)

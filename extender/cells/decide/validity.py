@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from extender.cells.decide.refusals import refusal
-from extender.cells.model import OPPORTUNISTIC, Decision, MemberRequest, Place, Preempt, Seat, Wait
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, Seat, Wait
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
@@ -182,7 +182,7 @@ def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
 def _of_seats(
     table: AllocationTable, decision: Place | Preempt, gang: PlacedGang | None
 ) -> Iterator[str]:
-    counts_on_vc = gang.is_guaranteed if gang else _is_guaranteed(table, decision.request)
+    counts_on_vc = gang.is_guaranteed if gang else table.is_guaranteed(decision.request)
     own = gang.reserved_for(decision.request.member) if gang else None
     addresses = [(seat.chain, leaf) for seat in decision.seats for leaf in seat.leaves]
     if len(set(addresses)) < len(addresses):
@@ -191,10 +191,6 @@ def _of_seats(
         if (seat.claim is not None) != counts_on_vc:
             yield "the gang has become guaranteed or opportunistic"
         yield from _of_seat(table, decision, seat, own)
-
-
-def _is_guaranteed(table: AllocationTable, request: MemberRequest) -> bool:
-    return request.priority != OPPORTUNISTIC and not table.is_open
 
 
 def _of_seat(
