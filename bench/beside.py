@@ -14,7 +14,7 @@ import uvloop
 
 from bench import log
 from bench.report import Result
-from state.database import open_database
+from state.database.database import open_database
 
 OFFERED_PER_SECOND = 5000
 

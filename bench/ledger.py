@@ -19,11 +19,11 @@ import uvloop
 from bench.beside import log_beside
 from bench.report import SEED, Result, percentile
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
-from state.database import open_database
-from state.ledger import Charge, Charged, Limit, Measure, Scope
-from state.ledger_postgres import LedgerSettings, PostgresLedger
-from state.maintenance import LogMaintenance
-from state.migrate import migrate
+from state.database.database import open_database
+from state.database.maintenance import LogMaintenance
+from state.database.migrate import migrate
+from state.ledger.ledger import Charge, Charged, Limit, Measure, Scope
+from state.ledger.postgres import LedgerSettings, PostgresLedger
 
 _CONNECTIONS = 8
 _WAITING = 64  # reviews under way at once, in one replica of the webhook

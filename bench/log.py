@@ -17,16 +17,16 @@ from random import Random
 
 from bench import log_questions
 from bench.report import SEED, Result, microseconds_of, percentile
-from state.candidates import KnownNodes
-from state.database import Database, open_database
-from state.decisions import PostgresDecisions
-from state.history import GangFacts
-from state.log import DecisionLog, LogSettings
-from state.maintenance import LogMaintenance
-from state.memory import MemoryDecisions
-from state.migrate import migrate
-from state.records import DecisionRecord, Kind
-from state.spool import Spool
+from state.database.database import Database, open_database
+from state.database.maintenance import LogMaintenance
+from state.database.migrate import migrate
+from state.history.facts import GangFacts
+from state.log.candidates import KnownNodes
+from state.log.log import DecisionLog, LogSettings
+from state.log.memory import MemoryDecisions
+from state.log.postgres import PostgresDecisions
+from state.log.records import DecisionRecord, Kind
+from state.log.spool.spool import Spool
 
 _NODES = (100, 5000)
 _OFFERED_PER_SECOND = 6000

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from bench.report import Result, percentile
-from state.database import Database
-from state.decisions import PostgresDecisions
-from state.maintenance import LogMaintenance, RetentionSettings
-from state.runs import PostgresHistory
+from state.database.database import Database
+from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.history.runs import PostgresHistory
+from state.log.postgres import PostgresDecisions
 
 _DAYS = 30
 _ROWS_PER_GANG = 12

@@ -8,11 +8,11 @@ import uvloop
 
 from extender.app import run_extender
 from extender.settings import ExtenderSettings
-from kube.client import connect
+from kube.api.client import connect
 from service.logs import configure_logs
 from service.settings import Address
-from state.log import DecisionLog, DecisionRecord
-from state.memory import MemoryDecisions
+from state.log.log import DecisionLog, DecisionRecord
+from state.log.memory import MemoryDecisions
 
 
 class _Forgetting(MemoryDecisions):

@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.report import Result, best_percentiles
 from kube import marks
-from kube.pods import read_pod
+from kube.read.pods import read_pod
 
 _HIVED = """
 virtualCluster: lab

@@ -3,8 +3,8 @@
 from functools import partial
 
 from bench.report import Result, best_percentiles
-from policy.decision import RuleDecision
-from policy.documents import Kind
+from policy.documents.documents import Kind
+from policy.rules.decision import RuleDecision
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, Submission, Usage, UserName
 

@@ -13,7 +13,7 @@ from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
 from cli.serve import serve_extender, serve_webhook
 from service.process import Exit, Stop
-from state.maintenance import RetentionSettings
+from state.database.maintenance import RetentionSettings
 
 Command = Callable[[Namespace, Stop], Awaitable[Exit]]
 

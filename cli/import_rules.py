@@ -14,11 +14,11 @@ import yaml
 
 from cli.check import read_text
 from cli.rule_tables import Form, Row, Table, read_table
-from policy.comparison import parse_comparison
-from policy.documents import parse_document
+from policy.documents.documents import parse_document
+from policy.documents.models import API_VERSION
 from policy.errors import SettingsError, SpecError
-from policy.models import API_VERSION
-from policy.patterns import parse_pattern
+from policy.rules.comparison import parse_comparison
+from policy.rules.patterns import parse_pattern
 from service.process import Exit, Stop
 
 _FIELDS: Final[Sequence[str]] = ("user", "group", "vc", "priority")

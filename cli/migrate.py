@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from service.process import Exit, Stop
-from state.database import open_database
-from state.migrate import migrate
+from state.database.database import open_database
+from state.database.migrate import migrate
 
 
 async def migrate_database(options: Namespace, _: Stop) -> Exit:

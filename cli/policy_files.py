@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Final
 
-from kube.policies import is_policy, read_policy_text
-from policy.documents import Kind, limit_problems
+from kube.follow.policies import is_policy, read_policy_text
+from policy.documents.documents import Kind, limit_problems
+from policy.documents.models import API_VERSION
+from policy.documents.yaml_text import Plain, parse_yaml
 from policy.errors import Problem, SpecError
-from policy.models import API_VERSION
 from policy.store import Policy, PolicyText, build_policy
 from policy.wording import describe, listing
-from policy.yamltext import Plain, parse_yaml
 
 _LISTS: Final = ("List", "ConfigMapList")
 # At the beginning of a line this always starts a document, even in the middle of a text block.

@@ -18,12 +18,12 @@ from cli.serve import (
 from cli.simulate import Simulation, run_simulation
 from extender.app import run_extender
 from extender.settings import ExtenderSettings
-from kube.client import KubeClient, connect
+from kube.api.client import KubeClient, connect
 from policy.errors import SettingsError
 from service.health import Health
 from service.process import Exit, Stop
 from service.running import RunningService
-from state.usage_metrics import UsageMetrics
+from state.ledger.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.05

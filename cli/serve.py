@@ -10,25 +10,25 @@ from functools import partial
 from pathlib import Path
 
 from extender.app import run_extender
-from extender.bookkeeping import LEADERSHIP
-from extender.policies import load_cluster_file
+from extender.feeds.cluster_file import load_cluster_file
 from extender.settings import ExtenderSettings
-from kube.client import connect
-from kube.leadership import LeadershipSettings
+from extender.upkeep.ledger_sync import LEADERSHIP
+from kube.api.client import connect
+from kube.api.leadership import LeadershipSettings
 from service.health import Health
 from service.process import Exit, Stop
 from service.running import RunningService
-from state.database import Database, open_database
-from state.decisions import PostgresDecisions
-from state.late import open_late
-from state.ledger_postgres import PostgresLedger
-from state.log import DecisionLog
-from state.maintenance import LogMaintenance, RetentionSettings
-from state.migrate import Stage, migrate
-from state.mirror import open_mirror
-from state.spool import Spool
-from state.usage_cache import CacheSettings, UsageCache
-from state.usage_metrics import UsageMetrics
+from state.database.database import Database, open_database
+from state.database.late import open_late
+from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.database.migrate import Stage, migrate
+from state.ledger.postgres import PostgresLedger
+from state.ledger.usage_cache import CacheSettings, UsageCache
+from state.ledger.usage_metrics import UsageMetrics
+from state.log.log import DecisionLog
+from state.log.postgres import PostgresDecisions
+from state.log.spool.mirror import open_mirror
+from state.log.spool.spool import Spool
 from webhook.app import WebhookSettings, run_webhook
 
 _LOOK_SECONDS = 0.2

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from kube.client import KubeClient
+from kube.api.client import KubeClient
 from policy.errors import SettingsError
 from service.health import Health
 from service.settings import Address, cannot_listen

@@ -1,12 +1,17 @@
-"""The scheduler side: where a gang runs.
+"""The scheduler side: where a gang runs. `cells` and `queue` decide and are pure.
 
-`cells` decides and is pure. Around it, from the inside outwards:
-
-    cluster, members, journal, rows, replay    the one door to the engine, and its rows in the log
-    requests, pods, policies, topology         what Kubernetes says, in the engine's words
-    questions, outcomes, waiting, victims      what follows from a decision
-    filtering, preempting, binding, routes     kube-scheduler's verbs
-    recovery, halves, reconcile, bookkeeping, leases, waking   looked after while nobody asks
-    inspection, showing, explaining, hived_*, snapshots, census, metrics, openapi   what people see
-    parts, app                                 all of it put together
+app          Puts the extender together: feeds, state, verbs, routes, background tasks.
+metrics      What is measured of the extender, beside what every service measures.
+settings     How one extender runs.
+term         Whether this replica leads: only then are verbs answered and pods touched.
+wiring       What an extender is made of: what it knows, what it answers with, what it looks …
+cells/       The cell engine: which leaf cells a gang gets. Pure, under the contract of …
+cluster/     The only way to the engine. Everything that it is told or asked is recorded in …
+feeds/       Pods, nodes, PodGroups and policy documents from Kubernetes, translated into …
+inspection/  What people and programs may look at, and who may look.
+outcomes/    What follows from a decision: Events, metrics, waiting pods, evictions.
+planning/    The planner's loop: it feeds the queue, and carries out what the queue wants …
+queue/       Order, reservation and backfill of waiting gangs. Pure, under the contract of …
+upkeep/      Background work: recovery, reconciliation, lease expiry, the ledger's upkeep.
+verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind.
 """

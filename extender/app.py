@@ -13,34 +13,34 @@ from aiohttp.typedefs import Middleware
 from certs.clients import SCHEDULER
 from certs.serving import ServingCertificates
 from certs.store import CertificateStore
-from extender.guard import Guard
-from extender.hived_routes import HivedRoutes
-from extender.inspection import InspectionRoutes
-from extender.leading import Leading, NoRivals
-from extender.leases import expire_leases, see_preemptions_through
+from extender.feeds.pod_feed import NodeSink
+from extender.inspection.access import Guard
+from extender.inspection.hived_routes import HivedRoutes
+from extender.inspection.routes import InspectionRoutes
+from extender.inspection.tokens import TokenCheck
 from extender.metrics import StateMetrics
-from extender.parts import State, Upkeep, Verbs
-from extender.pods import NodeSink
-from extender.recovery import recover
-from extender.routes import VerbRoutes
 from extender.settings import ExtenderSettings
-from extender.tokens import TokenCheck
+from extender.term import Leading, NoRivals
+from extender.upkeep.lease_expiry import expire_leases, see_preemptions_through
+from extender.upkeep.recovery import recover
+from extender.verbs.routes import VerbRoutes
+from extender.wiring import State, Upkeep, Verbs
 from kube import marks
-from kube.client import KubeClient, Object
-from kube.feed import Feed, Sink, paused
-from kube.leader_label import LeaderLabel
-from kube.leadership import Leadership
-from kube.reviews import Reviews
-from kube.trimming import trim_node, trim_pod
+from kube.api.client import KubeClient, Object
+from kube.api.feed import Feed, Sink, paused
+from kube.api.leader_label import LeaderLabel
+from kube.api.leadership import Leadership
+from kube.api.token_reviews import Reviews
+from kube.read.trimming import trim_node, trim_pod
 from service.clock import Clock
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.running import RunningService, running
 from service.tasks import Supervisor, in_slices
-from state.ledger import Ledger
-from state.log import DecisionLog
-from state.log_metrics import LogMetrics
+from state.ledger.ledger import Ledger
+from state.log.log import DecisionLog
+from state.log.metrics import LogMetrics
 
 # 5,000 whole nodes of some kilobytes each, with room to spare.
 _MAX_BODY_BYTES = 64 * 2**20
@@ -215,10 +215,10 @@ async def _lead(
     settings: ExtenderSettings,
 ) -> None:
     """Get to know everything, lead when it is our turn, and go on until we do not lead any more."""
-    await state.groups.looked.wait()
+    await state.groups.synced.wait()
     for feed in feeds.values():
         await feed.synced.wait()
-    await state.policies.usable.wait()
+    await state.keeper.usable.wait()
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
     await state.leading.catch_up(feeds["pods"].reach)

@@ -11,10 +11,10 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from extender.cells.model import Decision, Place
-from extender.census import NOBODY, Census
-from extender.cluster import Cluster
-from extender.waiting import WaitingPods
-from kube.feed import Feed
+from extender.cluster.cluster import Cluster
+from extender.inspection.census import NOBODY, Census
+from extender.outcomes.waiting_pods import WaitingPods
+from kube.api.feed import Feed
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 _OTHER_VC = "(unknown)"
@@ -47,7 +47,7 @@ class ExtenderMetrics:
 
     def count_decision(self, decision: Decision) -> None:
         """Count one plan."""
-        outcome = "placed" if isinstance(decision, Place) else str(decision.code)
+        outcome = "placed" if isinstance(decision, Place) else str(decision.reason.code)
         self.decisions.labels(outcome).inc()
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kube.leadership import LeadershipSettings
+from kube.api.leadership import LeadershipSettings
 from policy.errors import SettingsError
 from service.settings import Address
 

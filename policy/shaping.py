@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from policy.patterns import Pattern
+from policy.rules.patterns import Pattern
 from policy.submission import Submission, UserName
 
 _SAFE: Final = frozenset(string.ascii_letters + string.digits + "-_.~@:")

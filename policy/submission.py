@@ -1,6 +1,6 @@
 """What somebody asks for, in our own words: the types that rules, quotas and cells look at.
 
-`kube.pods` builds them from Kubernetes objects; nothing here knows such an object.
+`kube.read.pods` builds them from Kubernetes objects; nothing here knows such an object.
 """
 
 from collections.abc import Mapping

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from policy.documents.validation import to_problems
 from policy.errors import RequestError
-from policy.validation import to_problems
 
 
 class Body(BaseModel):

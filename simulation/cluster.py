@@ -13,21 +13,16 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from simulation import priority, users
-from simulation.apiserver import ApiServer
+from simulation import users
+from simulation.admission import priority
+from simulation.api.server import ApiServer
 from simulation.extender_calls import Extender, ExtenderSettings
-from simulation.identity import ADMIN, Tokens, User
 from simulation.kubelet import Kubelet
-from simulation.objects import Object, format_time
-from simulation.resources import (
-    CONFIG_MAPS,
-    NAMESPACES,
-    NODES,
-    PRIORITY_CLASSES,
-    Resource,
-)
+from simulation.objects.fields import Object, format_time
+from simulation.objects.identity import ADMIN, Tokens, User
+from simulation.objects.resources import CONFIG_MAPS, NAMESPACES, NODES, PRIORITY_CLASSES, Resource
+from simulation.objects.store import Store
 from simulation.scheduler import Scheduler
-from simulation.store import Store
 
 SYSTEM_NAMESPACE = "cellgate-system"
 LEAF_RESOURCE = "nvidia.com/gpu"

@@ -8,8 +8,8 @@ import aiohttp
 import orjson
 
 from policy.errors import CellgateError
-from simulation.objects import Object
-from simulation.pods import all_containers
+from simulation.objects.fields import Object
+from simulation.objects.pods import all_containers
 
 
 class ExtenderError(CellgateError):

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import aiohttp
 import orjson
 
-from simulation.identity import Tokens, User
 from simulation.kubelet import RUN_SECONDS
-from simulation.objects import Object, parse_time
-from simulation.pods import FINISHED
+from simulation.objects.fields import Object, parse_time
+from simulation.objects.identity import Tokens, User
+from simulation.objects.pods import FINISHED
 from simulation.scheduler import CELLGATE_SCHEDULER
 
 logger = logging.getLogger(__name__)

@@ -1,15 +1,15 @@
-"""What the webhook knows of the cluster, from memory: each kind followed by a feed of its own."""
+"""What the webhook knows of the cluster: a copy of each kind of object, kept by a feed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kube import marks, podgroups, priorities
-from kube.feed import Sink
-from kube.gangs import GangForm
-from kube.namespaces import NamespaceSink
-from kube.podgroups import PodGroupSink
-from kube.policies import PolicySink
-from kube.priorities import PrioritySink
+from kube import marks
+from kube.api.feed import Sink
+from kube.follow import priority_classes
+from kube.follow.namespaces import NamespaceSink
+from kube.follow.pod_groups import PodGroupFollower
+from kube.follow.policies import PolicySink
+from kube.follow.priority_classes import PrioritySink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,6 @@ class Source:
     path: str
     sink: Sink
     query: Mapping[str, str] = field(default_factory=dict)
-    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,26 +26,18 @@ class ClusterView:
     """Policies, and the other objects that decisions depend on."""
 
     policies: PolicySink
+    pod_groups: PodGroupFollower
     namespaces: NamespaceSink = field(default_factory=NamespaceSink)
-    pod_groups: Mapping[GangForm, PodGroupSink] = field(
-        default_factory=lambda: {form: PodGroupSink() for form in podgroups.APIS}
-    )
     priorities: PrioritySink = field(default_factory=PrioritySink)
 
     def sources(self, namespace: str) -> dict[str, Source]:
-        """Say what to follow; policy documents are in `namespace`."""
+        """Say what to follow beside PodGroups; policy documents are in `namespace`."""
         return {
             "policies": Source(
                 path=f"/api/v1/namespaces/{namespace}/configmaps",
                 sink=self.policies,
                 query={"labelSelector": marks.POLICY_LABEL},
             ),
-            "priority classes": Source(path=priorities.PATH, sink=self.priorities),
+            "priority classes": Source(path=priority_classes.PATH, sink=self.priorities),
             "namespaces": Source(path="/api/v1/namespaces", sink=self.namespaces),
-            **{
-                f"{form} pod groups": Source(
-                    path=f"/apis/{podgroups.APIS[form]}/podgroups", sink=sink, is_optional=True
-                )
-                for form, sink in self.pod_groups.items()
-            },
         }

@@ -10,9 +10,9 @@ from aiohttp import web
 
 from service.health import Health
 from service.http import json_answer
-from webhook.budget import parse_timeout, spending
-from webhook.reviews import Reviews
+from webhook.admission.time_budget import parse_timeout, spending
 from webhook.wire import Answer, ReviewRequest, format_review, parse_review
+from webhook.wiring import Reviews
 
 
 class ReviewRoutes:

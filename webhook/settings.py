@@ -6,7 +6,7 @@ from pathlib import Path
 from policy.errors import SettingsError
 from service.http import LINGER_SECONDS
 from service.settings import Address
-from webhook.policies import DEFAULT_ADMINS
+from webhook.reviews.policy_reviews import DEFAULT_ADMINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

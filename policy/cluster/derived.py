@@ -15,11 +15,11 @@ from policy.cluster.document import (
     ClusterDocument,
 )
 from policy.cluster.fields import entries_of, items_of, named_entries_of
+from policy.documents.models import Strict
+from policy.documents.yaml_text import Plain
 from policy.errors import Problem
-from policy.models import Strict
 from policy.submission import LeafType, VcName
 from policy.wording import describe, join_path, listing, quote
-from policy.yamltext import Plain
 
 NODE_LABEL: Final = "kubernetes.io/hostname"
 """The level of a node. Its cells go by the node's name, which the label's value need not be."""

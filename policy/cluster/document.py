@@ -6,8 +6,8 @@ from typing import Final, Literal, Protocol
 
 from pydantic import Field
 
+from policy.documents.models import Document
 from policy.errors import Problem
-from policy.models import Document
 from policy.submission import NodeName, VcName
 from policy.topology import Topology
 

@@ -11,8 +11,8 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator
 
 from policy.cluster.document import MAX_CELLS, MAX_NAME_CHARS
+from policy.documents.yaml_text import Plain, as_written
 from policy.wording import describe
-from policy.yamltext import Plain, as_written
 
 Path = tuple[str | int, ...]
 

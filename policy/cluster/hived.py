@@ -26,11 +26,11 @@ from policy.cluster.hived_keys import judge_keys
 from policy.cluster.hived_types import read_types
 from policy.cluster.hived_vcs import read_vcs
 from policy.cluster.promises import check_promises
+from policy.documents.models import API_VERSION
+from policy.documents.yaml_text import Plain
 from policy.errors import Problem
-from policy.models import API_VERSION
 from policy.submission import NodeName, VcName
 from policy.topology import Topology
-from policy.yamltext import Plain
 
 
 def is_hived(data: Mapping[str, Plain]) -> bool:

@@ -15,11 +15,11 @@ from typing import Final
 from policy.cluster.document import MAX_CELLS
 from policy.cluster.fields import Path, entries_of, items_of, text_of
 from policy.cluster.hived_types import CellTypes
+from policy.documents.yaml_text import Plain
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, Chain, ChainName, Level, PhysicalCell, PinnedCellId
 from policy.wording import count_of, join_path, quote
-from policy.yamltext import Plain
 
 CELLS_PATH: Final = ("physicalCluster", "physicalCells")
 LEAF: Final = 1

@@ -10,10 +10,10 @@ from typing import Final
 
 from policy.cluster.document import MAX_LEVELS
 from policy.cluster.fields import check_child_count, check_flag, mapping_of, text_of
+from policy.documents.yaml_text import Plain
 from policy.errors import Problem
 from policy.topology import CellTypeName, Level
 from policy.wording import join_path, quote
-from policy.yamltext import Plain
 
 TYPES_PATH: Final = ("physicalCluster", "cellTypes")
 _SHOWN_TYPES: Final = 8

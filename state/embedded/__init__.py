@@ -21,6 +21,15 @@ Three promises meet here, and each has one mechanism:
    may not be able to reach DIR or the wheel, for instance under /root. The server is started
    inside its data folder and told that its data is in /proc/self/cwd, which needs no way through
    the folders above; and the binaries are copied next to the socket, where it can read them.
+
+    account   Which user the server runs as: ourselves, or when we are root somebody without …
+    child     One child process, started through the launcher, and what it says on stderr.
+    explain   From a server's last words to one line that says what to do. Pure.
+    home      DIR of `embedded:DIR`: its layout, who may use it, and what a dead server left in …
+    launcher  Becomes the given program: without root's rights, and ended by the kernel when its …
+    private   The private directory of one running server: its socket, and for root its binaries.
+    runtime   The server's binaries: where the wheel put them, and a copy that another user can …
+    server    Start and stop the embedded server: the order of things, and what undoes them.
 """
 
 from state.embedded.server import EmbeddedPostgres

@@ -22,9 +22,9 @@ import asyncpg
 import uvloop
 
 from policy.errors import BackendError
-from state.database import open_database
+from state.database.database import open_database
+from state.database.migrate import migrate
 from state.embedded import EmbeddedPostgres
-from state.migrate import migrate
 from tests.chaos import command
 from tests.chaos.ledger_client import GROUP_LIMIT, USER_LIMIT
 

@@ -20,10 +20,10 @@ import uvloop
 
 from policy.errors import BackendError, SettingsError
 from policy.submission import GroupName, UserName
-from state.database import PoolSettings, open_database
-from state.ledger import Charged, Measure, Scope, Term
-from state.ledger_postgres import PostgresLedger
-from tests.charges import a_charge, a_gang, at_most
+from state.database.database import PoolSettings, open_database
+from state.ledger.ledger import Charged, Measure, Scope, Term
+from state.ledger.postgres import PostgresLedger
+from tests.support.charges import a_charge, a_gang, at_most
 
 USERS = [UserName(f"user-{number}") for number in range(6)]
 GROUPS = [GroupName("vision"), GroupName("nlp")]

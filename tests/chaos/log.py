@@ -24,8 +24,8 @@ from pathlib import Path
 import uvloop
 
 from policy.errors import BackendError
-from state.database import Database, backend_errors, open_database
-from state.migrate import migrate
+from state.database.database import Database, backend_errors, open_database
+from state.database.migrate import migrate
 from tests.chaos import command
 
 _ROOT = Path(__file__).parents[2]

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from state.database import PoolSettings, open_database
-from state.decisions import PostgresDecisions
-from state.log import DecisionLog, LogSettings
-from state.mirror import open_mirror
-from state.records import DecisionRecord
-from state.spool import Spool, SpoolSettings
+from state.database.database import PoolSettings, open_database
+from state.log.log import DecisionLog, LogSettings
+from state.log.postgres import PostgresDecisions
+from state.log.records import DecisionRecord
+from state.log.spool.mirror import open_mirror
+from state.log.spool.spool import Spool, SpoolSettings
 
 _SETTINGS = LogSettings(
     first_retry_seconds=0.01, longest_retry_seconds=0.1, batch_size=50, spool_after_seconds=0.02

@@ -30,7 +30,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.forwarder import Backend, Forwarder
 from tests.controlplane.waiting import poll_until
 from tests.e2e.installation import CERTS_SECRET, NAMESPACE, Installation
-from tests.wire import Wire
+from tests.support.wire import Wire
 
 REPLICAS = 3
 LIMIT = 60

@@ -2,12 +2,12 @@
 
 import pytest
 
-from state.ledger import Ledger
-from state.ledger_postgres import PostgresLedger
-from state.memory_ledger import MemoryLedger
-from tests.charges import Clock
-from tests.postgres import database, database_url, postgres
-from tests.stock_postgres import stock, stock_database
+from state.ledger.ledger import Ledger
+from state.ledger.memory import MemoryLedger
+from state.ledger.postgres import PostgresLedger
+from tests.support.charges import Clock
+from tests.support.postgres import database, database_url, postgres
+from tests.support.stock_postgres import stock, stock_database
 
 __all__ = ["database", "database_url", "postgres", "stock", "stock_database"]
 

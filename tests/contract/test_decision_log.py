@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from state.decisions import PostgresDecisions
-from state.log import DecisionLog, DecisionStore, LogSettings
-from state.memory import MemoryDecisions
-from state.positions import Position
-from tests.records import a_decision
+from state.log.log import DecisionLog, DecisionStore, LogSettings
+from state.log.memory import MemoryDecisions
+from state.log.positions import Position
+from state.log.postgres import PostgresDecisions
+from tests.support.records import a_decision
 
 
 @pytest.fixture(params=["memory", "database", "stock_database"])

@@ -10,7 +10,7 @@ import pytest
 
 from policy.errors import ConflictError
 from policy.submission import ClassName, GroupName, LeafType, UserName, VcName
-from state.ledger import (
+from state.ledger.ledger import (
     MICROS_PER_HOUR,
     Charge,
     Charged,
@@ -27,7 +27,7 @@ from state.ledger import (
     Term,
     Usage,
 )
-from tests.charges import (
+from tests.support.charges import (
     ALICE,
     ALICE_IN_VISION,
     EVENING,

@@ -26,10 +26,10 @@ from hypothesis.stateful import (
 
 from policy.errors import BackendError, ConflictError
 from policy.submission import ClassName, GroupName, LeafType, UserName
-from state.ledger import Charge, Ledger, Limit, LiveCharge, Measure, Scope, Term, Usage
-from state.ledger_postgres import PostgresLedger
-from state.memory_ledger import MemoryLedger
-from tests.charges import Clock, a_charge, a_gang
+from state.ledger.ledger import Charge, Ledger, Limit, LiveCharge, Measure, Scope, Term, Usage
+from state.ledger.memory import MemoryLedger
+from state.ledger.postgres import PostgresLedger
+from tests.support.charges import Clock, a_charge, a_gang
 
 T = TypeVar("T")
 

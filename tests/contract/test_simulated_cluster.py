@@ -14,9 +14,9 @@ import yaml
 from aiohttp import web
 
 from simulation.cluster import SimulatedCluster
-from simulation.identity import User
-from simulation.objects import Object
-from simulation.resources import PODS
+from simulation.objects.fields import Object
+from simulation.objects.identity import User
+from simulation.objects.resources import PODS
 from simulation.users import Gang, Users, plan_gangs
 from tests.contract.kube import MERGE_PATCH, Kube, a_binding, a_pod
 

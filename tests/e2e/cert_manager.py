@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
-from kube.webhook_configurations import GROUP, KINDS, NAME
+from kube.api.webhook_configurations import GROUP, KINDS, NAME
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.installation import NAMESPACE

@@ -22,7 +22,7 @@ from statistics import median
 import aiohttp
 
 from kube import marks
-from kube.client import connect
+from kube.api.client import connect
 from state.embedded import EmbeddedPostgres
 from tests.controlplane.api import JsonObject
 from tests.controlplane.binaries import find_or_build

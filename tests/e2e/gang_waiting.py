@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from statistics import median, quantiles
 
-from kube.client import connect
+from kube.api.client import connect
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.processes import ChildProcess

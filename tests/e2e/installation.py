@@ -24,7 +24,7 @@ import yaml
 from certs.clients import SCHEDULER
 from certs.store import CertificateStore
 from extender.settings import service_hosts
-from kube.webhook_configurations import GROUP, KINDS, NAME
+from kube.api.webhook_configurations import GROUP, KINDS, NAME
 from state.embedded import EmbeddedPostgres
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.ports import free_ports

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kube.webhook_configurations import GROUP, KINDS
+from kube.api.webhook_configurations import GROUP, KINDS
 from tests.chaos.webhook_load import Load
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until

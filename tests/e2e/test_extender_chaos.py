@@ -12,10 +12,10 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from extender.replay import replay_epoch
+from extender.cluster.replay import replay_epoch
 from kube import marks
-from state.database import open_database
-from state.decisions import PostgresDecisions
+from state.database.database import open_database
+from state.log.postgres import PostgresDecisions
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions

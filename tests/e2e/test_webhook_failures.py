@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
-from kube.webhook_configurations import GROUP, KINDS
+from kube.api.webhook_configurations import GROUP, KINDS
 from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook import REPLICAS, SECRET, a_webhook_service, soak
 from tests.chaos.webhook_load import Load, a_pod
@@ -20,7 +20,7 @@ from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.e2e.installation import Installation
-from tests.wire import Wire
+from tests.support.wire import Wire
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
-from kube.webhook_configurations import GROUP, KINDS
+from kube.api.webhook_configurations import GROUP, KINDS
 from tests.contract.kube_admission import POD_RULE, WebhookStub, patch
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries

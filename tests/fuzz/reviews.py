@@ -6,7 +6,7 @@ import random
 from typing import Any, Final
 
 from kube import marks
-from kube.hived import HivedSpec, format_spec
+from kube.hived.spec import HivedSpec, format_spec
 from policy.submission import VcName
 
 JUNK: Final[list[Any]] = [

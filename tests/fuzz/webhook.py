@@ -21,15 +21,15 @@ import aiohttp
 import orjson
 import uvloop
 
-from kube.client import connect
+from kube.api.client import connect
 from service.running import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
-from simulation.patch import json_patch
-from state.log import DecisionLog
-from state.memory import MemoryDecisions
-from state.memory_ledger import MemoryLedger
-from state.memory_usage import MemoryUsage
+from simulation.objects.patch import json_patch
+from state.ledger.memory import MemoryLedger
+from state.ledger.memory_usage import MemoryUsage
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
 from tests.fuzz.reviews import Fuzzer
 from webhook.app import WebhookSettings, run_webhook
 

@@ -6,73 +6,64 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from extender.cells import applying, ending, engine, invariants, sighting, victims
-from extender.cells.adopting import Adopter
-from extender.cells.applying import Applier
-from extender.cells.carving import Carver
-from extender.cells.claiming import Claimer
-from extender.cells.clearance import Clearance
+from extender.cells import engine
+from extender.cells.decide import applier
+from extender.cells.decide.applier import Applier
+from extender.cells.decide.decider import Planner
 from extender.cells.engine import Engine
-from extender.cells.gangs import Gang
-from extender.cells.joining import Joiner
-from extender.cells.lives import Lives
-from extender.cells.making_room import RoomMaker
-from extender.cells.observing import Observer
-from extender.cells.outlook import Outlook
-from extender.cells.planning import Planner
-from extender.cells.ranking import Ranking
-from extender.cells.registry import Registry
-from extender.cells.supply import Supply
-from extender.cells.table import Table
-from extender.cells.trials import Trial
-from tests.mutations.mutation import Mutation, Test
+from extender.cells.observe import counted_leaves
+from extender.cells.observe.adoption import Adopter
+from extender.cells.observe.bound_pods import PodObserver
+from extender.cells.observe.claims import ClaimFinder
+from extender.cells.observe.lifecycle import GangLifecycle
+from extender.cells.observe.nodes import NodeObserver
+from extender.cells.preempt import ending_gangs, victims
+from extender.cells.preempt.eviction_ranking import EvictionRanking
+from extender.cells.preempt.greedy_search import GreedySearch
+from extender.cells.preempt.preemption import PreemptionSearch
+from extender.cells.preempt.victim_candidates import VictimCandidates
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
+from extender.cells.state.ranking import Ranking
+from extender.cells.state.registry import Registry
+from extender.cells.state.supply import Supply
+from extender.cells.state.undo import Trial
+from extender.cells.views import invariants
+from tests.mutations.mutation import Mutation, Test, always, none, nothing
 from tests.property import test_engine_histories as histories
 from tests.unit.extender.cells import test_crowded as crowded
-from tests.unit.extender.cells import test_ending as leaving
 from tests.unit.extender.cells import test_engine as engines
-from tests.unit.extender.cells import test_gangs as gangs
 from tests.unit.extender.cells import test_guarantees as guarantees
-from tests.unit.extender.cells import test_invariants as checks
 from tests.unit.extender.cells import test_late_members as late
-from tests.unit.extender.cells import test_observing as observed
-from tests.unit.extender.cells import test_reconfiguration as topologies
 from tests.unit.extender.cells import test_recovery as recovered
 from tests.unit.extender.cells import test_stale_decisions as stale
-from tests.unit.extender.cells import test_victims as weighed
-
-
-def _nothing(*_: object, **__: object) -> None:
-    """Instead of doing something."""
-
-
-def _none(*_: object, **__: object) -> Iterator[str]:
-    """Instead of finding problems."""
-    return iter(())
-
-
-def _always(*_: object, **__: object) -> bool:
-    return True
+from tests.unit.extender.cells.observe import test_bound_pods as observed
+from tests.unit.extender.cells.observe import test_reconfiguration as topologies
+from tests.unit.extender.cells.preempt import test_ending_gangs as leaving
+from tests.unit.extender.cells.preempt import test_victims as weighed
+from tests.unit.extender.cells.state import test_gangs as gangs
+from tests.unit.extender.cells.views import test_invariants as checks
 
 
 def _never(*_: object, **__: object) -> bool:
     return False
 
 
-_map_around, _recover = Claimer._map_around, Engine.recover
+_map_around, _recover = ClaimFinder._map_around, Engine.recover
 
 
 def _map_unsafely(*args: Any) -> Any:
-    with patch.object(Supply, "is_safe", _always):
+    with patch.object(Supply, "is_safe", always):
         return _map_around(*args)
 
 
 def _recover_unsafely(*args: Any, **options: Any) -> Any:
-    with patch.object(Supply, "is_safe", _always):
+    with patch.object(Supply, "is_safe", always):
         return _recover(*args, **options)
 
 
 @contextmanager
-def _keep_everything(_: Table) -> Iterator[Trial]:
+def _keep_everything(_: AllocationTable) -> Iterator[Trial]:
     """Instead of undoing what was only tried."""
     yield Trial()
 
@@ -117,7 +108,7 @@ MUTATIONS = (
         "VC safety is asked for, and the answer is always yes",
         Supply,
         "is_safe",
-        _always,
+        always,
         (recovered.test_recovery_never_breaks_a_promise, _is_refused(stale.a_promise_would_break)),
     ),
     Mutation(
@@ -129,7 +120,7 @@ MUTATIONS = (
     ),
     Mutation(
         "VC safety does not count when cells are mapped around what runs",
-        Claimer,
+        ClaimFinder,
         "_map_around",
         _map_unsafely,
         (recovered.test_recovery_never_breaks_a_promise,),
@@ -145,15 +136,15 @@ MUTATIONS = (
         "VC safety is not looked at again when a decision is applied",
         Applier,
         "_check_promises",
-        _nothing,
+        nothing,
         (_is_refused(stale.a_promise_would_break),),
     ),
     # -- trees, free lists, counters
     Mutation(
         "sums above leaves are not kept",
-        Table,
+        AllocationTable,
         "_recount",
-        _nothing,
+        nothing,
         (observed.test_a_pod_on_other_leaves_than_its_slot_moves_the_slot,),
     ),
     Mutation(
@@ -167,19 +158,19 @@ MUTATIONS = (
         "rankings are not kept",
         Ranking,
         "put",
-        _nothing,
+        nothing,
         (gangs.test_unequal_members_are_packed_exactly,),
     ),
     Mutation(
         "users of preassigned cells are not counted",
-        Table,
+        AllocationTable,
         "_count_user",
-        _nothing,
+        nothing,
         (observed.test_members_that_were_bound_crosswise_change_places,),
     ),
     Mutation(
         "what was tried is not undone",
-        Table,
+        AllocationTable,
         "what_if",
         _keep_everything,
         (_is_refused(stale.a_promise_would_break),),
@@ -194,23 +185,23 @@ MUTATIONS = (
     ),
     Mutation(
         "who has to end is not asked as if those that are ending were gone",
-        ending,
+        ending_gangs,
         "candidates",
         lambda *_: [],
         (leaving.test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it,),
     ),
     Mutation(
         "that a gang is ending, or not any more, is not noted as a change",
-        Lives,
+        GangLifecycle,
         "_note_whether_ending",
-        _nothing,
+        nothing,
         (leaving.test_a_gang_that_gets_a_new_member_goes_on,),
     ),
     Mutation(
         "smaller sets of victims are not sought",
         victims,
         "_improve",
-        _nothing,
+        nothing,
         (weighed.test_one_gang_on_two_nodes_rather_than_one_on_each,),
     ),
     Mutation(
@@ -222,38 +213,38 @@ MUTATIONS = (
     ),
     Mutation(
         "nobody makes room for anybody",
-        RoomMaker,
-        "make",
-        _nothing,
+        PreemptionSearch,
+        "find",
+        nothing,
         (late.test_a_replacement_preempts_who_took_its_place,),
     ),
     # -- no leaf twice
     Mutation(
         "two bound pods may be counted on one leaf",
-        sighting,
+        counted_leaves,
         "is_bound",
         _never,
         (observed.test_seeing_a_pod_again_changes_nothing,),
     ),
     Mutation(
         "a lease stays where somebody runs",
-        Observer,
+        PodObserver,
         "_evict_lease",
-        _nothing,
+        nothing,
         (observed.test_a_lease_gives_way_to_a_pod_that_runs_there,),
     ),
     Mutation(
         "a pod is thought to be where it was planned",
-        Observer,
+        PodObserver,
         "_move",
         lambda self, gang, slot, bound: slot,
         (observed.test_a_pod_on_other_leaves_than_its_slot_moves_the_slot,),
     ),
     Mutation(
         "foreign use that could not be counted is never counted",
-        Observer,
+        PodObserver,
         "count_on",
-        _nothing,
+        nothing,
         (
             observed.test_foreign_use_of_a_node_that_is_all_leased_is_counted_when_the_lease_ends,
             engines.test_a_bound_pod_is_known_before_its_node_is,
@@ -261,7 +252,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leaves that a node does not offer are handed out",
-        Joiner,
+        NodeObserver,
         "_not_there",
         lambda *_: [],
         (observed.test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves,),
@@ -269,9 +260,9 @@ MUTATIONS = (
     # -- decisions
     Mutation(
         "a decision is applied without another look",
-        applying,
+        applier,
         "check_current",
-        _nothing,
+        nothing,
         (_is_refused(stale.a_leaf_is_taken), _is_refused(stale.a_node_is_bad)),
     ),
     Mutation(
@@ -291,9 +282,9 @@ MUTATIONS = (
     # -- victims
     Mutation(
         "anybody may be ended",
-        Gang,
+        PlacedGang,
         "may_be_ended_for",
-        _always,
+        always,
         (
             observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,
             _is_refused(stale.its_victim_is_no_victim_any_more),
@@ -301,9 +292,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a preemption waits for somebody it may not end",
-        Lives,
+        GangLifecycle,
         "withdraw_blocked",
-        _nothing,
+        nothing,
         (
             observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,
             observed.test_a_victim_that_only_has_foreign_members_left_is_no_victim_any_more,
@@ -313,26 +304,26 @@ MUTATIONS = (
         "foreign gangs are listed among those who may be ended",
         Registry,
         "refresh",
-        _nothing,
+        nothing,
         (observed.test_a_gang_that_is_foreign_altogether_is_never_a_victim,),
     ),
     Mutation(
         "victims are looked for among a few gangs only, not among cells",
-        Carver,
-        "carve",
-        _nothing,
+        GreedySearch,
+        "find",
+        nothing,
         (partial(crowded.test_a_gang_within_its_share_gets_it_from_a_crowd, "a", (8,) * 24),),
     ),
     Mutation(
         "what clearing a bin costs is remembered for ever",
-        Clearance,
+        EvictionRanking,
         "refresh",
-        _nothing,
+        nothing,
         (partial(histories.play_history, 3),),
     ),
     Mutation(
         "a victim that does not help is not spared",
-        Outlook,
+        VictimCandidates,
         "may_spare",
         lambda *_: _never,
         (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
@@ -340,9 +331,9 @@ MUTATIONS = (
     # -- nodes
     Mutation(
         "missing devices stay the same, whoever runs",
-        Joiner,
+        NodeObserver,
         "mark_short",
-        _nothing,
+        nothing,
         (
             observed.test_which_devices_are_missing_follows_who_runs,
             partial(recovered.test_recovery_counts_the_devices_of_a_node_that_lacks_some, True),
@@ -350,9 +341,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a lease on a node that is not known yet is lost",
-        Observer,
+        PodObserver,
         "_lease_again",
-        _nothing,
+        nothing,
         (partial(recovered.test_a_released_pod_keeps_its_lease_whenever_its_node_is_seen, False),),
     ),
     # -- new topologies
@@ -360,7 +351,7 @@ MUTATIONS = (
         "leases are lost with a new topology",
         Adopter,
         "_adopt_held",
-        _nothing,
+        nothing,
         (
             topologies.test_places_that_are_held_survive_a_new_topology,
             topologies.test_places_that_wait_for_replacements_survive_a_new_topology,
@@ -370,19 +361,19 @@ MUTATIONS = (
         "preemptions are lost with a new topology",
         Adopter,
         "_adopt_preemption",
-        _nothing,
+        nothing,
         (topologies.test_a_preemption_goes_on_under_a_new_topology,),
     ),
     Mutation(
         "downgraded gangs are never promoted",
         Adopter,
         "promote",
-        _nothing,
+        nothing,
         (topologies.test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again,),
     ),
     # -- the check itself
     *(
-        Mutation(f"{part} is not checked", invariants, part, _none, (_is_told(words),))
+        Mutation(f"{part} is not checked", invariants, part, none, (_is_told(words),))
         for part, words in (
             ("_leaves", "reserved twice"),
             ("_sums", "idle"),

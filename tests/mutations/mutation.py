@@ -1,6 +1,6 @@
 """One thing broken on purpose, and whether a test notices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -34,3 +34,17 @@ def is_noticed(test: Test) -> bool:
     except (Exception, pytest.fail.Exception):
         return True
     return False
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Instead of doing something."""
+
+
+def none(*_: object, **__: object) -> Iterator[str]:
+    """Instead of finding problems."""
+    return iter(())
+
+
+def always(*_: object, **__: object) -> bool:
+    """Instead of looking."""
+    return True

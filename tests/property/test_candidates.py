@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import candidates
-from state.candidates import KnownNodes
+from state.log import candidates
+from state.log.candidates import KnownNodes
 
 _NAMES = st.one_of(st.integers(0, 80).map("node-{:03}".format), st.text(max_size=3))
 _SETS = st.sets(_NAMES, max_size=80)

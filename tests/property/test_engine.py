@@ -8,23 +8,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.gangs import Gang
 from extender.cells.model import (
     GangState,
     GangView,
     MemberRequest,
     Place,
-    Placement,
     Preempt,
     Reject,
     ReleaseMode,
 )
-from extender.cells.observing import Bound
+from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.state.placed_gangs import PlacedGang
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters
 from tests.property.comparison import Comparison
-from tests.unit.extender.cells.builders import a_node, nodes_of
+from tests.support.cells.builders import a_node, nodes_of
 
 SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
 
@@ -190,7 +190,7 @@ class EngineHistory(RuleBasedStateMachine):
             bound.reverse()
             self.observe_nodes()
         running = [
-            Bound(
+            PlacedMember(
                 request=request,
                 placement=replace(placement, leaf_cells=())
                 if request.gang in foreign
@@ -288,7 +288,7 @@ class EngineHistory(RuleBasedStateMachine):
             assert decision.placement.node in candidates
             assert len(decision.placement.leaf_cells) == request.leaf_count
 
-    def late(self, request: MemberRequest, gang: Gang) -> MemberRequest | None:
+    def late(self, request: MemberRequest, gang: PlacedGang) -> MemberRequest | None:
         """What a member for which its gang has no slot asks for: a place for itself."""
         size = request.leaf_count
         has_slot = gang.slot_of(request.member) or gang.open_slots(size) or gang.reserved_slots()

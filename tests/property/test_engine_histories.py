@@ -7,7 +7,7 @@ import pytest
 
 from tests.property.clusters import a_random_cluster
 from tests.property.test_engine import EngineHistory
-from tests.unit.extender.cells.builders import a_node
+from tests.support.cells.builders import a_node
 
 HISTORIES = 2000 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 160
 STEPS = 12

@@ -5,14 +5,14 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.expression import (
+from policy.rules.expression import (
     VARIABLES,
     EvaluationError,
     Expression,
     build_inputs,
     parse_expression,
 )
-from policy.patterns import Pattern, PatternIndex, parse_pattern
+from policy.rules.patterns import Pattern, PatternIndex, parse_pattern
 
 INPUTS = build_inputs({**VARIABLES, "labels": {"a": "b"}, "current": 9223372036854775807})
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.history import GangFacts, merge, merge_all
+from state.history.facts import GangFacts, merge, merge_all
 
 _START = datetime(2026, 3, 1, tzinfo=UTC)
 _WORDS = st.one_of(st.none(), st.sampled_from(["a", "b", "ä", "B", ""]))

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from extender.cells.model import Place
 from policy.submission import PodUid
 from tests.property.planner_world import FakePod, PlannerWorld
-from tests.unit.extender.cells.builders import a_cluster, a_gang
+from tests.support.cells.builders import a_cluster, a_gang
 
 CLUSTERS = {
     "one rack": lambda: (

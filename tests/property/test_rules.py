@@ -6,12 +6,12 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.checks import check_policy
 from policy.classes import Classes, PriorityClass
-from policy.decision import RuleDecision
-from policy.documents import Kind, parse_document
+from policy.documents.checks import check_policy
+from policy.documents.documents import Kind, parse_document
+from policy.documents.models import RulesDocument
 from policy.errors import SpecError
-from policy.models import RulesDocument
+from policy.rules.decision import RuleDecision
 from policy.store import PolicyStore, PolicyText
 from policy.submission import ClassName, GangKey, GroupName, Submission, Usage, UserName, VcName
 from tests.property.rule_reading import HIGH, NAMES, OPERATORS, WHENS, RuleData, read_plainly

@@ -7,12 +7,12 @@ import pytest
 
 from extender.cells.engine import Engine
 from extender.cells.model import MemberRequest, Place, Reject
-from extender.cells.tree import Cell
+from extender.cells.state.tree import Cell
 from policy.submission import NodeName
 from policy.topology import ChainName, Topology
 from tests.property.clusters import a_random_cluster
 from tests.property.naive import Question, fits
-from tests.unit.extender.cells.builders import a_gang, an_engine, nodes_of
+from tests.support.cells.builders import a_gang, an_engine, nodes_of
 
 
 def a_used_cluster(random: Random) -> tuple[Topology, Engine]:

@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from tests.integration.cli.services import Service, a_cluster, running
-from tests.wire import Wire
+from tests.support.wire import Wire
 
 _UNKNOWN = "the ledger does not answer and usage is not known: quotas are not applied"
 

@@ -11,11 +11,11 @@ import pytest
 
 from extender.app import run_extender
 from extender.settings import ExtenderSettings
-from kube.client import KubeClient, connect
+from kube.api.client import KubeClient, connect
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
-from state.log import DecisionLog
-from state.memory import MemoryDecisions
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
 
 NODES = ["node-00", "node-01"]
 PODS = "/api/v1/namespaces/lab/pods"

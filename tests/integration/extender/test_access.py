@@ -19,15 +19,15 @@ from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
 from certs.serving import ServingCertificates
 from certs.store import CertificateStore
 from extender.app import run_extender
-from extender.guard import Guard
+from extender.inspection.access import Guard
+from extender.inspection.tokens import TokenCheck
 from extender.settings import ExtenderSettings
-from extender.tokens import TokenCheck
-from kube.client import KubeClient, KubeError, connect
+from kube.api.client import KubeClient, KubeError, connect
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
-from simulation.identity import User
-from state.log import DecisionLog
-from state.memory import MemoryDecisions
+from simulation.objects.identity import User
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
 
 FILTER = "/v1/extender/filter"
 POD = {"metadata": {"name": "x", "uid": "u"}, "spec": {"containers": [{"name": "main"}]}}

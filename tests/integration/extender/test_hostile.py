@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from kube.client import KubeClient
-from state.memory import MemoryDecisions
+from kube.api.client import KubeClient
+from state.log.memory import MemoryDecisions
 from tests.integration.extender.conftest import NODES, PODS, Caller, create, extending
 
 

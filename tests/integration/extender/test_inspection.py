@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kube.client import KubeClient
-from tests.cluster_texts import hived_text
+from kube.api.client import KubeClient
 from tests.integration.extender.conftest import Caller, create, simulated
 from tests.integration.extender.test_documents import CLASSES
+from tests.support.cluster_texts import hived_text
 
 FOUR = [f"node-{index:02}" for index in range(4)]
 POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=2, other=1), "classes": CLASSES}
@@ -91,7 +91,7 @@ async def test_a_pod_that_waits_is_explained(client: KubeClient, caller: Caller)
 
     told = await caller.get("/v1/explain/lab/waits")
     assert (told["state"], told["waiting"]["code"], told["vc"]) == ("waiting", "vc-full", "lab")
-    assert told["waiting"]["change"].startswith("it starts when gangs of")
+    assert told["waiting"]["change"].startswith("starts once other gangs of")
     placed = await caller.get("/v1/explain/lab/one")
     assert (placed["state"], placed["priority"]) == ("bound", 100)
     assert placed["placement"]["vcCell"] == "lab/0"

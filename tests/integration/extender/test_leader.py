@@ -3,8 +3,8 @@
 import asyncio
 
 from kube import marks
-from kube.client import KubeClient
-from kube.leadership import LeadershipSettings
+from kube.api.client import KubeClient
+from kube.api.leadership import LeadershipSettings
 from tests.integration.extender.conftest import extending
 
 PODS = "/api/v1/namespaces/cellgate-system/pods"

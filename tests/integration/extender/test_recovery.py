@@ -5,12 +5,12 @@ from pathlib import Path
 
 import orjson
 
-from extender.replay import replay_epoch
+from extender.cluster.replay import replay_epoch
 from kube import marks
-from kube.client import MERGE_PATCH, KubeClient
-from state.memory import MemoryDecisions
-from tests.cluster_texts import hived_text
+from kube.api.client import MERGE_PATCH, KubeClient
+from state.log.memory import MemoryDecisions
 from tests.integration.extender.conftest import NODES, PODS, create, events, extending, simulated
+from tests.support.cluster_texts import hived_text
 
 FOUR = [f"node-{index:02}" for index in range(4)]
 

@@ -8,10 +8,10 @@ import pytest
 
 from extender.app import run_extender
 from extender.settings import ExtenderSettings
-from kube.client import KubeClient
+from kube.api.client import KubeClient
 from service.settings import Address
-from state.log import DecisionLog
-from state.memory import MemoryDecisions
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
 from tests.integration.extender.conftest import NODES, PODS, Caller, create
 
 DECISIONS = "/v1/decisions?limit=1&subject=lab/bert"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kube.binding import Binder, PodRef
-from kube.client import MERGE_PATCH, KubeClient, KubeError
+from kube.api.binder import Binder, PodRef
+from kube.api.client import MERGE_PATCH, KubeClient, KubeError
 from kube.marks import PLACEMENT_ANNOTATION
 from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
-from tests.clusters import connected
+from tests.support.clusters import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 HERE = {PLACEMENT_ANNOTATION: "here"}

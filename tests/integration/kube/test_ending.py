@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kube.binding import PodRef
-from kube.client import MERGE_PATCH, STRATEGIC_PATCH, KubeClient, KubeError, Object
-from kube.ending import Ended, PodEnder
+from kube.api.binder import PodRef
+from kube.api.client import MERGE_PATCH, STRATEGIC_PATCH, KubeClient, KubeError, Object
+from kube.api.pod_ender import Ended, PodEnder
 from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
-from tests.clusters import connected
+from tests.support.clusters import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 BERT = f"{PODS}/bert-0"

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from kube.binding import PodRef
-from kube.client import MERGE_PATCH, KubeClient, KubeError, Object
+from kube.api.binder import PodRef
+from kube.api.client import MERGE_PATCH, KubeClient, KubeError, Object
+from kube.api.pod_writer import PodWriter
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
-from kube.pod_writes import PodWriter
 from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
-from tests.clusters import connected
+from tests.support.clusters import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 

@@ -1,13 +1,13 @@
 """Gives the tests in this folder a real PostgreSQL: ours, and a stock one."""
 
-from tests.postgres import (
+from tests.support.postgres import (
     database,
     database_url,
     embedded_directory,
     empty_database_url,
     postgres,
 )
-from tests.stock_postgres import stock, stock_database
+from tests.support.stock_postgres import stock, stock_database
 
 __all__ = [
     "database",

@@ -16,8 +16,8 @@ import pytest
 from policy.errors import BackendError, SettingsError
 from state.embedded import EmbeddedPostgres, server
 from state.embedded.home import Home
-from tests.eventually import eventually
-from tests.postgres import Owner
+from tests.support.eventually import eventually
+from tests.support.postgres import Owner
 
 
 async def _execute(url: str, statement: str) -> None:

@@ -7,11 +7,11 @@ import asyncpg
 import pytest
 
 from policy.errors import BackendError
-from state.database import Database
-from state.decisions import PostgresDecisions
-from state.maintenance import LogMaintenance, RetentionSettings
-from tests.eventually import eventually
-from tests.records import a_decision
+from state.database.database import Database
+from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.log.postgres import PostgresDecisions
+from tests.support.eventually import eventually
+from tests.support.records import a_decision
 
 _NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 _DAY = timedelta(days=1)

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from state.database import Database
-from state.decisions import PostgresDecisions
-from state.history import GangFacts
-from state.maintenance import LogMaintenance
-from state.queries import sql
-from tests.records import a_decision
+from state.database.database import Database
+from state.database.maintenance import LogMaintenance
+from state.database.queries import sql
+from state.history.facts import GangFacts
+from state.log.postgres import PostgresDecisions
+from tests.support.records import a_decision
 
 _DAY = datetime(2026, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)

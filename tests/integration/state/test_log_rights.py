@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from state.database import Database, open_database
-from state.decisions import PostgresDecisions
-from state.history import GangFacts
-from state.maintenance import LogMaintenance, RetentionSettings
-from state.records import LoggedDocument
-from tests.records import a_decision
+from state.database.database import Database, open_database
+from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.history.facts import GangFacts
+from state.log.postgres import PostgresDecisions
+from state.log.records import LoggedDocument
+from tests.support.records import a_decision
 
 _NOW = datetime(2026, 3, 10, tzinfo=UTC)
 

@@ -10,13 +10,13 @@ import pytest
 from cli.serve import open_ledger
 from policy.errors import BackendError, SettingsError
 from policy.submission import UserName
-from state.database import Database, PoolSettings, backend_errors, open_database
-from state.ledger import Charged, Measure
-from state.ledger_postgres import PostgresLedger
-from state.usage_cache import UsageCache
-from tests.charges import ALICE, TERM, VISION, a_charge, at_most
-from tests.eventually import eventually
-from tests.pgbouncer import pgbouncer
+from state.database.database import Database, PoolSettings, backend_errors, open_database
+from state.ledger.ledger import Charged, Measure
+from state.ledger.postgres import PostgresLedger
+from state.ledger.usage_cache import UsageCache
+from tests.support.charges import ALICE, TERM, VISION, a_charge, at_most
+from tests.support.eventually import eventually
+from tests.support.pgbouncer import pgbouncer
 
 _IGNORES = (
     "ignore_startup_parameters = "

@@ -4,15 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from state.database import Database
-from state.decisions import PostgresDecisions
-from state.history import GangFacts
-from state.ledger_postgres import PostgresLedger
-from state.maintenance import LogMaintenance, RetentionSettings
-from state.records import LoggedDocument
-from state.runs import PostgresHistory
-from tests.charges import TERM, Clock, a_charge, a_gang
-from tests.records import a_decision
+from state.database.database import Database
+from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.history.facts import GangFacts
+from state.history.runs import PostgresHistory
+from state.ledger.postgres import PostgresLedger
+from state.log.postgres import PostgresDecisions
+from state.log.records import LoggedDocument
+from tests.support.charges import TERM, Clock, a_charge, a_gang
+from tests.support.records import a_decision
 
 _TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 _DAY = timedelta(days=1)

@@ -10,12 +10,12 @@ import asyncpg
 import pytest
 
 from policy.errors import BackendError
-from state.database import Database, open_database
+from state.database.database import Database, open_database
+from state.database.migrate import migrate
 from state.embedded import EmbeddedPostgres
-from state.ledger import Charged
-from state.ledger_postgres import PostgresLedger
-from state.migrate import migrate
-from tests.charges import ALICE, TERM, a_charge, a_gang
+from state.ledger.ledger import Charged
+from state.ledger.postgres import PostgresLedger
+from tests.support.charges import ALICE, TERM, a_charge, a_gang
 
 _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
 

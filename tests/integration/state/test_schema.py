@@ -1,12 +1,12 @@
 """The schema that people read is the sum of the migrations."""
 
-from state.database import Database
-from state.schema import FILE, describe_schema
+from state.database.database import Database
+from state.database.schema import FILE, describe_schema
 
 
 async def test_the_schema_is_the_sum_of_the_migrations(database: Database) -> None:
     found = await describe_schema(database.pool)
-    assert found == FILE.read_text(encoding="utf-8"), "run `python -m state.schema`"
+    assert found == FILE.read_text(encoding="utf-8"), "run `python -m state.database.schema`"
 
 
 async def test_the_description_tells_schemas_apart(database: Database) -> None:

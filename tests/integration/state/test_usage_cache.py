@@ -12,15 +12,15 @@ from prometheus_client import CollectorRegistry
 
 from policy.errors import SettingsError
 from policy.submission import GroupName, UserName
-from state.database import Database, open_database
+from state.database.database import Database, open_database
+from state.database.migrate import migrate
 from state.embedded import EmbeddedPostgres
-from state.ledger import Scope, Usage
-from state.ledger_postgres import PostgresLedger
-from state.migrate import migrate
-from state.usage_cache import CacheSettings, UsageCache
-from state.usage_metrics import UsageMetrics
-from tests.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
-from tests.eventually import eventually
+from state.ledger.ledger import Scope, Usage
+from state.ledger.postgres import PostgresLedger
+from state.ledger.usage_cache import CacheSettings, UsageCache
+from state.ledger.usage_metrics import UsageMetrics
+from tests.support.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
+from tests.support.eventually import eventually
 
 _ONLY_HINTS = CacheSettings(look_seconds=600)
 _ONLY_LOOKS = CacheSettings(look_seconds=0.05)

@@ -8,20 +8,20 @@ from dataclasses import replace
 
 import pytest
 
-from policy.decision import Outcome
-from policy.limits import Scope
-from policy.policies import Policy
+from policy.policy import Policy
+from policy.quotas.limits import Scope
+from policy.rules.decision import Outcome
 from policy.submission import GroupName, UserName
-from state.database import Database
-from state.ledger_postgres import LedgerSettings, PostgresLedger
-from state.usage_cache import UsageCache
-from tests.charges import TERM
-from tests.unit.webhook.admission import World, a_policy
-from webhook.admitting import Admitter
-from webhook.breaker import Breaker
-from webhook.budget import spending
-from webhook.recent import RecentGangs
-from webhook.verdict import Request, Verdict
+from state.database.database import Database
+from state.ledger.postgres import LedgerSettings, PostgresLedger
+from state.ledger.usage_cache import UsageCache
+from tests.support.admission import World, a_policy
+from tests.support.charges import TERM
+from webhook.admission.admitter import Admitter
+from webhook.admission.breaker import Breaker
+from webhook.admission.recent_gangs import RecentGangs
+from webhook.admission.time_budget import spending
+from webhook.admission.verdict import Request, Verdict
 
 SUBMISSIONS = 500
 ALICE = Scope(UserName("alice"))

@@ -14,15 +14,15 @@ import orjson
 import pytest
 
 from kube import marks
-from kube.client import MERGE_PATCH, KubeClient
+from kube.api.client import MERGE_PATCH, KubeClient
 from service.running import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
-from state.log import DecisionLog
-from state.memory import MemoryDecisions
-from state.memory_ledger import MemoryLedger
-from state.memory_usage import MemoryUsage
-from tests.clusters import connected
+from state.ledger.memory import MemoryLedger
+from state.ledger.memory_usage import MemoryUsage
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
+from tests.support.clusters import connected
 from webhook.app import WebhookSettings, run_webhook
 
 CLASSES = """

@@ -14,21 +14,21 @@ import pytest
 
 from certs.issue import issue_ca
 from certs.rotation import Certificates, renew
-from kube.client import MERGE_PATCH, KubeClient, Object
-from kube.leadership import Leadership, LeadershipSettings
-from kube.webhook_configurations import GROUP, KINDS
+from kube.api.client import MERGE_PATCH, KubeClient, Object
+from kube.api.leadership import Leadership, LeadershipSettings
+from kube.api.webhook_configurations import GROUP, KINDS
 from service.clock import Clock
 from service.running import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
-from state.log import DecisionLog
-from state.memory import MemoryDecisions
-from state.memory_ledger import MemoryLedger
-from state.memory_usage import MemoryUsage
-from tests.clusters import connected
+from state.ledger.memory import MemoryLedger
+from state.ledger.memory_usage import MemoryUsage
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
+from tests.support.clusters import connected
 from webhook.app import WebhookSettings, run_webhook
-from webhook.certificates import SharedCertificates
-from webhook.steward import Steward, StewardSettings
+from webhook.certificates.shared import SharedCertificates
+from webhook.certificates.steward import Steward, StewardSettings
 
 SECRETS = "/api/v1/namespaces/cellgate-system/secrets"
 SECRET = f"{SECRETS}/cellgate-certs"
@@ -241,7 +241,7 @@ async def test_no_mistake_of_the_steward_ends_a_replica(
             raise mistake
         return renew(known, **how)
 
-    monkeypatch.setattr("webhook.steward.renew", renew_at_last)
+    monkeypatch.setattr("webhook.certificates.steward.renew", renew_at_last)
     async with a_replica(client) as one:
         await _until_published(client)
         assert await _is_trusted(client, one)

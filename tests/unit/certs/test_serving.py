@@ -16,8 +16,8 @@ from certs.serving import ServingCertificates, follow_client_ca
 from certs.store import CertificateStore
 from certs.tls import build_context_of
 from policy.errors import SettingsError
-from tests.eventually import eventually
-from tests.unit.certs.handshakes import shake_hands
+from tests.support.eventually import eventually
+from tests.support.handshakes import shake_hands
 
 HOSTS = ("127.0.0.1",)
 

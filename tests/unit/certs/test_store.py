@@ -11,7 +11,7 @@ import pytest
 from certs.store import CertificateStore
 from certs.tls import build_server_context
 from policy.errors import SettingsError
-from tests.unit.certs.handshakes import shake_hands
+from tests.support.handshakes import shake_hands
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 HOSTS = ("127.0.0.1", "cellgate-webhook.cellgate-system.svc")

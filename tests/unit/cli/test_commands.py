@@ -5,7 +5,7 @@ import pytest
 from cli.commands import build_parser
 from cli.serve import read_retention
 from policy.errors import SettingsError
-from state.maintenance import RetentionSettings
+from state.database.maintenance import RetentionSettings
 
 _EXTENDER = ["extender", "--database-url", "postgresql://h/d"]
 

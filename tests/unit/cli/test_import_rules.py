@@ -7,9 +7,9 @@ import pytest
 from cli.import_rules import convert
 from cli.main import main
 from cli.rule_tables import Form, read_table
-from policy.documents import Kind, parse_document
+from policy.documents.documents import Kind, parse_document
+from policy.documents.models import RulesDocument
 from policy.errors import SettingsError
-from policy.models import RulesDocument
 from service.process import Exit
 from tests.unit.policy.test_golden_tables import SAMPLE, SHIPPED
 

@@ -5,12 +5,12 @@ from random import Random
 import orjson
 import pytest
 
-from extender.cluster import Asked
+from extender.cluster.cluster import Asked
 from kube import marks
 from policy.submission import NodeName, PodUid
-from state.records import Kind
-from tests.builders import PodBuilder, a_pod
-from tests.unit.extender.shell import Shell
+from state.log.records import Kind
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import PodBuilder, a_pod
 from tests.unit.extender.test_keeping import reconciler
 
 NODES = [f"node-{index:02}" for index in range(4)]

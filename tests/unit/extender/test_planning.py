@@ -7,29 +7,30 @@ from typing import Any
 
 import pytest
 
-from extender.acting import Hands
-from extender.cluster_text import read_cluster_text
-from extender.ending import Ending
-from extender.events import Announcer
-from extender.planner import Planner
-from extender.planner_cells import ClusterCells
-from extender.pods import NodeSink
+from extender.cluster.document_text import read_cluster_text
+from extender.feeds.pod_feed import NodeSink
+from extender.feeds.requests import to_member_request
+from extender.outcomes.announcer import Announcer
+from extender.outcomes.eviction import Ending
+from extender.planning.actions import Hands
+from extender.planning.cluster_cells import ClusterCells
+from extender.planning.pending_writes import Writing
+from extender.planning.planning_loop import Planner
 from extender.queue.model import Action, Release
-from extender.requests import to_member_request
-from extender.writing import Writing
-from kube.binding import PodRef
-from kube.ending import Ended
-from kube.events import EventWriter
-from kube.node_wishes import NodeChoice
-from kube.placements import Placement
-from kube.pods import ManagedPod
+from kube.api.binder import PodRef
+from kube.api.events import EventWriter
+from kube.api.pod_ender import Ended
+from kube.read.node_choice import NodeChoice
+from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES
 from policy.errors import BackendError
+from policy.placement import Placement
 from policy.submission import NodeName, PodUid
+from policy.topology import ChainName
 from service.clock import Clock
-from tests.builders import PodBuilder, a_pod
-from tests.cluster_texts import hived_text
-from tests.unit.extender.shell import Shell
+from tests.support.cluster_texts import hived_text
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import PodBuilder, a_pod
 
 
 class Groups:
@@ -243,7 +244,7 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
         plans.add_nodes()
         for index in range(4):
             node = NodeName(f"node-{index:02}")
-            there = Placement(node=node, leaf_cells=tuple(range(8)), chain="rack")
+            there = Placement(node=node, leaf_cells=tuple(range(8)), chain=ChainName("rack"))
             low = a_hived_pod(f"low-{index}", priority=0).placed(there).bound_to(node)
             plans.shell.pods.upsert(low)
         plans.shell.pods.upsert(a_hived_pod("high", priority=5).gated())

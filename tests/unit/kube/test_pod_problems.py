@@ -3,9 +3,9 @@
 import pytest
 
 from kube import marks
-from kube.pods import read_pod
+from kube.read.pods import read_pod
 from policy.errors import RequestError
-from tests.builders import a_pod
+from tests.support.kube_objects import a_pod
 
 
 def test_every_problem_is_told_at_once() -> None:
@@ -36,8 +36,8 @@ def test_every_problem_is_told_at_once() -> None:
         'metadata.namespace: must be a DNS label, not "team.a"',
         'metadata.name: must be a DNS name, not "Bert"',
         "spec.nodeName: must be a string, not 7",
-        "status.phase: must be a string, not 3",
         "spec.schedulingGates: must be a list, not a mapping",
+        "status.phase: must be a string, not 3",
         "spec.schedulerName: must be a string, not a list",
         'metadata.labels[cellgate.io/gang-size]: must be a whole number from 1 to 150000, not "0"',
         'metadata.labels[cellgate.io/vc]: must be a label value, not "-lab"',

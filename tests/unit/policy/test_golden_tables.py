@@ -6,11 +6,11 @@ There a number means `>`, and `default` is the class of a pod that names none (`
 
 import pytest
 
-from policy.checks import check_policy
-from policy.decision import Outcome
-from policy.rules import RuleTable
+from policy.documents.checks import check_policy
+from policy.rules.decision import Outcome
+from policy.rules.rules import RuleTable
 from policy.submission import Usage
-from tests.unit.policy.builders import CLASSES, a_submission, rules_of
+from tests.support.policy import CLASSES, a_submission, rules_of
 
 SAMPLE = rules_of(
     """

@@ -3,10 +3,10 @@
 import pytest
 
 from simulation.kubelet import RUN_SECONDS, Kubelet
-from simulation.objects import Object, clone, format_time, version_of
-from simulation.resources import EVENTS, PODS
-from simulation.store import Store
-from tests.unit.simulation.builders import Clock, a_pod
+from simulation.objects.fields import Object, clone, format_time, version_of
+from simulation.objects.resources import EVENTS, PODS
+from simulation.objects.store import Store
+from tests.support.simulation import Clock, a_pod
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from simulation import pods
 from simulation.extender_calls import Extender, ExtenderError, ExtenderSettings, Filtered
-from simulation.objects import Object, clone, key_of, version_of
-from simulation.resources import PODS
+from simulation.objects import pods
+from simulation.objects.fields import Object, clone, key_of, version_of
+from simulation.objects.resources import PODS
+from simulation.objects.store import Store
 from simulation.scheduler import Scheduler
-from simulation.store import Store
-from tests.unit.simulation.builders import Clock, a_node, a_pod
+from tests.support.simulation import Clock, a_node, a_pod
 
 
 class FakeExtender(Extender):

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from kube import marks
-from kube.leaves import MATCHED_RESOURCES
-from policy.identity import BUILT_IN_CONTROLLERS
-from simulation.patch import json_patch
-from tests.builders import PodBuilder, a_pod
-from tests.unit.policy.builders import HEAD
-from tests.unit.webhook.conditions import fail_open_guard, hook_of, is_asked
-from tests.unit.webhook.reviews import Webhook, a_review
+from kube.read.leaf_demand import MATCHED_RESOURCES
+from policy.identity.identity import BUILT_IN_CONTROLLERS
+from simulation.objects.patch import json_patch
+from tests.support.conditions import fail_open_guard, hook_of, is_asked
+from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.policy import HEAD
+from tests.support.reviews import Webhook, a_review
 
 GUARD = hook_of("Validating", "pods")
 TEMPLATES = hook_of("Mutating", "templates")

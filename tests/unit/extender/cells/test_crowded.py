@@ -2,10 +2,10 @@
 
 import pytest
 
-from extender.cells.limits import VICTIM_LOOKS
+from extender.cells.budget import VICTIM_LOOKS
 from extender.cells.model import Preempt, ReasonCode, Wait
-from tests.unit.extender.cells.builders import ClusterBuilder, GangBuilder, a_cluster, a_gang
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import ClusterBuilder, GangBuilder, a_cluster, a_gang
+from tests.support.cells.world import World
 
 _LEAVES = tuple(range(8))
 
@@ -97,4 +97,4 @@ def test_who_uses_its_whole_share_waits_whoever_else_runs() -> None:
     decision = world.ask(a_gang("second").of(8).at(5))
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.VC_FULL
+    assert decision.reason.code is ReasonCode.VC_FULL

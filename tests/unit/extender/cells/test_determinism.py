@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[4]
 HISTORY = """
 from random import Random
 from tests.property.clusters import a_random_cluster
-from tests.unit.extender.cells.builders import a_gang, an_engine, nodes_of
+from tests.support.cells.builders import a_gang, an_engine, nodes_of
 
 for seed in range(12):
     random = Random(seed)

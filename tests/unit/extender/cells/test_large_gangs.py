@@ -3,8 +3,8 @@
 import pytest
 
 from extender.cells.model import Place, Wait
-from tests.unit.extender.cells.builders import a_cluster, a_gang
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import a_cluster, a_gang
+from tests.support.cells.world import World
 
 
 def racks_and_nodes() -> World:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from policy.submission import PodUid
-from tests.unit.extender.cells.builders import GangBuilder, a_cluster, a_gang, a_node
-from tests.unit.extender.cells.world import World
+from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.world import World
 
 
 def a_pair_that_lost_a_member(world: World) -> GangBuilder:
@@ -175,7 +175,7 @@ def test_two_late_members_reserve_a_place_each() -> None:
     stranger = replace(gang.member(1), member=PodUid("three-9"))
     full = world.engine.plan(stranger, candidate_nodes=world.nodes)
     assert isinstance(full, Wait)
-    assert full.code is ReasonCode.GANG_FULL
+    assert full.reason.code is ReasonCode.GANG_FULL
 
 
 def test_a_late_member_is_placed_near_its_gang() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.extender.cells.player import Player, Pod
-from tests.unit.extender.cells.scenario_steps import play
+from tests.support.cells.player import Player, Pod
+from tests.support.cells.scenario_steps import play
 
 OWN = Path(__file__).parent / "scenarios"
 SHARED = Path(__file__).parents[5] / "shared" / "reference" / "hived-vectors"

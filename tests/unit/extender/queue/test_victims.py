@@ -4,8 +4,8 @@ from extender.cells.model import GangState
 from extender.queue.model import End, Release
 from policy.submission import GangKey, PodUid
 from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
-from tests.unit.extender.cells.builders import a_cluster, a_gang
-from tests.unit.extender.queue.driving import (
+from tests.support.cells.builders import a_cluster, a_gang
+from tests.support.queue_driver import (
     deliver,
     is_whole,
     nodes_of_gang,

@@ -1,0 +1,254 @@
+"""Nodes that join, leave or move under a topology: only what is on them is taken over anew.
+
+The outcome is that of `Adopter.adopt_all` on a new table, at the cost of what has changed. All that
+is seated on the nodes in question is taken off, the cells leave and join, and then it is taken over
+again as after a start; gangs elsewhere stay as they are. That is the same, because a preassigned
+cell that is mapped now would be mapped to the same cell again, as long as all of them together are
+safe: those that are not mapped yet could always be given the cells that they have now.
+
+Where that does not hold, `OutOfPlace` is raised: a gang would lose its cell to a later one, or a
+promise could not be kept. Then who comes first decides, and all have to be taken over.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from extender.cells.observe.adoption import Adopter
+from extender.cells.observe.bound_pods import FullReplayNeeded, PodObserver
+from extender.cells.observe.lifecycle import GangLifecycle
+from extender.cells.observe.nodes import NodeObserver
+from extender.cells.observe.reconfiguration import replay_order
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
+from extender.cells.state.placements import slot_placement
+from extender.cells.state.promises import count_promises
+from extender.cells.state.registry import Registry
+from extender.cells.state.tree import Cell
+from extender.cells.state.tree_edits import add_cell, remove_cell
+from extender.cells.state.vcs import renumber
+from policy.submission import GangKey, NodeName, VcName
+from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
+
+
+@dataclass(frozen=True, slots=True)
+class _Joining:
+    """A cell that joins those below another one, the first or after one of them."""
+
+    spec: PhysicalCell
+    parent: CellAddress | None
+    after: CellAddress | None
+
+
+@dataclass(slots=True)
+class _Difference:
+    """What one chain has to do to become another."""
+
+    leaving: list[PhysicalCell] = field(default_factory=list)
+    joining: list[_Joining] = field(default_factory=list)
+
+
+class TopologyUpdater:
+    """Makes a table that of another topology."""
+
+    def __init__(
+        self,
+        table: AllocationTable,
+        registry: Registry,
+        lifecycle: GangLifecycle,
+        joiner: NodeObserver,
+    ) -> None:
+        self._table = table
+        self._registry = registry
+        self._lifecycle = lifecycle
+        self._joiner = joiner
+        self._observer = PodObserver(table, lifecycle, may_downgrade=False)
+        self._adopter = Adopter(table, lifecycle, self._observer)
+        self.before: dict[GangKey, PlacedGang] = {}
+        """Gangs that were touched, as they were."""
+
+    def follow(self, old: Topology, new: Topology) -> None:
+        """Change what is different; OutOfPlace, half-way, if all gangs have to be taken over."""
+        if old.chains.keys() != new.chains.keys() or old.vcs.keys() != new.vcs.keys():
+            raise FullReplayNeeded
+        changed = [name for name in sorted(new.chains) if old.chains[name] is not new.chains[name]]
+        found = {name: _compare(old.chains[name], new.chains[name]) for name in changed}
+        nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
+        for gang in self._registry.reserving():
+            self._remember(gang)  # wherever it is: who comes back may be in its way
+        taken = self._take_off(nodes)
+        self._rebuild(new, found, nodes)
+        self._promise(old, new)
+        self._adopter.adopt(replay_order(taken))
+        self._check_held(taken)
+        for gang in taken:
+            if gang.key in self._table.gangs:
+                self._lifecycle.end_if_empty(self._table.gangs[gang.key])
+        if not all(supply.is_safe() for _, supply in sorted(self._table.supplies.items())):
+            raise FullReplayNeeded
+        self._promote()
+
+    # -- gangs
+
+    def _take_off(self, nodes: Mapping[NodeName, None]) -> list[PlacedGang]:
+        """Unseat all that is on some nodes; returns gangs with the slots that they lost."""
+        touched: dict[PlacedGang, dict[MemberSlot, None]] = {}
+        for node in nodes:
+            for cell in self._table.nodes(node):
+                for gang in _gangs_on(cell):
+                    slots = (slot for slot in gang.slots if _is_on(slot, node))
+                    touched.setdefault(gang, {}).update(dict.fromkeys(slots))
+            for slot, gang in self._table.leafless_slots.get(node, {}).items():
+                touched.setdefault(gang, {})[slot] = None
+        for gang in touched:
+            self._remember(gang)
+        return [self._take(gang, slots) for gang, slots in touched.items()]
+
+    def _remember(self, gang: PlacedGang) -> None:
+        slots = [replace(slot) for slot in gang.slots]
+        self.before[gang.key] = replace(
+            gang, slots=slots, waiting_members=dict(gang.waiting_members)
+        )
+
+    def _take(self, gang: PlacedGang, slots: dict[MemberSlot, None]) -> PlacedGang:
+        """What a gang waits for is taken off as a whole: whom it is for is not known of each."""
+        if any(slot.is_reserved for slot in slots):
+            slots = slots | dict.fromkeys(gang.reserved_slots())
+        lost = [replace(slot) for slot in slots]
+        part = replace(gang, slots=lost, waiting_members=dict(gang.waiting_members))
+        if gang.is_preempting:
+            self._lifecycle.end(gang)
+            return part
+        if any(slot.is_reserved for slot in slots):
+            self._lifecycle.stop_asking(gang)
+        else:
+            part.waiting_members.clear()
+        for slot in slots:
+            if slot.member is not None:
+                self._lifecycle.gang_of.pop(slot.member, None)
+            self._table.remove_slot(gang, slot)
+        return part
+
+    def _check_held(self, taken: Sequence[PlacedGang]) -> None:
+        """What was only held on a node that is still there is held again, or rivals have a say."""
+        for gang in taken:
+            mine = self._table.gangs.get(gang.key)
+            places = [_place(slot) for slot in mine.slots] if mine else []
+            for slot in gang.slots:
+                is_lost = not slot.is_bound and _place(slot) not in places
+                if is_lost and self._table.nodes(slot_placement(slot).node):
+                    raise FullReplayNeeded
+
+    def _promote(self) -> None:
+        gangs = [gang for gang in self._table.gangs.values() if gang.downgraded_by is not None]
+        for gang in replay_order(gangs):
+            copy = replace(gang)
+            self._adopter.promote(gang)
+            if gang.downgraded_by is None and gang.key not in self.before:
+                self.before[gang.key] = copy
+
+    # -- cells
+
+    def _rebuild(
+        self, new: Topology, found: Mapping[ChainName, _Difference], nodes: Mapping[NodeName, None]
+    ) -> None:
+        for name, part in found.items():
+            self._table.trees[name].levels = new.chains[name].levels
+            for spec in part.leaving:
+                remove_cell(self._table, self._table.trees[name].by_address[spec.address])
+        for name, part in found.items():
+            for joining in part.joining:
+                self._insert(name, joining)
+        for node in nodes:
+            self._joiner.mark(node)
+
+    def _insert(self, name: ChainName, joining: _Joining) -> None:
+        tree = self._table.trees[name]
+        parent = tree.by_address[joining.parent] if joining.parent else tree.root
+        after = tree.by_address[joining.after] if joining.after else None
+        if add_cell(self._table, joining.spec, parent, after=after) is None:
+            raise FullReplayNeeded
+
+    # -- promises
+
+    def _promise(self, old: Topology, new: Topology) -> None:
+        """Let VCs have other cells; those that are in use keep theirs."""
+        for name, spec in sorted(new.vcs.items()):
+            if spec != old.vcs[name]:
+                self._renumber(name, spec)
+        count_promises(self._table.vcs, self._table.trees, self._table.supplies)
+
+    def _renumber(self, name: VcName, spec: VirtualCluster) -> None:
+        moved = renumber(self._table.vcs[name], spec)
+        if moved is None:
+            raise FullReplayNeeded
+        for claim in moved:
+            for key in sorted(claim.users):
+                gang = self._table.gangs[key]
+                self.before.setdefault(key, replace(gang))
+                for slot in gang.slots:
+                    slot.cached_placement = None
+
+
+def _gangs_on(cell: Cell) -> Iterator[PlacedGang]:
+    leaves = list(cell.leaves())
+    gangs = [gang for leaf in leaves for gang in (leaf.holder, leaf.reserver) if gang is not None]
+    yield from sorted(dict.fromkeys(gangs), key=lambda gang: gang.key)
+
+
+def _place(slot: MemberSlot) -> tuple[NodeName, tuple[int, ...]]:
+    where = slot_placement(slot)
+    return where.node, tuple(where.leaf_cells)
+
+
+def _is_on(slot: MemberSlot, node: NodeName) -> bool:
+    return slot_placement(slot).node == node
+
+
+def _compare(old: Chain, new: Chain) -> _Difference:
+    found = _Difference()
+    _compare_cells(found, old.cells, new.cells, parent=None)
+    return found
+
+
+def _compare_cells(
+    found: _Difference,
+    old: Sequence[PhysicalCell],
+    new: Sequence[PhysicalCell],
+    *,
+    parent: CellAddress | None,
+) -> None:
+    known = {cell.address: cell for cell in old}
+    kept = {cell.address: cell for cell in new if _is_kept(known.get(cell.address), cell)}
+    found.leaving += [cell for cell in old if cell.address not in kept]
+    if [cell.address for cell in old if cell.address in kept] != list(kept):
+        raise FullReplayNeeded  # they changed places: that is another document
+    after: CellAddress | None = None
+    for cell in new:
+        if cell.address not in kept:
+            found.joining.append(_Joining(cell, parent, after))
+        elif cell is not known[cell.address]:
+            children = known[cell.address].children
+            _compare_cells(found, children, cell.children, parent=cell.address)
+        after = cell.address
+
+
+def _is_kept(old: PhysicalCell | None, new: PhysicalCell) -> bool:
+    """Whether a cell stays, though perhaps with others below it; a node stays only as it is."""
+    if old is None or old is new:
+        return old is new
+    if new.node is not None or old.node is not None:
+        return old == new
+    return replace(old, children=()) == replace(new, children=())
+
+
+def _nodes(part: _Difference) -> Iterator[NodeName]:
+    for cell in (*part.leaving, *(joining.spec for joining in part.joining)):
+        yield from _nodes_in(cell)
+
+
+def _nodes_in(cell: PhysicalCell) -> Iterator[NodeName]:
+    if cell.node is not None:
+        yield cell.node
+        return
+    for child in cell.children:
+        yield from _nodes_in(child)

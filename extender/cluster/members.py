@@ -1,0 +1,92 @@
+"""Members that were given places, by UID and by gang: a register beside the engine's own.
+
+The engine keeps its state to itself, and shows it only as a whole; questions about one pod or gang
+are answered here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from extender.cells.model import MemberRequest
+from policy.placement import Placement
+from policy.submission import GangKey, PodUid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member, as it was last placed or found running."""
+
+    request: MemberRequest
+    placement: Placement
+    is_bound: bool
+    is_foreign: bool = False
+    """Whether somebody else put it where it runs."""
+
+
+class Members:
+    """All of them."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[PodUid, Member] = {}
+        self._by_gang: dict[GangKey, dict[PodUid, None]] = {}
+
+    @property
+    def gang_count(self) -> int:
+        """How many gangs have members."""
+        return len(self._by_gang)
+
+    def get(self, uid: PodUid) -> Member | None:
+        """The member, if it has a place."""
+        return self._by_uid.get(uid)
+
+    def items(self) -> list[tuple[PodUid, Member]]:
+        """All of them."""
+        return list(self._by_uid.items())
+
+    def of_gang(self, gang: GangKey) -> list[PodUid]:
+        """The members of a gang, by the engine's name of it."""
+        return list(self._by_gang.get(gang, ()))
+
+    def items_of(self, gangs: Iterable[GangKey]) -> list[tuple[PodUid, Member]]:
+        """The members of some gangs."""
+        return [(uid, self._by_uid[uid]) for gang in gangs for uid in self.of_gang(gang)]
+
+    def add(self, member: Member) -> None:
+        """A member has a place; one that is bound stays so."""
+        uid, gang = member.request.member, member.request.gang
+        before = self._by_uid.get(uid)
+        if before is not None and before.request.gang != gang:
+            self.remove(uid)
+        if before is None or member.is_bound or not before.is_bound:
+            self._by_uid[uid] = member
+        self._by_gang.setdefault(gang, {})[uid] = None
+
+    def rerank(self, gang: GangKey, priority: int) -> None:
+        """A gang counts at another priority from now on."""
+        for uid in self.of_gang(gang):
+            member = self._by_uid[uid]
+            request = replace(member.request, priority=priority)
+            self._by_uid[uid] = replace(member, request=request)
+
+    def remove(self, uid: PodUid) -> None:
+        """A member has no place any more."""
+        member = self._by_uid.pop(uid, None)
+        if member is None:
+            return
+        siblings = self._by_gang[member.request.gang]
+        del siblings[uid]
+        if not siblings:
+            del self._by_gang[member.request.gang]
+
+    def count_leases(self) -> int:
+        """How many gangs have a place that is not bound yet."""
+        gangs = {one.request.gang for one in self._by_uid.values() if not one.is_bound}
+        return len(gangs)
+
+    def claimed_cells(self) -> set[tuple[str, str]]:
+        """Address and type of every preassigned cell that is in use."""
+        return {
+            (where.vc_cell, where.vc_cell_type)
+            for where in (member.placement for member in self._by_uid.values())
+            if where.vc_cell is not None and where.vc_cell_type is not None
+        }

@@ -1,0 +1,147 @@
+"""What the engine is fed and answers, as JSON and back: the inputs of the log's rows.
+
+A replay must get back exactly what the engine got. Fields that have their default are left out, so
+that the row of a plain pod stays small, and one that a later version adds is no difference.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from itertools import groupby
+from typing import Any, Final
+
+import orjson
+
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, ReleaseMode
+from extender.cells.wording import WORDING
+from kube.read.nodes import KubeNode
+from policy.placement import Placement
+from policy.submission import GangKey, NodeName
+
+Row = dict[str, Any]
+
+_REQUEST_DEFAULTS: Final = {
+    field.name: field.default for field in fields(MemberRequest) if field.default is not MISSING
+}
+
+
+def encode_request(request: MemberRequest) -> Row:
+    """Say what a member asked; a gang of a thousand equal members is one pair of numbers."""
+    row: Row = {
+        "member": request.member,
+        "gang": [request.gang.namespace, request.gang.name],
+        "leafCount": request.leaf_count,
+        "gangLeafCounts": [
+            [size, len(list(same))] for size, same in groupby(request.gang_leaf_counts)
+        ],
+    }
+    for name, default in _REQUEST_DEFAULTS.items():
+        value = getattr(request, name)
+        if value != default:
+            row[name] = value
+    return row
+
+
+def decode_request(row: Mapping[str, Any]) -> MemberRequest:
+    """Read what `encode_request` wrote."""
+    optional = {name: row[name] for name in _REQUEST_DEFAULTS if name in row}
+    if "release" in optional:
+        optional["release"] = ReleaseMode(optional["release"])
+    return MemberRequest(
+        member=row["member"],
+        gang=GangKey(*row["gang"]),
+        leaf_count=row["leafCount"],
+        gang_leaf_counts=tuple(
+            size for size, number in row["gangLeafCounts"] for _ in range(number)
+        ),
+        **optional,
+    )
+
+
+def encode_placement(placement: Placement) -> Row:
+    """Say where a member is."""
+    row: Row = {"node": placement.node, "leafCells": list(placement.leaf_cells)}
+    for name in ("chain", "vc_cell", "vc_cell_type"):
+        value = getattr(placement, name)
+        if value is not None:
+            row[name] = value
+    return row
+
+
+def decode_placement(row: Mapping[str, Any]) -> Placement:
+    """Read what `encode_placement` wrote."""
+    return Placement(
+        node=row["node"],
+        leaf_cells=tuple(row["leafCells"]),
+        chain=row.get("chain"),
+        vc_cell=row.get("vc_cell"),
+        vc_cell_type=row.get("vc_cell_type"),
+    )
+
+
+def encode_node(node: KubeNode) -> Row:
+    """Say how a node was."""
+    return {
+        "healthy": node.is_healthy,
+        "labels": dict(node.labels),
+        "leafCounts": dict(node.leaf_counts),
+        "usable": node.usable_count,
+        "leafType": node.leaf_type,
+    }
+
+
+def decode_node(name: NodeName, row: Mapping[str, Any]) -> KubeNode:
+    """Read what `encode_node` wrote."""
+    return KubeNode(
+        name=name,
+        is_healthy=row["healthy"],
+        labels=row["labels"],
+        leaf_counts=row["leafCounts"],
+        usable_count=row["usable"],
+        leaf_type=row["leafType"],
+    )
+
+
+def encode_decision(decision: Decision) -> Row:
+    """Say what was decided, so that equal decisions give equal rows.
+
+    The places of a gang's other members are only told apart by a checksum: they may be thousands.
+    """
+    if isinstance(decision, Place):
+        return {
+            "is": "place",
+            **encode_placement(decision.placement),
+            "others": _checksum(decision.others),
+            "downgraded": list(map(str, decision.downgraded)),
+            "cancelled": list(map(str, decision.cancelled)),
+        }
+    reason = decision.reason
+    row: Row = {"is": type(decision).__name__.lower(), "code": str(reason.code)}
+    if isinstance(decision, Preempt):
+        row["victims"] = list(map(str, decision.victims))
+        row["cancelled"] = list(map(str, decision.cancelled))
+    arguments = orjson.loads(orjson.dumps(reason.arguments))
+    return row | {"arguments": arguments, "reason": reason.text, "wording": WORDING}
+
+
+def is_same_decision(logged: Row, replayed: Row) -> bool:
+    """Whether a decision that was logged came out the same.
+
+    The sentence is compared only if the logged one has the present wording. Under another, the
+    arguments that were logged then are compared, and those that were added since are not.
+    """
+    if logged.get("wording") == replayed.get("wording"):
+        return logged == replayed
+    return _wordless(logged, logged) == _wordless(replayed, logged)
+
+
+def _wordless(row: Row, logged: Row) -> Row:
+    """A decision without its sentence, and with those arguments that the logged one has."""
+    told = row.get("arguments", {})
+    arguments = {name: told.get(name) for name in logged.get("arguments", {})}
+    bare = {key: value for key, value in row.items() if key not in ("reason", "wording")}
+    return bare | {"arguments": arguments}
+
+
+def _checksum(placements: Sequence[Placement]) -> int:
+    return zlib.crc32(orjson.dumps([encode_placement(one) for one in placements]))

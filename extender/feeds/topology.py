@@ -1,0 +1,82 @@
+"""The cells follow the cluster document and, where they are derived, the nodes."""
+
+import asyncio
+import logging
+from typing import Final, NoReturn
+
+from extender.cells.observe.reconfiguration import Effect, GangEffect
+from extender.cluster.cluster import Cluster
+from extender.cluster.document_text import ClusterText
+from kube.follow.policies import PolicySink
+from policy.errors import Problem
+
+logger = logging.getLogger(__name__)
+
+_GATHER_SECONDS: Final = 0.5
+"""Nodes that join or leave together are built into cells together: at 5,000 nodes that costs."""
+
+
+class TopologyKeeper:
+    """Gives the engine the cells that the document in force describes."""
+
+    def __init__(self, cluster: Cluster, policies: PolicySink) -> None:
+        self._cluster = cluster
+        self._policies = policies
+        self._in_force: ClusterText | None = None
+        self._is_live = False
+        self.problems: tuple[Problem, ...] = ()
+        """Why the cells are not as the document, or its absence, says."""
+        self.usable = asyncio.Event()
+        """Set once no invalid Cluster document stands in the way of the first decision."""
+        policies.on_change.append(self._follow)
+
+    def build(self) -> None:
+        """Build the first cells."""
+        self._use(self._document)
+
+    def start(self) -> None:
+        """Follow every change from now on, and what changed since the first cells were built."""
+        self._is_live = True
+        self._follow()
+
+    async def run(self) -> NoReturn:
+        """Build derived cells again when nodes have changed."""
+        while True:
+            await asyncio.sleep(_GATHER_SECONDS)
+            if self._is_live and self._cluster.is_stale:
+                self._log(self._cluster.refresh_topology())
+
+    @property
+    def _document(self) -> ClusterText | None:
+        text, document = self._policies.cluster_text, self._policies.policy.cluster
+        if text is None or document is None:
+            return None
+        return ClusterText(text=text, document=document)
+
+    def _follow(self) -> None:
+        if not self._policies.lacks_valid_cluster:
+            self.usable.set()
+        document = self._document
+        if not self._is_live or document == self._in_force:
+            return
+        running = self._cluster.members.gang_count if document is None else 0
+        if running:
+            message = f"is gone while {running} gangs run; the last one stays in force"
+            self.problems = (Problem("Cluster document", message),)
+            logger.error("cluster document is gone", extra={"gangs": running})
+            return
+        self._use(document)
+
+    def _use(self, document: ClusterText | None) -> None:
+        self.problems = ()
+        self._in_force = document
+        for warning in document.document.warnings if document else ():
+            logger.warning("cluster document has a warning", extra={"warning": str(warning)})
+        if document is not None or self._cluster.topology is not None:
+            self._log(self._cluster.use_document(document))
+
+    def _log(self, effects: list[GangEffect]) -> None:
+        changed = [effect for effect in effects if effect.effect is not Effect.KEPT]
+        problems = [str(problem) for problem in self._cluster.problems]
+        extra = {"gangs": len(effects), "changed": [effect.reason for effect in changed]}
+        logger.info("cells built", extra={**extra, "problems": problems})

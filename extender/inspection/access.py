@@ -1,0 +1,115 @@
+"""Who may call an extender that serves TLS: one check before every answer.
+
+    /healthz /readyz /leader   anybody: kubelets and load balancers have no credentials
+    /v1/extender/…             only kube-scheduler's client certificate: verbs can bind pods
+    everything else            any client certificate of our CA, or a Kubernetes token whose owner
+                               may `get` (or `post`) that path, by RBAC's `nonResourceURLs`
+
+What a request is for is told by the route that will answer it, not by comparing texts of paths; a
+path that nobody answers is kept from strangers like any other. Metrics are no exception, since they
+name VCs; the role that Prometheus has for Kubernetes' own metrics covers ours, too.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from certs.clients import SCHEDULER, Client, read_client
+from extender.inspection.tokens import TokenCheck
+from service.http import Handler, json_answer
+
+INSPECTOR_ROLE: Final = "cellgate-inspector"
+"""The ClusterRole of our manifests for people who look."""
+
+OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
+VERBS: Final = "/v1/extender/"
+_BEARER: Final = re.compile(r"[Bb]earer +([\x21-\x7e]{1,8192}) *")
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    status: int
+    why: str
+
+
+class Guard:
+    """Lets through who may, and tells everybody else what is missing."""
+
+    def __init__(self, tokens: TokenCheck, *, utc_now: Callable[[], datetime]) -> None:
+        self._tokens = tokens
+        self._utc_now = utc_now
+
+    @property
+    def middleware(self) -> Middleware:
+        """What an application runs before its handlers."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            refusal = await self._check(request)
+            return await handler(request) if refusal is None else _answer(refusal)
+
+        return guard
+
+    async def _check(self, request: web.Request) -> _Refusal | None:
+        resource = request.match_info.route.resource
+        route = resource.canonical if resource else ""
+        if route in OPEN:
+            return None
+        client = _client_of(request)
+        if client is not None and client.expires <= self._utc_now():
+            return _Refusal(401, f"the client certificate of {client.name} has expired")
+        if route.startswith(VERBS):
+            return _check_scheduler(client)
+        return await self._check_token(request) if client is None else None
+
+    async def _check_token(self, request: web.Request) -> _Refusal | None:
+        token = _token_of(request)
+        if token is None:
+            return _Refusal(401, "send a Kubernetes token: Authorization: Bearer TOKEN")
+        person = await self._tokens.identify(token)
+        if person is None:
+            return _Refusal(401, "the API server does not know this token, or it has expired")
+        verb = "get" if request.method == "HEAD" else request.method.lower()
+        if not await self._tokens.may(person, verb=verb, path=request.path):
+            return _Refusal(
+                403,
+                f"{person.name} may not {verb} {request.path}: "
+                f"bind a ClusterRole that allows it, such as {INSPECTOR_ROLE}",
+            )
+        return None
+
+
+def _check_scheduler(client: Client | None) -> _Refusal | None:
+    if client is None:
+        return _Refusal(401, f"verbs need the client certificate of {SCHEDULER}; no token helps")
+    if client.name != SCHEDULER:
+        return _Refusal(403, f"{client.name} may not call verbs; only {SCHEDULER} may")
+    return None
+
+
+def _client_of(request: web.Request) -> Client | None:
+    """Whose certificate the handshake verified, if one was shown."""
+    connection = request.get_extra_info("ssl_object")
+    der = connection.getpeercert(binary_form=True) if connection is not None else None
+    return read_client(der) if der else None
+
+
+def _token_of(request: web.Request) -> str | None:
+    """The token of the one header that has it; several are nobody's."""
+    headers = request.headers.getall("Authorization", [])
+    found = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
+    return found[1] if found else None
+
+
+def _answer(refusal: _Refusal) -> web.Response:
+    """Refuse, and close: a caller with a new certificate shows it in a new handshake only."""
+    answer = json_answer({"error": refusal.why}, status=refusal.status)
+    if refusal.status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    answer.force_close()
+    return answer

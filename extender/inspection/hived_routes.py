@@ -1,0 +1,120 @@
+"""`/v1/inspect/…`: HiveD's inspection API over HTTP, with HiveD's errors."""
+
+import asyncio
+import operator
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from aiohttp import web
+
+from extender.cells.model import GangView
+from extender.cells.views.listings import Stepwise
+from extender.cluster.cluster import Cluster
+from extender.feeds.pod_feed import PodSink
+from extender.inspection.hived_views import ClusterStatus, VirtualLeaves, show_group
+from extender.inspection.snapshots import Snapshots, Status
+from policy.submission import VcName
+from policy.topology import Topology
+from service.http import encode_json, json_answer, raw_json_answer
+from service.tasks import in_slices
+
+_ROOT = "/v1/inspect"
+
+Shaped = dict[str, tuple[Status, bytes]]
+"""Answers by path, with the views that they show."""
+
+
+class HivedRoutes:
+    """What OpenPAI and other users of HiveD ask."""
+
+    def __init__(self, *, cluster: Cluster, snapshots: Snapshots, pods: PodSink) -> None:
+        self._cluster = cluster
+        self._snapshots = snapshots
+        self._pods = pods
+        self._of_topology: Topology | None = None
+        self._leaves: VirtualLeaves | None = None
+        self._shaping = asyncio.Lock()
+        self._shaped: Shaped = {}
+
+    def add_to(self, app: web.Application) -> None:
+        """Register the routes."""
+        status = f"{_ROOT}/clusterstatus"
+        for path, handler in (
+            (f"{_ROOT}/affinitygroups", self._groups),
+            (f"{_ROOT}/affinitygroups/", self._groups),
+            (f"{_ROOT}/affinitygroups/{{name:.+}}", self._group),
+            (status, self._status(lambda whole: whole.whole())),
+            (f"{status}/physicalcluster", self._status(lambda whole: whole.physical())),
+            (f"{status}/virtualclusters", self._status(lambda whole: whole.virtual())),
+            (f"{status}/virtualclusters/", self._status(lambda whole: whole.virtual())),
+            (f"{status}/virtualclusters/{{vc}}", self._vc),
+        ):
+            app.router.add_get(path, handler)
+
+    async def _groups(self, _: web.Request) -> web.Response:
+        gangs = (await self._snapshots.gangs()).values()
+        return json_answer({"items": await in_slices(self._show_all(gangs))})
+
+    def _show_all(self, gangs: Iterable[GangView]) -> Stepwise[list[Any]]:
+        shown = []
+        for gang in gangs:
+            yield
+            shown.append(self._show(gang, self._name(gang)))
+        return shown
+
+    async def _group(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        for gang in (await self._snapshots.gangs()).values():
+            if name in (self._name(gang), str(gang.gang)):
+                return json_answer(self._show(gang, name))
+        return _user_error(
+            f"Affinity group {name} does not exist since it is not allocated or preempting"
+        )
+
+    async def _vc(self, request: web.Request) -> web.Response:
+        name = VcName(request.match_info["vc"])
+        if name not in await self._snapshots.vcs():
+            return _user_error(f"VC {name} not found")
+        return await self._status(lambda status: status.of_vc(name))(request)
+
+    def _status(
+        self, choose: Callable[[ClusterStatus], Any]
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def handle(request: web.Request) -> web.Response:
+            return raw_json_answer(await self._shape(request.path, choose))
+
+        return handle
+
+    async def _shape(self, path: str, choose: Callable[[ClusterStatus], Any]) -> bytes:
+        """Shape views, which do not change, in a thread of its own; one at a time, and once."""
+        async with self._shaping:
+            views = await self._snapshots.status()
+            known = self._shaped.get(path)
+            if known is not None and all(map(operator.is_, known[0], views)):
+                return known[1]
+            body = await asyncio.to_thread(lambda: encode_json(choose(ClusterStatus(*views))))
+            self._shaped = {path: (views, body)} | _of_same(views, self._shaped)
+            return body
+
+    def _show(self, gang: GangView, name: str) -> Any:  # noqa: ANN401 - JSON
+        topology = self._cluster.topology
+        if topology is not self._of_topology:
+            self._of_topology = topology
+            self._leaves = VirtualLeaves(topology) if topology else None
+        return show_group(gang, name=name, leaves=self._leaves)
+
+    def _name(self, gang: GangView) -> str:
+        """HiveD's name of a gang: global for an affinity group, `namespace/pod` for one pod."""
+        for uid in (*gang.members, *gang.asking):
+            pod = self._pods.get(uid)
+            if pod is not None and pod.hived is not None and pod.hived.gang is not None:
+                return gang.gang.name
+        return str(gang.gang)
+
+
+def _of_same(views: Status, shaped: Shaped) -> Shaped:
+    return {path: one for path, one in shaped.items() if all(map(operator.is_, one[0], views))}
+
+
+def _user_error(message: str) -> web.Response:
+    return json_answer(f"hivedscheduler: User Error: {message}", status=400)

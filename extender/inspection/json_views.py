@@ -1,0 +1,163 @@
+"""Our own shapes of gangs, VCs, cells and decisions, for people and programs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from extender.cells.model import Decision, GangView, NodeCell, Place, Preempt
+from extender.cells.views.listings import Holders
+from extender.cells.views.state_views import CellView, VcView
+from extender.outcomes.waiting_pods import Waiting
+from policy.placement import Placement
+from state.log.records import DecisionRecord
+
+Shape = dict[str, Any]
+
+
+def show_node(node: NodeCell, holders: Holders) -> Shape:
+    """A node, and who has its leaf cells."""
+    return {
+        "name": node.name,
+        "leafType": node.leaf_type,
+        "leafCount": node.leaf_count,
+        "healthy": node.is_healthy,
+        "holders": {str(leaf): member for leaf, member in holders.items()},
+    }
+
+
+def show_gang(gang: GangView) -> Shape:
+    """A gang that has leaf cells or reserves them."""
+    return {
+        "gang": str(gang.gang),
+        "size": gang.size,
+        "vc": gang.vc,
+        "priority": gang.priority,
+        "state": gang.state,
+        "guaranteed": gang.is_guaranteed,
+        "members": [
+            {"uid": uid, "bound": uid in gang.bound, **show_placement(placement)}
+            for uid, placement in gang.members.items()
+        ],
+        "held": [show_placement(placement) for placement in gang.held],
+        **_if_any("downgradedBy", str(gang.downgraded_by) if gang.downgraded_by else None),
+        **_if_any("victims", list(map(str, gang.victims))),
+    }
+
+
+def show_lease(gang: GangView) -> Shape:
+    """What a gang holds, but has not bound yet."""
+    unbound = {uid: place for uid, place in gang.members.items() if uid not in gang.bound}
+    return {
+        "gang": str(gang.gang),
+        "vc": gang.vc,
+        "members": [{"uid": uid, **show_placement(place)} for uid, place in unbound.items()],
+        "held": [show_placement(place) for place in gang.held],
+    }
+
+
+def is_leased(gang: GangView) -> bool:
+    """Whether a gang holds anything that is not bound yet."""
+    return bool(gang.held) or len(gang.bound) < len(gang.members)
+
+
+def show_placement(placement: Placement) -> Shape:
+    """Where a member is, or will be."""
+    return {
+        "node": placement.node,
+        "leafCells": list(placement.leaf_cells),
+        **_if_any("vcCell", placement.vc_cell),
+    }
+
+
+def show_vc(vc: VcView) -> Shape:
+    """A VC and what became of each cell that it was promised."""
+    return {
+        "vc": vc.name,
+        "cells": [
+            {
+                "address": cell.address,
+                "chain": cell.chain,
+                "type": cell.cell_type,
+                "level": cell.level,
+                "state": cell.state,
+                "priority": cell.priority,
+                "healthy": cell.is_healthy,
+                "doomed": cell.is_doomed,
+                **_if_any("pinned", cell.pinned),
+                **_if_any("mappedTo", cell.mapped_to),
+            }
+            for cell in vc.cells
+        ],
+        "borrowedLeafCells": list(vc.opportunistic),
+    }
+
+
+def show_cell(cell: CellView) -> Shape:
+    """A physical cell with what is below it."""
+    return {
+        "address": cell.address,
+        "type": cell.cell_type,
+        "level": cell.level,
+        "state": cell.state,
+        "priority": cell.priority,
+        "healthy": cell.is_healthy,
+        "idleLeafCells": cell.idle_count,
+        **_if_any("vc", cell.vc),
+        **_if_any("vcCell", cell.vc_cell),
+        **_if_any("pinned", cell.pinned),
+        **_if_any("gang", str(cell.gang) if cell.gang else None),
+        **_if_any("children", [show_cell(child) for child in cell.children]),
+    }
+
+
+def show_waiting(waiting: Waiting) -> Shape:
+    """A pod that waits, and why."""
+    return {
+        "pod": f"{waiting.namespace}/{waiting.name}",
+        "uid": waiting.uid,
+        "gang": str(waiting.gang),
+        "vc": waiting.vc,
+        "code": waiting.code,
+        "reason": waiting.reason,
+        "change": waiting.change,
+        "since": waiting.since.isoformat(timespec="seconds"),
+    }
+
+
+def show_decision(decision: Decision) -> Shape:
+    """What would be, or was, decided."""
+    if isinstance(decision, Place):
+        return {
+            "outcome": "placed",
+            "reason": f"placed on {decision.placement.node}",
+            "placement": show_placement(decision.placement),
+            "others": [show_placement(place) for place in decision.others],
+            "downgraded": list(map(str, decision.downgraded)),
+            "victims": [],
+        }
+    victims: Sequence[Any] = decision.victims if isinstance(decision, Preempt) else ()
+    return {
+        "outcome": str(decision.reason.code),
+        "reason": decision.reason.text,
+        "change": decision.reason.change,
+        "victims": list(map(str, victims)),
+    }
+
+
+def show_record(record: DecisionRecord) -> Shape:
+    """A row of the log."""
+    return {
+        "at": record.at.isoformat(timespec="milliseconds"),
+        "service": record.service,
+        "kind": record.kind,
+        "subject": record.subject,
+        "podUid": record.pod_uid,
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "policyVersion": record.policy_version,
+        "latencySeconds": record.latency_seconds,
+        "details": record.details,
+    }
+
+
+def _if_any(key: str, value: object) -> Shape:
+    return {key: value} if value else {}

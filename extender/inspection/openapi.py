@@ -1,0 +1,97 @@
+"""The OpenAPI document of the extender: every path, what it takes, and what it is for."""
+
+from importlib.metadata import version
+from typing import Any, Final
+
+from extender.inspection import access
+from extender.inspection.explainer import SimulateArguments
+from extender.verbs.wire import BindArguments, FilterArguments, PreemptArguments
+from service.bodies import Body
+
+_PAGED: Final = ("limit", "after")
+_GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
+    ("/healthz", "Whether the process is alive.", ()),
+    ("/readyz", "Whether it is synced and recovered.", ()),
+    ("/leader", "Whether it answers verbs.", ()),
+    ("/metrics", "Metrics, for Prometheus.", ()),
+    ("/openapi.json", "This document.", ()),
+    ("/v1/nodes", "Nodes, and who has their leaf cells.", _PAGED),
+    ("/v1/gangs", "Gangs that have leaf cells or reserve them.", _PAGED),
+    ("/v1/gangs/{namespace}/{name}", "One gang.", ()),
+    ("/v1/leases", "Places that are held, but not bound yet.", _PAGED),
+    ("/v1/waiting", "Pods that wait, and why.", _PAGED),
+    ("/v1/vcs", "VCs, and what became of the cells that they were promised.", _PAGED),
+    ("/v1/vcs/{vc}", "One VC.", ()),
+    ("/v1/cells", "Physical cells, as trees.", _PAGED),
+    ("/v1/decisions", "The log, the newest first.", ("subject", *_PAGED)),
+    ("/v1/explain/{namespace}/{pod}", "Why a pod is where it is.", ()),
+    ("/v1/inspect/affinitygroups", "HiveD: all affinity groups.", ()),
+    ("/v1/inspect/affinitygroups/{name}", "HiveD: one affinity group.", ()),
+    ("/v1/inspect/clusterstatus", "HiveD: physical and virtual clusters.", ()),
+    ("/v1/inspect/clusterstatus/physicalcluster", "HiveD: the physical cluster.", ()),
+    ("/v1/inspect/clusterstatus/virtualclusters", "HiveD: all virtual clusters.", ()),
+    ("/v1/inspect/clusterstatus/virtualclusters/{vc}", "HiveD: one virtual cluster.", ()),
+)
+_POSTS: Final[tuple[tuple[str, str, type[Body]], ...]] = (
+    ("/v1/extender/filter", "kube-scheduler: which of these nodes?", FilterArguments),
+    ("/v1/extender/prioritize", "kube-scheduler: how good are these nodes?", FilterArguments),
+    ("/v1/extender/preempt", "kube-scheduler: who may be ended?", PreemptArguments),
+    ("/v1/extender/bind", "kube-scheduler: put the pod on the node.", BindArguments),
+    ("/v1/simulate", "What would become of a pod, if it were submitted now?", SimulateArguments),
+)
+
+
+def build_openapi() -> dict[str, Any]:
+    """Build the document."""
+    paths: dict[str, Any] = {}
+    for path, about, query in _GETS:
+        paths[path] = {"get": _operation(path, about) | _parameters(path, query)}
+    for path, about, model in _POSTS:
+        body = {"required": True, "content": _json(model.model_json_schema())}
+        paths[path] = {"post": _operation(path, about) | {"requestBody": body}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Cellgate extender", "version": version("cellgate")},
+        "components": {"securitySchemes": _SCHEMES},
+        "paths": paths,
+    }
+
+
+def _operation(path: str, about: str) -> dict[str, Any]:
+    answers = {"200": {"description": "The answer, as JSON."}}
+    security = _security(path)
+    if security:
+        answers |= {status: {"description": why} for status, why in _REFUSALS.items()}
+    return {"summary": about, "responses": answers, "security": security}
+
+
+def _security(path: str) -> list[dict[str, list[str]]]:
+    """What a caller needs where TLS is served; any one of the list."""
+    if path in access.OPEN:
+        return []
+    return [{"certificate": []}] if path.startswith(access.VERBS) else [*_LOOKING]
+
+
+def _parameters(path: str, query: tuple[str, ...]) -> dict[str, Any]:
+    in_path = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    parameters = [
+        *({"name": name, "in": "path", "required": True, "schema": _TEXT} for name in in_path),
+        *({"name": name, "in": "query", "schema": _TEXT} for name in query),
+    ]
+    return {"parameters": parameters} if parameters else {}
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+_TEXT: Final = {"type": "string"}
+_SCHEMES: Final = {
+    "certificate": {"type": "mutualTLS", "description": "A client certificate of our CA."},
+    "token": {"type": "http", "scheme": "bearer", "description": "A Kubernetes token."},
+}
+_LOOKING: Final[tuple[dict[str, list[str]], ...]] = ({"token": []}, {"certificate": []})
+_REFUSALS: Final = {
+    "401": "Credentials are missing or not valid.",
+    "403": "The caller is known, and has not this right.",
+}

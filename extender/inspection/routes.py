@@ -1,0 +1,143 @@
+"""`/v1/…`: what people ask about nodes, gangs, VCs, cells and decisions."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from extender.cluster.cluster import Cluster
+from extender.inspection import json_views
+from extender.inspection.explainer import Explainer, SimulateArguments
+from extender.inspection.openapi import build_openapi
+from extender.inspection.snapshots import Snapshots
+from extender.outcomes.waiting_pods import WaitingPods
+from policy.errors import RequestError
+from policy.submission import GangKey
+from service.bodies import parse_body
+from service.health import Health
+from service.http import json_answer, read_body
+from service.pages import page_of, read_limit
+from state.log.log import DecisionLog
+from state.log.positions import END, Position
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+class InspectionRoutes:
+    """Nothing here changes anything."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        snapshots: Snapshots,
+        waiting: WaitingPods,
+        explainer: Explainer,
+        log: DecisionLog,
+        health: Health,
+    ) -> None:
+        self._cluster = cluster
+        self._snapshots = snapshots
+        self._waiting = waiting
+        self._explainer = explainer
+        self._log = log
+        self._health = health
+
+    def add_to(self, app: web.Application) -> None:
+        """Register the routes."""
+        for path, handler in (
+            ("/", self._index),
+            ("/openapi.json", self._openapi),
+            ("/v1/nodes", self._nodes),
+            ("/v1/gangs", self._gangs),
+            ("/v1/gangs/{namespace}/{name:.+}", self._gang),
+            ("/v1/leases", self._leases),
+            ("/v1/waiting", self._waiting_pods),
+            ("/v1/vcs", self._vcs),
+            ("/v1/vcs/{vc}", self._vc),
+            ("/v1/cells", self._cells),
+            ("/v1/decisions", self._decisions),
+            ("/v1/explain/{namespace}/{pod}", self._explain),
+        ):
+            app.router.add_get(path, handler)
+        app.router.add_post("/v1/simulate", self._simulate)
+
+    async def _index(self, request: web.Request) -> web.Response:
+        paths = sorted(
+            resource.canonical for resource in request.app.router.resources() if resource.canonical
+        )
+        return json_answer({"service": "cellgate extender", "paths": paths})
+
+    async def _openapi(self, _: web.Request) -> web.Response:
+        return json_answer(build_openapi())
+
+    async def _nodes(self, request: web.Request) -> web.Response:
+        nodes = {str(node.name): (node, held) for node, held in await self._snapshots.nodes()}
+        return _page(nodes, request, lambda pair: json_views.show_node(*pair))
+
+    async def _gangs(self, request: web.Request) -> web.Response:
+        gangs = {str(key): gang for key, gang in (await self._snapshots.gangs()).items()}
+        return _page(gangs, request, json_views.show_gang)
+
+    async def _gang(self, request: web.Request) -> web.Response:
+        key = GangKey(request.match_info["namespace"], request.match_info["name"])
+        gang = self._cluster.engine.gang(key)
+        if gang is None:
+            raise web.HTTPNotFound(text=f"gang {key} has no leaf cells")
+        return json_answer(json_views.show_gang(gang))
+
+    async def _leases(self, request: web.Request) -> web.Response:
+        gangs = (await self._snapshots.gangs()).items()
+        leased = {str(key): gang for key, gang in gangs if json_views.is_leased(gang)}
+        return _page(leased, request, json_views.show_lease)
+
+    async def _waiting_pods(self, request: web.Request) -> web.Response:
+        pods = {f"{pod.namespace}/{pod.name}": pod for pod in self._waiting}
+        return _page(pods, request, json_views.show_waiting)
+
+    async def _vcs(self, request: web.Request) -> web.Response:
+        vcs = {str(name): vc for name, vc in (await self._snapshots.vcs()).items()}
+        return _page(vcs, request, json_views.show_vc)
+
+    async def _vc(self, request: web.Request) -> web.Response:
+        for name, vc in (await self._snapshots.vcs()).items():
+            if name == request.match_info["vc"]:
+                return json_answer(json_views.show_vc(vc))
+        raise web.HTTPNotFound(text=f"VC {request.match_info['vc']} does not exist")
+
+    async def _cells(self, request: web.Request) -> web.Response:
+        cells = {str(cell.address): cell for cell in await self._snapshots.cells()}
+        return _page(cells, request, json_views.show_cell)
+
+    async def _decisions(self, request: web.Request) -> web.Response:
+        limit, before = read_limit(request.query), _read_position(request.query.get("after"))
+        subject = request.query.get("subject")
+        records = await self._log.recent(limit + 1, subject=subject, before=before)
+        page: dict[str, Any] = {"items": list(map(json_views.show_record, records[:limit]))}
+        if len(records) > limit:
+            page["next"] = str(Position.of(records[limit - 1]))
+        return json_answer(page)
+
+    async def _explain(self, request: web.Request) -> web.Response:
+        namespace, pod = request.match_info["namespace"], request.match_info["pod"]
+        found = await self._explainer.explain(namespace, pod)
+        if found is None:
+            raise web.HTTPNotFound(text=f"there is no pod {namespace}/{pod} that asks for cells")
+        return json_answer(found)
+
+    async def _simulate(self, request: web.Request) -> web.Response:
+        if not self._health.can_answer:
+            raise web.HTTPServiceUnavailable(text="; ".join(self._health.reasons()))
+        arguments = parse_body(SimulateArguments, await read_body(request))
+        return json_answer(self._explainer.simulate(arguments))
+
+
+def _read_position(text: str | None) -> Position:
+    try:
+        return END if text is None else Position.parse(text)
+    except ValueError as exc:
+        raise RequestError.at("after", "must be the `next` of a page") from exc
+
+
+def _page(items: dict[str, Any], request: web.Request, show: Callable[[Any], Any]) -> web.Response:
+    return json_answer(page_of(items, request.query, show=show))

@@ -1,0 +1,83 @@
+"""Who a Kubernetes token is and what they may read of us, remembered for some seconds.
+
+Garbage costs the API server little: what it said is remembered whether yes or no, strangers apart
+from those it knows, so that a flood of bad tokens pushes no good one out; few questions are open at
+a time; and whoever waits longer than the deadline is told so.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final, TypeVar
+
+from kube.api.client import KubeError
+from kube.api.token_reviews import Person, Reviews
+from policy.errors import BackendError
+from service.expiring import ExpiringCache
+
+T = TypeVar("T")
+
+_REMEMBER_SECONDS: Final = 10.0
+"""So long a revoked token or right still works here."""
+_MOST_PEOPLE: Final = 1_024
+_MOST_STRANGERS: Final = 4_096
+_MOST_RIGHTS: Final = 8_192
+_MOST_QUESTIONS: Final = 16
+_DEADLINE_SECONDS: Final = 3.0
+
+
+class TokenCheck:
+    """Asks the API server, and remembers its answers; tokens themselves are not kept."""
+
+    def __init__(
+        self,
+        reviews: Reviews,
+        *,
+        monotonic: Callable[[], float],
+        deadline_seconds: float = _DEADLINE_SECONDS,
+    ) -> None:
+        remember = partial(ExpiringCache, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
+        self._people: ExpiringCache[bytes, Person] = remember(most=_MOST_PEOPLE)
+        self._strangers: ExpiringCache[bytes, bool] = remember(most=_MOST_STRANGERS)
+        self._rights: ExpiringCache[tuple[Person, str, str], bool] = remember(most=_MOST_RIGHTS)
+        self._reviews = reviews
+        self._deadline_seconds = deadline_seconds
+        self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
+
+    async def identify(self, token: str) -> Person | None:
+        """Whose token it is, if anybody's; BackendError if that cannot be told now."""
+        key = hashlib.sha256(token.encode()).digest()
+        known = self._people.get(key)
+        if known is not None or self._strangers.get(key):
+            return known
+        person = await self._ask(lambda: self._reviews.identify(token))
+        if person is None:
+            self._strangers.put(key, True)
+        else:
+            self._people.put(key, person)
+        return person
+
+    async def may(self, person: Person, *, verb: str, path: str) -> bool:
+        """Whether they may; BackendError if that cannot be told now."""
+        key = (person, verb, path)
+        known = self._rights.get(key)
+        if known is None:
+            known = await self._ask(lambda: self._reviews.may(person, verb=verb, path=path))
+            self._rights.put(key, known)
+        return known
+
+    async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        async def in_turn() -> T:
+            async with self._questions:
+                return await question()
+
+        try:
+            return await asyncio.wait_for(in_turn(), self._deadline_seconds)
+        except TimeoutError as exc:
+            seconds = f"{self._deadline_seconds:g} seconds"
+            raise BackendError(
+                f"cannot check the token: the API server did not answer within {seconds}"
+            ) from exc
+        except KubeError as exc:
+            raise BackendError(f"cannot check the token: {exc}") from exc

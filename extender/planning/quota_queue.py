@@ -1,0 +1,158 @@
+"""Gangs that wait for quota behind our gate: they are planned once they are charged.
+
+The webhook let them in without a charge, since their group chose to queue what is over its quota.
+They are tried again, the oldest first, until the ledger has room for them. Who was charged keeps
+its charge while it waits for leaf cells, like every other waiting gang.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Final, NoReturn
+
+from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import GangSizes
+from extender.upkeep.ledger_sync import LEADERSHIP, build_charge
+from kube.follow.policies import PolicySink
+from kube.read.charged_gang import charged_gang
+from kube.read.pods import ManagedPod
+from policy.errors import BackendError, ConflictError
+from policy.quotas.limits import Limit
+from policy.submission import GangKey
+from state.ledger.ledger import Charge, Ledger, Refused, Term
+
+logger = logging.getLogger(__name__)
+
+_EVERY_SECONDS: Final = 1.0
+
+OnCharged = Callable[[GangKey], None]
+
+
+class QuotaQueue:
+    """The gangs that nobody has charged yet."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        pods: PodSink,
+        sizes: GangSizes,
+        policies: PolicySink,
+        epoch: Callable[[], int],
+    ) -> None:
+        self._ledger = ledger
+        self._pods = pods
+        self._sizes = sizes
+        self._policies = policies
+        self._epoch = epoch
+        self._charged: set[GangKey] = set()
+        self._waiting: dict[GangKey, GangKey] = {}
+        """Gangs by the names under which they are charged."""
+        self.on_charged: list[OnCharged] = []
+        """Who wants to know of gangs that wait for quota no longer."""
+        pods.on_appear.append(self._note_appeared)
+        pods.on_end.append(self._note_ended)
+
+    def holds(self, pod: ManagedPod) -> bool:
+        """Whether a pod must not be planned yet."""
+        is_unpaid = pod.is_uncharged and charged_gang(pod) not in self._charged
+        return pod.is_gated and is_unpaid and not self._has_begun(pod)
+
+    def _has_begun(self, pod: ManagedPod) -> bool:
+        """Whether a leader before us charged the gang: others of it were let go. That is known
+        without the ledger, which may be away while half of a gang waits for the other."""
+        gang = () if pod.is_charged_alone else self._pods.of_gang(pod.gang.key)
+        return any(not member.is_gated for member in gang)
+
+    async def run(self) -> NoReturn:
+        """Charge what can be charged, until cancelled."""
+        while True:
+            await asyncio.sleep(_EVERY_SECONDS)
+            try:
+                await self.charge()
+            except (BackendError, ConflictError) as exc:
+                logger.warning("queued gangs not charged", extra={"error": str(exc)})
+
+    async def charge(self) -> None:
+        """Try the gangs that wait once, the oldest first; where one does not fit, none like it."""
+        too_much: dict[Hashable, int] = {}
+        for pod, *others in self._oldest_first():
+            charge = self._due(pod, others)
+            if charge is None or charge.leaf_count >= too_much.get(_kind(charge), inf):
+                continue
+            try:
+                is_charged = await self._try(charge, pod)
+            except ValueError as exc:  # nobody of ours wrote that: it waits, and nobody else for it
+                logger.warning("gang cannot be charged", extra={"error": str(exc)})
+                continue
+            if is_charged:
+                self._note_charged(pod)
+            else:
+                too_much[_kind(charge)] = charge.leaf_count
+
+    def _due(self, first: ManagedPod, others: Sequence[ManagedPod]) -> Charge | None:
+        """What a gang is to be charged; None while it cannot be planned, or does not say enough.
+
+        Its members are there, so they are believed, and not that all are like the first.
+        """
+        charge = build_charge(first, classes=self._policies.policy.classes, sizes=self._sizes)
+        if charge is None or first.is_charged_alone:
+            return charge
+        there = 1 + len(others)
+        size = first.gang.size or self._sizes.size(first) or 1
+        if there < (first.gang.min_size or size):
+            return None
+        if first.hived is not None and first.hived.gang is not None:
+            return charge
+        held = first.leaf_count + sum(pod.leaf_count for pod in others)
+        return replace(charge, leaf_count=held + max(0, size - there) * first.leaf_count)
+
+    async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
+        """Charge a gang; True also if it was charged before, by a leader that has died since."""
+        answer = await self._ledger.charge(charge, limits=self._limits(pod))
+        if isinstance(answer, Refused):
+            return False
+        term = Term(leadership=LEADERSHIP, epoch=self._epoch())
+        await self._ledger.confirm([charge.gang], term=term)
+        return True
+
+    def _limits(self, pod: ManagedPod) -> tuple[Limit, ...]:
+        """What its group allows now; nothing stands in its way if the group has no quotas."""
+        if pod.charged_group is None or pod.submitter is None:
+            return ()
+        group = self._policies.policy.quotas.group(pod.charged_group)
+        return group.limits(pod.submitter) if group is not None else ()
+
+    def _oldest_first(self) -> list[list[ManagedPod]]:
+        """The pods of every gang that waits."""
+        found = (self._members(charged, gang) for charged, gang in self._waiting.items())
+        return sorted((pods for pods in found if pods), key=lambda pods: pods[0].created)
+
+    def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
+        """Empty where pods go by another name since: they wait under that."""
+        ours = (pod for pod in self._pods.of_gang(gang) if charged_gang(pod) == charged)
+        return sorted(ours, key=lambda pod: (pod.created, pod.uid))
+
+    def _note_charged(self, pod: ManagedPod) -> None:
+        if self._waiting.pop(charged_gang(pod), None) is None:
+            return  # it has ended meanwhile: the books will be put right, and a namesake pays anew
+        self._charged.add(charged_gang(pod))
+        logger.info("queued gang charged", extra={"gang": str(pod.gang.key)})
+        for tell in self.on_charged:
+            tell(pod.gang.key)
+
+    def _note_appeared(self, pod: ManagedPod) -> None:
+        if self.holds(pod):
+            self._waiting[charged_gang(pod)] = pod.gang.key
+
+    def _note_ended(self, pod: ManagedPod) -> None:
+        if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
+            self._waiting.pop(charged_gang(pod), None)
+            self._charged.discard(charged_gang(pod))
+
+
+def _kind(charge: Charge) -> Hashable:
+    """Gangs that are charged to the same accounts."""
+    return charge.user, charge.group, charge.class_name, charge.is_high, charge.leaf_type

@@ -1,0 +1,61 @@
+"""Places for the members of a gang that have none, one after the other."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from math import inf
+
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject, Wait
+from extender.queue.model import QueuedPod
+from extender.queue.ports import Cells, Nodes
+from extender.queue.queued_gang import QueuedGang
+from policy.submission import NodeName
+
+
+def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
+    """Return the members that do not run and have no place either."""
+    return [pod for pod in gang.members() if pod.node is None and not cells.has_place(pod.uid)]
+
+
+def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
+    """Look for room for them, on nodes that all of them can use."""
+    counts = gang.leaf_counts()
+    requests = [replace(pod.request, gang_leaf_counts=counts) for pod in unplaced(gang, cells)]
+    wishes = () if gang.first.request.ignores_candidates else gang.node_wishes()
+    candidates = nodes.fitting(wishes, without=gang.refused_nodes)
+    return _decide_all(cells, requests, candidates, is_whole=gang.starts_whole, now=now)
+
+
+def _decide_all(
+    cells: Cells,
+    requests: Sequence[MemberRequest],
+    candidates: Collection[NodeName],
+    *,
+    is_whole: bool,
+    now: float,
+) -> list[Decision]:
+    """Place one member after the other; the first finds room for all, the others take it.
+
+    Nobody is asked about after one who preempts or is wrong. Where one has to wait, smaller ones
+    may still have a place, if their gang may run without him.
+    """
+    decisions: list[Decision] = []
+    too_large = inf
+    for request in requests:
+        if request.leaf_count >= too_large:
+            continue
+        decision = cells.decide(request, candidate_nodes=candidates, now=now)
+        decisions.append(decision)
+        if isinstance(decision, Wait) and not is_whole:
+            too_large = request.leaf_count
+        elif not isinstance(decision, Place):
+            break
+        elif decision.others:
+            places = (decision.placement, *decision.others)
+            candidates = dict.fromkeys(place.node for place in places)
+    return decisions
+
+
+def refusal(decisions: Sequence[Decision]) -> Wait | Reject | Preempt | None:
+    """What those have to be told who have no place: the last is the gravest."""
+    refused = (one for one in reversed(decisions) if not isinstance(one, Place))
+    return next(refused, None)

@@ -1,0 +1,110 @@
+"""Gangs that were half bound when the process before us died: completed, or released.
+
+The places of members that were not bound yet died with that process. They are asked for again
+before any verb is answered, while nobody else can have taken them. A gang that still cannot be
+completed, since a node failed meanwhile, would hold its cells for nothing: it is ended after a
+while, and its controller starts it again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from extender.cells.model import MemberRequest
+from extender.cluster.cluster import Asked, Cluster
+from extender.feeds.pod_feed import PodSink
+from extender.verbs.questions import ToRequest
+from kube.read.pods import ManagedPod
+from policy.errors import RequestError
+from policy.submission import GangKey, PodUid
+from service.clock import Clock
+from state.log.records import Kind
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_SECONDS: Final = 300.0
+_LOOK_SECONDS: Final = 5.0
+
+Release = Callable[[list[ManagedPod], str], None]
+
+
+class HalfBoundGangs:
+    """Finds them at start-up and sees them through."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        pods: PodSink,
+        to_request: ToRequest,
+        release: Release,
+        clock: Clock,
+    ) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self._to_request = to_request
+        self._release = release
+        self._clock = clock
+        self._open: dict[GangKey, float] = {}
+        """By gang: when we lose patience."""
+        self._asked: dict[GangKey, dict[PodUid, None]] = {}
+        """By gang: the members that were missing. Others may have finished before."""
+
+    def complete(self) -> None:
+        """Ask again for the places of all members that are missing."""
+        now = self._clock.monotonic()
+        nodes = dict.fromkeys(self._cluster.nodes)
+        for request in self._missing():
+            asked = Asked(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
+            self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
+            self._open[request.gang] = now + _PATIENCE_SECONDS
+            self._asked.setdefault(request.gang, {})[request.member] = None
+        if self._open:
+            logger.info("gangs were half bound", extra={"gangs": list(map(str, self._open))})
+
+    async def run(self) -> NoReturn:
+        """End those that cannot be completed."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.look(now=self._clock.monotonic())
+
+    def look(self, *, now: float) -> None:
+        """Forget the gangs that are complete or gone; release those that took too long."""
+        for gang, deadline in list(self._open.items()):
+            members = [self._pods.get(uid) for uid in self._cluster.members.of_gang(gang)]
+            bound = [pod for pod in members if pod is not None and pod.node is not None]
+            if not bound or len(bound) >= self._needed(gang) or not self._waits(gang):
+                self._close(gang)
+            elif now >= deadline:
+                self._close(gang)
+                why = f"gang {gang} was interrupted half bound and cannot be completed"
+                self._release(bound, why)
+
+    def _close(self, gang: GangKey) -> None:
+        del self._open[gang], self._asked[gang]
+
+    def _waits(self, gang: GangKey) -> bool:
+        """Whether a member that was missing is there, and still not bound."""
+        asked = map(self._pods.get, self._asked[gang])
+        return any(pod is not None and pod.node is None for pod in asked)
+
+    def _missing(self) -> list[MemberRequest]:
+        """Requests of unbound members whose gang runs in part, in a defined order."""
+        found: list[MemberRequest] = []
+        for pod in sorted(self._pods, key=lambda pod: (pod.namespace, pod.name)):
+            if pod.node is not None or pod.is_gated or self._cluster.has_member(pod.uid):
+                continue
+            try:
+                request = self._to_request(pod)
+            except RequestError:
+                continue
+            if self._cluster.members.of_gang(request.gang):
+                found.append(request)
+        return found
+
+    def _needed(self, gang: GangKey) -> int:
+        """By what its members asked: what a pod says may have changed since."""
+        asked = [self._cluster.members.get(uid) for uid in self._cluster.members.of_gang(gang)]
+        sizes = [one.request.gang_min or len(one.request.gang_leaf_counts) for one in asked if one]
+        return max(sizes, default=0)

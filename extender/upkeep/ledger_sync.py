@@ -1,0 +1,281 @@
+"""The ledger follows the pods: charges are confirmed when pods appear, released when they end.
+
+The webhook charges a gang before its pods exist; from then on the ledger is kept here. Everything
+is done in batches behind the feeds, and again if the ledger did not answer. A full comparison now
+and then finds what was missed.
+
+What was charged some seconds ago is compared with the pods that came of it: a review can be forged,
+or its pod be refused by somebody after us, and nobody should pay for either for long.
+"""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, NoReturn
+
+from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import GangSizes
+from extender.metrics import ExtenderMetrics
+from kube.read.charged_gang import charged_gang
+from kube.read.pods import ManagedPod
+from policy.classes import Classes
+from policy.errors import BackendError, ConflictError
+from policy.submission import GangKey
+from state.ledger.ledger import Charge, Ledger, LiveCharge, Term
+
+logger = logging.getLogger(__name__)
+
+LEADERSHIP: Final = "cellgate-extender"
+_EVERY_SECONDS: Final = 0.5
+_COMPARE_SECONDS: Final = 60.0
+_SOON_SECONDS: Final = 5.0
+_GRACE_SECONDS: Final = 30.0
+"""Charges younger than that may be for pods that are not seen yet."""
+_PROVEN_SECONDS: Final = 10.0
+"""By then the pods that a gang was charged for, or grew for, are there or never come."""
+_PROVE_EVERY_SECONDS: Final = 5.0
+_PROVEN_UNTIL_SECONDS: Final = _PROVEN_SECONDS + 3 * _PROVE_EVERY_SECONDS
+"""Until then it is looked at: more than once, should the ledger not answer."""
+_MOST_ENDED: Final = 10_000
+"""Gangs whose end is remembered until their charges are released; comparing finds the others. A
+standby hears of every end, and releases nothing."""
+
+_Full = dict[GangKey, tuple[LiveCharge, float]]
+
+
+class Bookkeeper:
+    """Keeps the ledger equal to the pods."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        pods: PodSink,
+        sizes: GangSizes,
+        classes: Callable[[], Classes],
+        epoch: Callable[[], int],
+        metrics: ExtenderMetrics,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._pods = pods
+        self._sizes = sizes
+        self._classes = classes
+        self._epoch = epoch
+        self._metrics = metrics
+        self._monotonic = monotonic
+        self._full: _Full = {}
+        """Charges of which every place was taken, and since when we know."""
+        self._appeared: dict[GangKey, ManagedPod] = {}
+        self._ended: dict[GangKey, None] = {}
+        self._confirmed: set[GangKey] = set()
+        self.compares_soon = False
+        """Whether something was seen that only a comparison sets right."""
+        pods.on_appear.append(self._note_appeared)
+        pods.on_end.append(self._note_ended)
+
+    def _term(self) -> Term:
+        return Term(leadership=LEADERSHIP, epoch=self._epoch())
+
+    def _note_appeared(self, pod: ManagedPod) -> None:
+        gang = charged_gang(pod)
+        self._note_size(pod)
+        if pod.decision and gang not in self._confirmed:
+            self._confirmed.add(gang)
+            self._appeared[gang] = pod
+            self._ended.pop(gang, None)
+
+    def _note_ended(self, pod: ManagedPod) -> None:
+        gang = charged_gang(pod)
+        self._note_size(pod)
+        if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
+            self._confirmed.discard(gang)
+            self._appeared.pop(gang, None)
+            self._ended[gang] = None
+        if len(self._ended) > _MOST_ENDED:
+            del self._ended[next(iter(self._ended))]
+            self.compares_soon = True
+
+    def _note_size(self, pod: ManagedPod) -> None:
+        """A PodGroup says how many members are needed, not how many there are: look soon."""
+        if pod.gang.size is None and not pod.is_charged_alone:
+            self.compares_soon = True
+
+    async def run(self) -> NoReturn:
+        """Keep the ledger until cancelled; what fails is tried again."""
+        compared = proven = time.monotonic()
+        while True:
+            await asyncio.sleep(_EVERY_SECONDS)
+            pause = _SOON_SECONDS if self.compares_soon else _COMPARE_SECONDS
+            try:
+                await self.settle()
+                if time.monotonic() >= proven + _PROVE_EVERY_SECONDS:
+                    await self.prove()
+                    proven = time.monotonic()
+                if time.monotonic() >= compared + pause:
+                    await self.compare()
+                    compared = time.monotonic()
+            except (BackendError, ConflictError) as exc:
+                logger.warning("ledger not kept, will retry", extra={"error": str(exc)})
+
+    async def settle(self) -> None:
+        """Confirm and release what has changed, and expire what never came."""
+        appeared, ended = dict(self._appeared), list(self._ended)
+        if appeared:
+            found = await self._ledger.confirm(list(appeared), term=self._term())
+            # Let in while the ledger was away: when it is told, nobody will confirm it any more.
+            missing = (pod for gang, pod in appeared.items() if gang not in found)
+            self.compares_soon |= any(map(_is_due, missing))
+        if ended:
+            await self._ledger.release(ended, term=self._term())
+        for gang in appeared:
+            self._appeared.pop(gang, None)
+        for gang in ended:
+            self._ended.pop(gang, None)
+        await self._ledger.expire(term=self._term())
+
+    async def prove(self) -> None:
+        """Correct what was charged a few seconds ago by the pods that have come of it."""
+        recent = await self._ledger.charges_aged(
+            least_seconds=_PROVEN_SECONDS, most_seconds=_PROVEN_UNTIL_SECONDS
+        )
+        for live in recent:
+            gang = live.charge.gang
+            pods = [pod for pod in self._pods.of_gang(gang) if charged_gang(pod) == gang]
+            leaf_count = self._proven_leaf_count(pods, live) if pods else live.charge.leaf_count
+            if leaf_count != live.charge.leaf_count:
+                await self._ledger.resize(live.charge, leaf_count)
+                self._note_drift("corrected", [live.charge])
+
+    async def compare(self) -> None:
+        """Make the ledger equal to the gangs that have pods."""
+        self.compares_soon = False
+        known_full, self._full = self._full, {}
+        charged = {live.charge.gang: live for live in await self._ledger.charges()}
+        gangs: dict[GangKey, list[ManagedPod]] = {}
+        for pod in self._pods:
+            gangs.setdefault(charged_gang(pod), []).append(pod)
+        existing = [
+            charge
+            for gang, pods in gangs.items()
+            if (charge := self._due(pods, charged.get(gang), known_full)) is not None
+        ]
+        drift = await self._ledger.reconcile(
+            existing,
+            term=self._term(),
+            grace_seconds=_GRACE_SECONDS,
+            seen=tuple(charged.values()),
+        )
+        for kind in ("released", "created", "corrected"):
+            self._note_drift(kind, getattr(drift, kind))
+
+    def _note_drift(self, kind: str, found: Sequence[Charge]) -> None:
+        if found:
+            self._metrics.drift.labels(f"ledger-{kind}").inc(len(found))
+            gangs = [str(charge.gang) for charge in found]
+            logger.warning("ledger drift", extra={"kind": kind, "gangs": gangs})
+
+    def _due(
+        self, pods: Sequence[ManagedPod], live: LiveCharge | None, known_full: _Full
+    ) -> Charge | None:
+        """What a gang should be charged; None where its pods do not tell, or wait.
+
+        A gang that waits for its quota is charged when there is room in it.
+        """
+        pod = pods[0]
+        if live is not None:
+            leaf_count = self._leaf_count(pods, live)
+            if self._is_left(pods, live, known_full):
+                leaf_count = min(leaf_count, sum(pod.leaf_count for pod in pods))
+            due = replace(live.charge, leaf_count=leaf_count)
+            return self._with_class(due, pods)
+        if not _is_due(pod):
+            return None
+        return build_charge(pod, classes=self._classes(), sizes=self._sizes)
+
+    def _with_class(self, due: Charge, pods: Sequence[ManagedPod]) -> Charge:
+        """Charge a gang in the class that its pods have.
+
+        It was charged in another if the ledger was so slow that the webhook decided without it.
+        """
+        names = {pod.class_name for pod in pods}
+        class_name = names.pop()
+        if names or class_name is None or class_name == due.class_name:
+            return due
+        return replace(due, class_name=class_name, is_high=self._classes().is_high(class_name))
+
+    def _leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
+        """What a charged gang holds; pods of a young charge may be on their way."""
+        proven = self._proven_leaf_count(pods, live)
+        is_young = time.time() < live.charged_at.timestamp() + _PROVEN_SECONDS
+        return max(proven, live.charge.leaf_count) if is_young else proven
+
+    def _is_left(self, pods: Sequence[ManagedPod], live: LiveCharge, known_full: _Full) -> bool:
+        """Tell whether members of a PodGroup are missing because they have ended.
+
+        Then they are not paid for: who comes in their stead finds no place, and pays anew. Whoever
+        took the last place is seen by the time that we have known for long that it is taken.
+        """
+        is_open = pods[0].gang.size is None and not pods[0].is_charged_alone
+        if not is_open or live.charge.places or len(pods) >= self._size(pods[0]):
+            return False
+        seen, since = known_full.get(live.charge.gang, (live, self._monotonic()))
+        if (seen.charge, seen.charged_at) != (live.charge, live.charged_at):
+            since = self._monotonic()
+        self._full[live.charge.gang] = (live, since)
+        is_long = self._monotonic() >= since + _PROVEN_SECONDS
+        is_paid = live.charge.leaf_count > sum(pod.leaf_count for pod in pods)
+        self.compares_soon |= is_paid and not is_long
+        return is_long
+
+    def _proven_leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
+        """What a gang holds by its pods: of a whole one, what they ask for together.
+
+        When it was charged, members that were still to come were taken to be like the first. Those
+        that still are can be no larger than the largest, or would be charged for more.
+        """
+        told = [pod.hived.gang.leaf_count for pod in pods if pod.hived and pod.hived.gang]
+        if told:
+            return max(told)
+        counts = [pod.leaf_count for pod in pods]
+        missing = max(0, self._size(pods[0]) - len(pods)) * max(counts)
+        return max(sum(counts), min(live.charge.leaf_count, sum(counts) + missing))
+
+    def _size(self, pod: ManagedPod) -> int:
+        return 1 if pod.is_charged_alone else pod.gang.size or self._sizes.size(pod) or 1
+
+
+def _is_due(pod: ManagedPod) -> bool:
+    """Tell whether a pod is to be charged; one that waits for its quota is when there is room."""
+    return not (pod.is_gated and pod.is_uncharged)
+
+
+def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Charge | None:
+    """What a pod says of its gang's charge; None where it does not say enough."""
+    if pod.submitter is None or pod.class_name is None:
+        return None
+    try:
+        decision = uuid.UUID(pod.decision or "")
+    except ValueError:
+        return None
+    return Charge(
+        decision=decision,
+        gang=charged_gang(pod),
+        user=pod.submitter,
+        group=pod.charged_group,
+        vc=pod.vc,
+        class_name=pod.class_name,
+        is_high=classes.is_high(pod.class_name),
+        leaf_type=pod.leaf_type,
+        leaf_count=_told_leaf_count(pod, sizes),
+        gang_size=1 if pod.is_charged_alone else pod.gang.size,
+    )
+
+
+def _told_leaf_count(pod: ManagedPod, sizes: GangSizes) -> int:
+    if pod.is_charged_alone:
+        return pod.leaf_count
+    return pod.gang_leaf_count or pod.leaf_count * (sizes.size(pod) or 1)

@@ -1,0 +1,90 @@
+"""Nobody who could run goes on waiting because an event came in the wrong order.
+
+kube-scheduler asks again about a refused pod when another one ends. It may hear of that end before
+we do; then the answer is the old one, and nothing would make it ask a third time for minutes. So
+pods that were refused before the last change are looked at again, and woken if they would fit.
+"""
+
+import asyncio
+import logging
+from typing import Final, NoReturn, Protocol
+
+from extender.cells.model import Place
+from extender.cluster.cluster import Cluster
+from extender.feeds.pod_feed import PodSink
+from extender.metrics import ExtenderMetrics
+from extender.outcomes.waiting_pods import Waiting, WaitingPods
+from extender.verbs.questions import ToRequest
+from kube.api.binder import PodRef
+from policy.errors import BackendError, RequestError
+from service.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+_EVERY_SECONDS: Final = 1.0
+
+
+class WakePods(Protocol):
+    """What waking needs of Kubernetes."""
+
+    async def wake(self, pod: PodRef) -> None:
+        """Let kube-scheduler look at the pod; BackendError if that failed."""
+
+
+class Waker:
+    """Wakes pods that wait for nothing any more."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        pods: PodSink,
+        waiting: WaitingPods,
+        to_request: ToRequest,
+        waker: WakePods,
+        metrics: ExtenderMetrics,
+        clock: Clock,
+    ) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self._waiting = waiting
+        self._to_request = to_request
+        self._waker = waker
+        self._metrics = metrics
+        self._clock = clock
+
+    async def run(self) -> NoReturn:
+        """Look now and then, until cancelled."""
+        while True:
+            await asyncio.sleep(_EVERY_SECONDS)
+            now = self._clock.monotonic()
+            for waiting in list(self._waiting):
+                is_old = waiting.asked <= now - _EVERY_SECONDS
+                if is_old and waiting.version != self._cluster.version:
+                    await self._look(waiting)
+
+    async def _look(self, waiting: Waiting) -> None:
+        """Wake a pod if it would fit now; once per change, however long kube-scheduler takes."""
+        waiting.version = self._cluster.version
+        if not self._would_fit(waiting):
+            return
+        pod = PodRef(
+            namespace=waiting.namespace, name=waiting.name, uid=waiting.uid, resource_version=None
+        )
+        try:
+            await self._waker.wake(pod)
+            self._metrics.woken.inc()
+        except BackendError as exc:
+            waiting.version = -1
+            logger.warning("pod not woken", extra={"pod_uid": waiting.uid, "error": str(exc)})
+
+    def _would_fit(self, waiting: Waiting) -> bool:
+        pod = self._pods.get(waiting.uid)
+        if pod is None or pod.node is not None:
+            return False
+        try:
+            request = self._to_request(pod)
+        except RequestError:
+            return False
+        nodes = dict.fromkeys(waiting.offered)
+        return isinstance(self._cluster.engine.plan(request, candidate_nodes=nodes), Place)

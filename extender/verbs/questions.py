@@ -1,0 +1,91 @@
+"""What every verb begins with: which pod is meant, and what the engine says about it.
+
+Between plan and apply nothing is awaited, so that one event loop is the single writer that the
+engine wants.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from extender.cells.model import Decision, MemberRequest, ReasonCode, Wait
+from extender.cluster.cluster import Asked, Cluster
+from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import to_single_request
+from extender.metrics import ExtenderMetrics
+from kube.read.pods import ManagedPod
+from policy.errors import RequestError
+from policy.submission import NodeName, PodUid
+from service.clock import Clock
+from state.log.records import Kind
+
+ToRequest = Callable[[ManagedPod], MemberRequest]
+
+
+class Questions:
+    """Asks the engine on behalf of kube-scheduler."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        pods: PodSink,
+        to_request: ToRequest,
+        metrics: ExtenderMetrics,
+        clock: Clock,
+    ) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self._to_request = to_request
+        self._metrics = metrics
+        self._clock = clock
+
+    def read(self, obj: Mapping[str, Any]) -> ManagedPod | None:
+        """Understand the pod asked about; as the feed knows it, if the feed knows it."""
+        uid = read_uid(obj)
+        pod = self._pods.get(uid) or self._pods.read(dict(obj))
+        if pod is not None and pod.node is not None:
+            raise RequestError.at("Pod", f"pod is bound to node {pod.node} already")
+        if self._pods.has_ended(uid) or (pod is not None and pod.is_finished):
+            raise RequestError.at("Pod", "pod has ended or was deleted")
+        if pod is not None and not pod.uid:
+            raise RequestError.at("Pod.metadata.uid", "must be set")
+        return pod
+
+    def decide(
+        self,
+        pod: ManagedPod,
+        candidate_nodes: Collection[NodeName],
+        *,
+        kind: Kind,
+        applies_preemption: bool = False,
+    ) -> Decision:
+        """Ask about a pod, and make true what is answered."""
+        request = self._to_request(pod)
+        asked = Asked(
+            kind=kind,
+            now=self._clock.monotonic(),
+            applies_preemption=applies_preemption,
+            pod=pod.display_name,
+        )
+        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+        if _is_beyond_size(pod, decision):
+            single = to_single_request(request, pod)
+            decision = self._cluster.decide(single, candidate_nodes=candidate_nodes, asked=asked)
+        self._metrics.count_decision(decision)
+        return decision
+
+
+def read_uid(obj: Mapping[str, Any]) -> PodUid:
+    """The UID of a pod that somebody sent; an empty one if it has none."""
+    metadata = obj.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    return PodUid(uid) if isinstance(uid, str) else PodUid("")
+
+
+def _is_beyond_size(pod: ManagedPod, decision: Decision) -> bool:
+    """A PodGroup says how many members are needed, not how many there may be."""
+    return (
+        pod.gang.size is None
+        and isinstance(decision, Wait)
+        and decision.reason.code is ReasonCode.GANG_FULL
+    )

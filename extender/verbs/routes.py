@@ -1,0 +1,93 @@
+"""kube-scheduler's verbs over HTTP.
+
+Filter and bind report every expected failure as a 200 with `Error`, since kube-scheduler throws the
+body of any other status away; prioritize and preempt have no such field and answer 4xx or 5xx.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from extender.metrics import ExtenderMetrics
+from extender.term import Leading, NotLeadingError
+from extender.verbs import wire
+from extender.wiring import Verbs
+from policy.errors import RequestError
+from service.bodies import parse_body
+from service.health import Health
+from service.http import encode_json, json_answer, raw_json_answer, read_body
+
+Verb = Callable[[bytes], Awaitable[bytes]]
+
+
+class VerbRoutes:
+    """`/v1/extender/…`: what kube-scheduler calls."""
+
+    def __init__(
+        self, verbs: Verbs, leading: Leading, health: Health, metrics: ExtenderMetrics
+    ) -> None:
+        self._verbs = verbs
+        self._leading = leading
+        self._health = health
+        self._metrics = metrics
+
+    def add_to(self, app: web.Application) -> None:
+        """Register the routes."""
+        for name, verb, has_error in (
+            ("filter", self._filter, True),
+            ("prioritize", self._prioritize, False),
+            ("preempt", self._preempt, False),
+            ("bind", self._bind, True),
+        ):
+            handler = self._handler(name, verb, has_error=has_error)
+            app.router.add_post(f"/v1/extender/{name}", handler)
+
+    def _handler(
+        self, name: str, verb: Verb, *, has_error: bool
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        seconds = {
+            outcome: self._metrics.verb_seconds.labels(name, outcome)
+            for outcome in ("answered", "refused", "not-ready")
+        }
+
+        async def handle(request: web.Request) -> web.Response:
+            began = time.perf_counter()
+            outcome = "answered"
+            try:
+                if not self._leading.is_leading:
+                    outcome = "not-ready"
+                    return self._not_leading(has_error=has_error)
+                return raw_json_answer(await verb(await read_body(request)))
+            except (RequestError, NotLeadingError) as exc:
+                outcome = "refused"
+                return _failure(str(exc), 400, has_error=has_error)
+            finally:
+                seconds[outcome].observe(time.perf_counter() - began)
+
+        return handle
+
+    def _not_leading(self, *, has_error: bool) -> web.Response:
+        """Refuse, and close the connection: the next one may reach the leader."""
+        reasons = "; ".join(self._health.reasons()) or "this replica does not lead"
+        answer = _failure(f"extender is not ready: {reasons}", 503, has_error=has_error)
+        answer.force_close()
+        return answer
+
+    async def _filter(self, body: bytes) -> bytes:
+        return self._verbs.filter.filter(body)
+
+    async def _prioritize(self, body: bytes) -> bytes:
+        return encode_json(self._verbs.filter.prioritize(parse_body(wire.FilterArguments, body)))
+
+    async def _preempt(self, body: bytes) -> bytes:
+        return encode_json(self._verbs.preemption.preempt(parse_body(wire.PreemptArguments, body)))
+
+    async def _bind(self, body: bytes) -> bytes:
+        return encode_json(await self._verbs.binding.bind(parse_body(wire.BindArguments, body)))
+
+
+def _failure(message: str, status: int, *, has_error: bool) -> web.Response:
+    if has_error:
+        return json_answer(wire.error_answer(message))
+    return json_answer({"error": message}, status=status)

@@ -1,0 +1,164 @@
+"""The words of kube-scheduler's extender protocol, and how ours become them and back.
+
+The Go types have no JSON tags: keys are Go's field names, capitalised, and lists may be null. A
+refusal is a 200 with `Error` or with named nodes: kube-scheduler throws the body of anything else
+away. Reasons are byte-stable and the same for all nodes: one that varies makes kube-scheduler retry
+without end.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache, cached_property
+from typing import Any
+
+from pydantic import ConfigDict, Field, model_validator
+
+from policy.submission import NodeName, PodUid
+from service.bodies import Body
+
+_HIGHEST_SCORE = 10
+
+
+class _GoBody(Body):
+    """What Go writes and reads: the case of a key does not matter, and its own name wins."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ignore_case(cls, content: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        if not isinstance(content, dict):
+            return content
+        names = _go_names(cls)
+        told = {names.get(key.lower(), key): value for key, value in content.items()}
+        return told | {name: content[name] for name in names.values() if name in content}
+
+
+@cache
+def _go_names(model: type[Body]) -> Mapping[str, str]:
+    """By its name in small letters, each field's name as Go writes it."""
+    own = [field.alias for field in model.model_fields.values() if field.alias]
+    return {name.lower(): name for name in own}
+
+
+class _Metadata(Body):
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+
+
+class _Node(Body):
+    model_config = ConfigDict(extra="allow")  # sent back as it came
+
+    metadata: _Metadata
+
+
+class _NodeList(Body):
+    items: list[_Node] | None = None
+
+
+class FilterArguments(_GoBody):
+    """What filter and prioritize are asked: a pod, and the nodes left for it."""
+
+    pod: dict[str, Any] = Field(alias="Pod")
+    nodes: _NodeList | None = Field(default=None, alias="Nodes")
+    node_names: list[str] | None = Field(default=None, alias="NodeNames")
+
+    @cached_property
+    def candidate_nodes(self) -> dict[NodeName, None]:
+        """The nodes offered, in the order of the request; a dict, for quick membership."""
+        if self.node_names is not None:
+            return dict.fromkeys(map(NodeName, self.node_names))
+        items = (self.nodes.items if self.nodes else None) or ()
+        return dict.fromkeys(NodeName(node.metadata.name) for node in items)
+
+
+class _MetaPod(_GoBody):
+    uid: str = Field(alias="UID")
+
+
+class _MetaVictims(_GoBody):
+    pods: list[_MetaPod] | None = Field(default=None, alias="Pods")
+
+
+class _VictimPod(Body):
+    metadata: dict[str, Any]
+
+
+class _Victims(_GoBody):
+    pods: list[_VictimPod] | None = Field(default=None, alias="Pods")
+
+
+class PreemptArguments(_GoBody):
+    """What preempt is asked: a pod, and whom kube-scheduler would end for it on which node."""
+
+    pod: dict[str, Any] = Field(alias="Pod")
+    meta: dict[str, _MetaVictims | None] | None = Field(default=None, alias="NodeNameToMetaVictims")
+    full: dict[str, _Victims | None] | None = Field(default=None, alias="NodeNameToVictims")
+
+    @property
+    def candidate_nodes(self) -> list[NodeName]:
+        """The nodes where something could be gained, in the order of the request."""
+        return list(map(NodeName, self.meta if self.meta is not None else self.full or ()))
+
+
+class BindArguments(_GoBody):
+    """What bind is asked: a pod to be put on the node that was chosen."""
+
+    name: str = Field(alias="PodName")
+    namespace: str = Field(alias="PodNamespace")
+    uid: str = Field(alias="PodUID")
+    node: str = Field(alias="Node")
+
+
+def chosen_answer(node: NodeName, arguments: FilterArguments) -> dict[str, Any]:
+    """Name the node that was chosen, and no other."""
+    return _nodes_answer(arguments, {node: None})
+
+
+def wait_answer(reason: str, arguments: FilterArguments) -> dict[str, Any]:
+    """Say why no node will do.
+
+    Waiting is "unresolvable" in the words of the protocol: kube-scheduler's own preemption cannot
+    help, since it does not ask an extender whether its victims would. A node that is named nowhere
+    counts as such, so the reason is told at one node only: at thousands it would be a megabyte.
+    """
+    told = dict.fromkeys(list(arguments.candidate_nodes)[:1], reason)
+    return {**_nodes_answer(arguments, {}), "FailedAndUnresolvableNodes": told}
+
+
+def pass_answer(arguments: FilterArguments) -> dict[str, Any]:
+    """Leave all nodes: the pod is none of ours."""
+    return _nodes_answer(arguments, arguments.candidate_nodes)
+
+
+def error_answer(message: str) -> dict[str, Any]:
+    """Refuse in the form that filter and bind share."""
+    return {"Error": message}
+
+
+def _nodes_answer(arguments: FilterArguments, kept: Collection[NodeName]) -> dict[str, Any]:
+    """Name the nodes that are left, in the form of the question: names, or whole nodes."""
+    answer: dict[str, Any] = {"FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
+    if arguments.node_names is not None:
+        return {**answer, "NodeNames": list(kept)}
+    items = (arguments.nodes.items if arguments.nodes else None) or ()
+    left = [node.model_dump() for node in items if node.metadata.name in kept]
+    return {**answer, "Nodes": {"items": left}}
+
+
+def prioritize_answer(
+    candidate_nodes: Collection[NodeName], chosen: NodeName | None
+) -> list[Mapping[str, str | int]]:
+    """Prefer the chosen node to all others; scores are whole numbers."""
+    return [
+        {"Host": node, "Score": _HIGHEST_SCORE if node == chosen else 0} for node in candidate_nodes
+    ]
+
+
+def victims_answer(node: NodeName, victims: Iterable[PodUid]) -> dict[str, Any]:
+    """Name the pods that have to go on one node."""
+    pods = [{"UID": uid} for uid in victims]
+    return {"NodeNameToMetaVictims": {node: {"Pods": pods, "NumPDBViolations": 0}}}
+
+
+def veto_answer() -> dict[str, Any]:
+    """Name no node for preemption: nobody is ended."""
+    return {"NodeNameToMetaVictims": {}}

@@ -1,0 +1,199 @@
+"""A live copy of one kind of object: list once, then watch, for ever.
+
+A feed survives everything an API server does to its watchers: ended streams are resumed from the
+last resource version, a version that is too old (410) means listing again, failures are retried
+with a jittered backoff. The sink sees each object at least once and in order.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from kube.api.client import KubeClient, KubeError, Object
+
+logger = logging.getLogger(__name__)
+
+_PAGE_SIZE = "500"
+_WATCH_SECONDS = 60
+"""Then the API server ends a stream. Short: one that died silently is told apart only by that."""
+_PATIENCE = 1.25
+"""How much longer than that a stream may be silent before it is dead."""
+_BACKOFF_FIRST_SECONDS = 0.2
+_BACKOFF_MOST_SECONDS = 10.0
+
+
+class Sink(Protocol):
+    """Where the objects of a feed go. Must not raise: one bad object must not stop the feed."""
+
+    def replace(self, objects: Sequence[Object]) -> None:
+        """Forget what was known; these are all the objects there are."""
+
+    def upsert(self, obj: Object) -> None:
+        """An object appeared or changed."""
+
+    def remove(self, obj: Object) -> None:
+        """An object is gone; this is how it looked last."""
+
+
+class Feed:
+    """Keeps a sink up to date with the objects at one API path."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        path: str,
+        *,
+        sink: Sink,
+        on_synced: Callable[[], None],
+        query: Mapping[str, str] | None = None,
+        trim: Callable[[Object], Object] | None = None,
+        is_optional: bool = False,
+        watch_seconds: int = _WATCH_SECONDS,
+    ) -> None:
+        """Follow the objects at a path.
+
+        `trim` keeps of each object what the sink looks at: a list holds all of them at once. An
+        optional kind may be one that the cluster loses: `run` returns then. Or its conversion
+        webhook is broken: it is as good as synced then, and followed as soon as it can be.
+        """
+        self._is_optional = is_optional
+        self._watch_seconds = watch_seconds
+        self._client = client
+        self.path = path
+        self._sink = sink
+        self._query = dict(query or {})
+        self._trim = trim or (lambda obj: obj)
+        self._on_synced = on_synced
+        self._heard = time.monotonic()
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self._reached = ""
+        self._moved = asyncio.Event()
+        self.synced = asyncio.Event()
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the API server has said nothing; its bookmarks come about every minute."""
+        return time.monotonic() - self._heard
+
+    def pause(self) -> None:
+        """Tell the sink nothing until `resume`: what happens waits at the API server."""
+        self._flows.clear()
+
+    def resume(self) -> None:
+        """Tell the sink what happened meanwhile, and what happens."""
+        self._flows.set()
+
+    async def reach(self, version: str) -> None:
+        """Wait until the sink knows all that was stored up to a resource version of its kind."""
+        while not _is_at_least(self._reached, version):
+            self._moved.clear()
+            await self._moved.wait()
+
+    def _note(self, version: str) -> str:
+        self._reached = version
+        self._moved.set()
+        return version
+
+    async def run(self) -> None:
+        """List and watch until cancelled; of an optional kind, until the cluster lacks it."""
+        backoff = _BACKOFF_FIRST_SECONDS
+        version: str | None = None
+        while True:
+            began = time.monotonic()
+            try:
+                if version is None:
+                    version = self._note(await self._list())
+                    self._on_synced()
+                    self.synced.set()
+                async for seen in self._watch(version):
+                    version, backoff = self._note(seen), _BACKOFF_FIRST_SECONDS
+            except KubeError as exc:
+                if exc.is_missing and self._is_optional:
+                    self._sink.replace([])
+                    self._on_synced()
+                    return
+                if exc.is_gone:
+                    version = None
+                if self._is_optional and exc.status:
+                    self._on_synced()
+                logger.warning("watch interrupted", extra={"path": self.path, "error": str(exc)})
+            if time.monotonic() - began > _BACKOFF_MOST_SECONDS:
+                backoff = _BACKOFF_FIRST_SECONDS  # it was well, and only had nothing to say
+            # After an orderly end too: a server that ends every stream at once is not flooded.
+            await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
+            backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
+
+    async def _list(self) -> str:
+        objects: list[Object] = []
+        query = {**self._query, "limit": _PAGE_SIZE}
+        while True:
+            page = await self._client.request("GET", self.path, query=query)
+            with _expected_shape(self.path):
+                objects.extend(map(self._trim, page.get("items") or ()))
+                version, token = (
+                    page["metadata"]["resourceVersion"],
+                    page["metadata"].get("continue"),
+                )
+            self._heard = time.monotonic()
+            if not token:
+                await self._flows.wait()
+                self._sink.replace(objects)
+                return str(version)
+            query["continue"] = token
+
+    async def _watch(self, version: str) -> AsyncIterator[str]:
+        """Pass events on to the sink, yielding the resource version reached after each."""
+        query = {
+            **self._query,
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(self._watch_seconds),
+        }
+        events = self._client.watch(
+            self.path, query=query, idle_seconds=self._watch_seconds * _PATIENCE
+        )
+        async for event in events:
+            with _expected_shape(self.path):
+                kind, obj = event["type"], event["object"]
+                if kind == "ERROR":
+                    raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
+                reached = str(obj["metadata"]["resourceVersion"])
+            self._heard = time.monotonic()
+            await self._flows.wait()
+            if kind == "DELETED":
+                self._sink.remove(obj)
+            elif kind in ("ADDED", "MODIFIED"):
+                self._sink.upsert(self._trim(obj))
+            yield reached
+
+
+def _is_at_least(reached: str, version: str) -> bool:
+    """Compare resource versions, which Kubernetes promises to be numbers that grow."""
+    return reached.isdecimal() and version.isdecimal() and int(reached) >= int(version)
+
+
+@contextmanager
+def paused(feeds: Iterable[Feed]) -> Iterator[None]:
+    """Let nothing change that these feeds tell, while the body runs."""
+    held = list(feeds)
+    for feed in held:
+        feed.pause()
+    try:
+        yield
+    finally:
+        for feed in held:
+            feed.resume()
+
+
+@contextmanager
+def _expected_shape(path: str) -> Iterator[None]:
+    """Treat an answer that is not Kubernetes' like any other failure of the API server."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as exc:
+        raise KubeError(f"GET {path}: the answer is not one of Kubernetes ({exc!r})") from exc

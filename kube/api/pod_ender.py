@@ -1,0 +1,107 @@
+"""End a pod gracefully, and say on it that it was preempted: as kube-scheduler does it.
+
+That takes two writes, and much may happen before each: the pod is told to end by its owner, or by
+whoever leads since; or nobody needs its end any more. So the pod is read first, and both writes
+name the version that they are about. Only a pod that is not ending yet is written to.
+
+Who dies between the two leaves a condition on a pod that goes on. That is taken back, or made good,
+by the next who looks at the pod for the same reason; failing that, by kube-controller-manager,
+which denies such a condition after two minutes. Until then a Job that ignores disruptions would
+forgive the pod a failure of its own, once.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+from kube.api.binder import PodRef
+from kube.api.client import STRATEGIC_PATCH, KubeClient, KubeError, Object
+from kube.read.pods import has_finished
+from policy.errors import BackendError
+
+_CONDITION: Final = "DisruptionTarget"
+_TRIES: Final = 3
+
+
+class Ended(StrEnum):
+    """By whom a pod was told to end."""
+
+    NOW = "now, by us"
+    BEFORE = "before, for the same reason: by us, or by the leader before us"
+    BY_OTHERS = "by others, or it has ended by itself"
+
+
+class PodEnder:
+    """Ends pods through the API server."""
+
+    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
+        """`check_leading` raises BackendError when victims are somebody else's business."""
+        self._client = client
+        self._check_leading = check_leading
+
+    async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
+        """End a pod after its own grace period, unless it is ending already.
+
+        The condition tells its controller that it was no failure of the pod's own. A pod that is
+        not wanted to end any more is spared, also between the two writes: then the condition is
+        taken back. BackendError if it was spared, or if the API server did not do it.
+        """
+        tries_left = _TRIES
+        while True:
+            tries_left -= 1
+            try:
+                return await self._end(pod, why, is_wanted)
+            except KubeError as exc:
+                if exc.is_missing:
+                    return Ended.BY_OTHERS
+                if not exc.is_conflict or not tries_left:
+                    raise
+
+    async def _end(self, pod: PodRef, why: str, is_wanted: Callable[[], bool]) -> Ended:
+        """End the pod as it is now; a conflict if it is another before that was done."""
+        now = await self._client.request("GET", pod.path)
+        if now["metadata"]["uid"] != pod.uid or has_finished(now):
+            return Ended.BY_OTHERS
+        if now["metadata"].get("deletionTimestamp"):
+            return Ended.BEFORE if _is_told(now, why) else Ended.BY_OTHERS
+        self._check_leading()
+        if is_wanted() and not _is_told(now, why):
+            now = await self._put_condition(pod, now, _disrupted(why))
+            self._check_leading()  # we may have slept
+        if not is_wanted():
+            if _is_told(now, why):
+                await self._put_condition(pod, now, {"type": _CONDITION, "$patch": "delete"})
+            raise BackendError(f"pod {pod.namespace}/{pod.name} need not end any more")
+        preconditions = {"uid": pod.uid, "resourceVersion": now["metadata"]["resourceVersion"]}
+        await self._client.request("DELETE", pod.path, body={"preconditions": preconditions})
+        return Ended.NOW
+
+    async def _put_condition(self, pod: PodRef, now: Object, condition: Object) -> Object:
+        """Write a condition, unless the pod has changed; the pod as written."""
+        version = {"resourceVersion": now["metadata"]["resourceVersion"]}
+        return await self._client.request(
+            "PATCH",
+            f"{pod.path}/status",
+            body={"metadata": version, "status": {"conditions": [condition]}},
+            content_type=STRATEGIC_PATCH,
+        )
+
+
+def _is_told(pod: Object, why: str) -> bool:
+    """Whether a pod has our condition with these very words: nobody else would write them."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(
+        one["type"] == _CONDITION and one["status"] == "True" and one.get("message") == why
+        for one in conditions
+    )
+
+
+def _disrupted(why: str) -> Object:
+    return {
+        "type": _CONDITION,
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": why,
+        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }

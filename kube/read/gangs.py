@@ -1,0 +1,164 @@
+"""Which gang a pod belongs to.
+
+HiveD's annotation comes first: it is a complete scheduling spec, and such a pod must be treated as
+HiveD would treat it, whatever other marks it carries. Then the forms of others, the native one
+first, and at last our own labels; the first form found counts alone. A pod without any mark is a
+gang of one.
+
+A gang's key is the pod's namespace and the gang's name, for HiveD's gangs too, although HiveD's
+names are global: one namespace must not be able to join another's gang.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from kube import marks
+from kube.hived.spec import HivedSpec
+from kube.read.fields import Fields
+from kube.read.size_limits import MAX_GANG_SIZE
+from kube.read.texts import LABEL_VALUE, OBJECT_NAME
+from policy.submission import GangKey
+
+
+class GangForm(StrEnum):
+    """By which marks a gang was recognised."""
+
+    NATIVE = "native"
+    COSCHEDULING = "coscheduling"
+    KUEUE = "kueue"
+    VOLCANO = "volcano"
+    HIVED = "hived"
+    CELLGATE = "cellgate"
+    SINGLE = "single"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """A gang as one of its members describes it."""
+
+    key: GangKey
+    size: int | None
+    """How many members it has; None where only a PodGroup object says so."""
+    min_size: int | None = None
+    """How many are enough to start; None where all are needed, or a PodGroup object says so."""
+    form: GangForm
+
+
+class PodMarks(NamedTuple):
+    """The parts of a pod that can name a gang."""
+
+    spec: Fields
+    labels: Fields
+    annotations: Fields
+
+
+class _Named(NamedTuple):
+    name: str
+    size: int | None = None
+    min_size: int | None = None
+
+
+def read_gang(pod: PodMarks, *, namespace: str, single_name: str, hived: HivedSpec | None) -> Gang:
+    """Recognise a pod's gang; `single_name` names it if it is a gang of one. Problems are noted."""
+    if hived is not None:
+        name = hived.gang.name if hived.gang else single_name
+        size = hived.gang.size if hived.gang else 1
+        return Gang(key=GangKey(namespace, name), size=size, form=GangForm.HIVED)
+    for form, read in _READERS if _has_marks(pod) else ():
+        named = read(pod)
+        if named is not None:
+            return Gang(
+                key=GangKey(namespace, named.name),
+                size=named.size,
+                min_size=named.min_size,
+                form=form,
+            )
+    return Gang(key=GangKey(namespace, single_name), size=1, form=GangForm.SINGLE)
+
+
+def _has_marks(pod: PodMarks) -> bool:
+    """Tell the common pod without any mark quickly."""
+    return not (
+        pod.labels.values.keys().isdisjoint(_LABELS)
+        and pod.annotations.values.keys().isdisjoint(_ANNOTATIONS)
+        and pod.spec.values.get("schedulingGroup") is None
+    )
+
+
+def _read_native(pod: PodMarks) -> _Named | None:
+    if pod.spec.values.get("schedulingGroup") is None:
+        return None
+    name = pod.spec.fields("schedulingGroup").text("podGroupName", OBJECT_NAME)
+    return _Named(name) if name else None
+
+
+def _read_coscheduling(pod: PodMarks) -> _Named | None:
+    for key in (marks.COSCHEDULING_LABEL, marks.COSCHEDULING_OLD_LABEL):
+        name = pod.labels.text(key, LABEL_VALUE)
+        if name:
+            return _Named(name)
+    name = pod.labels.text(marks.COSCHEDULING_LIGHT_LABEL, LABEL_VALUE)
+    if not name:
+        return None
+    min_size = pod.labels.number_text(marks.COSCHEDULING_LIGHT_MIN_LABEL, maximum=MAX_GANG_SIZE)
+    return _Named(name, min_size=min_size)
+
+
+def _read_kueue(pod: PodMarks) -> _Named | None:
+    name = pod.annotations.text(marks.KUEUE_GROUP, OBJECT_NAME)
+    name = name or pod.labels.text(marks.KUEUE_GROUP, LABEL_VALUE)
+    if not name:
+        return None
+    return _Named(name, size=_required_size(pod.annotations, marks.KUEUE_COUNT_ANNOTATION))
+
+
+def _read_volcano(pod: PodMarks) -> _Named | None:
+    for key in (marks.VOLCANO_ANNOTATION, marks.VOLCANO_OWN_ANNOTATION):
+        name = pod.annotations.text(key, OBJECT_NAME)
+        if name:
+            return _Named(name)
+    return None
+
+
+def _read_cellgate(pod: PodMarks) -> _Named | None:
+    if not pod.labels.text(marks.GANG_LABEL):
+        for key in (marks.GANG_SIZE_LABEL, marks.GANG_MIN_LABEL):
+            if pod.labels.text(key):
+                pod.labels.note(key, f"must stand with the label {marks.GANG_LABEL}")
+        return None
+    name = pod.labels.text(marks.GANG_LABEL, LABEL_VALUE)
+    size = _required_size(pod.labels, marks.GANG_SIZE_LABEL)
+    min_size = pod.labels.number_text(marks.GANG_MIN_LABEL, maximum=size or MAX_GANG_SIZE)
+    return _Named(name, size=size, min_size=min_size)
+
+
+def _required_size(texts: Fields, key: str) -> int | None:
+    if not texts.text(key):
+        texts.note(key, "must be set: the number of pods in the gang")
+        return None
+    return texts.number_text(key, maximum=MAX_GANG_SIZE)
+
+
+_LABELS: Final = frozenset(
+    (
+        marks.COSCHEDULING_LABEL,
+        marks.COSCHEDULING_OLD_LABEL,
+        marks.COSCHEDULING_LIGHT_LABEL,
+        marks.KUEUE_GROUP,
+        marks.GANG_LABEL,
+        marks.GANG_SIZE_LABEL,
+        marks.GANG_MIN_LABEL,
+    )
+)
+_ANNOTATIONS: Final = frozenset(
+    (marks.KUEUE_GROUP, marks.VOLCANO_ANNOTATION, marks.VOLCANO_OWN_ANNOTATION)
+)
+_READERS: Final[tuple[tuple[GangForm, Callable[[PodMarks], _Named | None]], ...]] = (
+    (GangForm.NATIVE, _read_native),
+    (GangForm.COSCHEDULING, _read_coscheduling),
+    (GangForm.KUEUE, _read_kueue),
+    (GangForm.VOLCANO, _read_volcano),
+    (GangForm.CELLGATE, _read_cellgate),
+)

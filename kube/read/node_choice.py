@@ -1,0 +1,224 @@
+"""Which nodes a pod may use, by its selector, affinity and tolerations: as kube-scheduler decides.
+
+The planner places gangs before kube-scheduler sees them, and must not choose a node that
+kube-scheduler would refuse. It looks at what cannot change while a pod waits; room for CPU and
+memory is kube-scheduler's own business, and a node that it refuses for that is avoided afterwards.
+
+Pods and nodes come from the API server, which has checked their shape.
+"""
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from policy.submission import NodeName
+
+POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations")
+"""The fields of a pod's spec that say which nodes it may use."""
+_KEEPS_AWAY = ("NoSchedule", "NoExecute")
+_CORDON_TAINT = "node.kubernetes.io/unschedulable"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on a label of a node, or on its name."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    is_field: bool = False
+
+    def is_met_by(self, node: "NodeTraits") -> bool:
+        """Whether a node meets it; a missing label meets NotIn, as in Kubernetes."""
+        found = node.name if self.is_field else node.labels.get(self.key)
+        match self.operator:
+            case "In":
+                return found in self.values
+            case "NotIn":
+                return found not in self.values
+            case "Exists":
+                return found is not None
+            case "DoesNotExist":
+                return found is None
+            case "Gt" | "Lt":
+                return self._compare(found)
+        return False
+
+    def _compare(self, found: str | None) -> bool:
+        if not self.values or not _is_number(found) or not _is_number(self.values[0]):
+            return False
+        mine, limit = int(found or 0), int(self.values[0])
+        return mine > limit if self.operator == "Gt" else mine < limit
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """What keeps pods away from a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """Which taints a pod does not mind; empty fields match all."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+    def covers(self, taint: Taint) -> bool:
+        """Whether this taint does not keep the pod away."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        return self.operator == "Exists" or self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWish:
+    """What a pod wants of its node. Equal wishes suit the same nodes."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[tuple[Requirement, ...], ...] | None = None
+    """Required affinity: one of the terms must be met, with all its requirements."""
+    tolerations: tuple[Toleration, ...] = ()
+
+    def suits(self, node: "NodeTraits") -> bool:
+        """Whether a pod with this wish may run there."""
+        return (
+            all(node.labels.get(key) == value for key, value in self.selector)
+            and self._is_attracted(node)
+            and all(any(one.covers(taint) for one in self.tolerations) for taint in node.taints)
+        )
+
+    def _is_attracted(self, node: "NodeTraits") -> bool:
+        if self.terms is None:
+            return True
+        return any(term and all(one.is_met_by(node) for one in term) for term in self.terms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTraits:
+    """What of a node wishes are about."""
+
+    name: NodeName
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+
+
+def read_wish(spec: Mapping[str, Any]) -> NodeWish:
+    """What a pod wants of its node, by its spec."""
+    return NodeWish(
+        selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
+        terms=_read_terms(spec),
+        tolerations=tuple(map(_read_toleration, spec.get("tolerations") or ())),
+    )
+
+
+def read_traits(node: Mapping[str, Any]) -> NodeTraits:
+    """What of a node wishes are about; a cordon is a taint."""
+    metadata, spec = node["metadata"], node.get("spec") or {}
+    taints = [
+        Taint(one["key"], one.get("value") or "", one["effect"])
+        for one in spec.get("taints") or ()
+        if one["effect"] in _KEEPS_AWAY
+    ]
+    if spec.get("unschedulable"):
+        taints.append(Taint(_CORDON_TAINT, "", "NoSchedule"))
+    return NodeTraits(
+        name=NodeName(metadata["name"]),
+        labels=metadata.get("labels") or {},
+        taints=tuple(dict.fromkeys(taints)),
+    )
+
+
+class NodeChoice:
+    """The nodes that suit each wish, kept up to date as nodes come, change and go."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[NodeName, NodeTraits] = {}
+        self._suiting: dict[Hashable, dict[NodeName, None]] = {}
+
+    def upsert(self, node: NodeTraits) -> bool:
+        """A node joined or changed; True if that matters to any wish."""
+        if self._nodes.get(node.name) == node:
+            return False
+        self._nodes[node.name] = node
+        for wish, suiting in self._suiting.items():
+            assert isinstance(wish, NodeWish)
+            suiting.pop(node.name, None)
+            if wish.suits(node):
+                suiting[node.name] = None
+        return True
+
+    def remove(self, name: NodeName) -> None:
+        """A node left."""
+        self._nodes.pop(name, None)
+        for suiting in self._suiting.values():
+            suiting.pop(name, None)
+
+    def fitting(
+        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Collection[NodeName]:
+        """The nodes that suit all these wishes; all nodes, where there is none."""
+        if len(wishes) == 1 and not without:
+            return self._of(wishes[0])
+        left = [self._of(wish) for wish in wishes]
+        return {
+            name: None
+            for name in (left[0] if left else self._nodes)
+            if name not in without and all(name in suiting for suiting in left)
+        }
+
+    def forget_wishes(self) -> None:
+        """Forget the wishes seen so far: those of pods long gone must not pile up."""
+        self._suiting.clear()
+
+    def _of(self, wish: Hashable) -> dict[NodeName, None]:
+        assert isinstance(wish, NodeWish)
+        if wish not in self._suiting:
+            if len(self._suiting) >= _MOST_WISHES:
+                self.forget_wishes()
+            self._suiting[wish] = {
+                name: None for name, node in self._nodes.items() if wish.suits(node)
+            }
+        return self._suiting[wish]
+
+
+# As many different selectors as real users have at a time; more only cost time, not memory.
+_MOST_WISHES = 256
+
+
+def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] | None:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
+        return None
+    return tuple(_read_term(term) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _read_term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    labels = [_read_requirement(one, False) for one in term.get("matchExpressions") or ()]
+    fields = [_read_requirement(one, True) for one in term.get("matchFields") or ()]
+    return (*labels, *fields)
+
+
+def _read_requirement(one: Mapping[str, Any], is_field: bool) -> Requirement:
+    return Requirement(one["key"], one["operator"], tuple(one.get("values") or ()), is_field)
+
+
+def _read_toleration(one: Mapping[str, Any]) -> Toleration:
+    return Toleration(
+        one.get("key") or "",
+        one.get("operator") or "Equal",
+        one.get("value") or "",
+        one.get("effect") or "",
+    )
+
+
+def _is_number(text: str | None) -> bool:
+    return text is not None and text.removeprefix("-").isdecimal()

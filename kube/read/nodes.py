@@ -1,0 +1,67 @@
+"""Nodes understood: which devices a node offers, of which type, and whether it may be used.
+
+Pure. A node with a broken number is a node without such devices: nobody must crash over it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kube.marks import DEFAULT_LEAF_RESOURCES
+from kube.read.objects import mapping
+from kube.read.quantities import parse_count
+from policy.submission import LeafType, NodeName
+
+_LEAF_TYPE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeNode:
+    """A node, as far as cells are concerned."""
+
+    name: NodeName
+    is_healthy: bool
+    labels: Mapping[str, str] = field(default_factory=dict)
+    leaf_counts: Mapping[str, int] = field(default_factory=dict)
+    """Devices by the name of their resource, bad ones included."""
+    usable_count: int = 0
+    """Devices that the kubelet hands out, of the resource that it has most of."""
+    leaf_type: LeafType | None = None
+
+    @property
+    def leaf_count(self) -> int:
+        """Devices of the resource that it has most of."""
+        return max(self.leaf_counts.values(), default=0)
+
+
+def read_node(
+    node: Mapping[str, Any], *, leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES
+) -> KubeNode:
+    """Understand a node."""
+    labels, status = node["metadata"].get("labels") or {}, node.get("status") or {}
+    usable = _counts(status.get("allocatable"), leaf_resources)
+    # A bad device is not allocatable; one that a restarting kubelet has forgotten is neither.
+    there = _counts(status.get("capacity"), leaf_resources)
+    leaf_counts = {name: max(there[name], usable[name]) for name in leaf_resources}
+    return KubeNode(
+        name=NodeName(node["metadata"]["name"]),
+        is_healthy=_is_healthy(node),
+        labels=labels,
+        leaf_counts={name: count for name, count in leaf_counts.items() if count},
+        usable_count=usable[max(leaf_resources, key=leaf_counts.__getitem__)],
+        leaf_type=next((LeafType(labels[key]) for key in _LEAF_TYPE_LABELS if key in labels), None),
+    )
+
+
+def _counts(resources: object, names: Sequence[str]) -> dict[str, int]:
+    return {name: max(0, parse_count(mapping(resources).get(name)) or 0) for name in names}
+
+
+def _is_healthy(node: Mapping[str, Any]) -> bool:
+    """Ready and not cordoned; a node that says nothing of its readiness is not ready."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    is_ready = any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in conditions
+    )
+    return is_ready and not (node.get("spec") or {}).get("unschedulable", False)

@@ -1,0 +1,40 @@
+"""PodGroups, native and of others: how large a gang is, where only its PodGroup says so.
+
+A native one has a class, too. It cannot be changed once the group exists, and kube-scheduler takes
+no group whose pods have another priority: what is decided about the pods must fit the group.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kube.read.objects import mapping
+from kube.read.size_limits import MAX_GANG_SIZE
+from policy.submission import ClassName, GangKey
+
+API_VERSION: Final = "scheduling.k8s.io/v1beta1"
+KIND: Final = "PodGroup"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodGroup:
+    """As much of a PodGroup as admission needs."""
+
+    key: GangKey
+    min_size: int | None
+    """How many pods start together; None for a group that is no gang."""
+    class_name: ClassName | None
+
+
+def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
+    """Translate a PodGroup; what is not understood of it is taken as not said."""
+    metadata, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
+    policy = mapping(spec.get("schedulingPolicy") or spec.get("policy"))
+    gang = mapping(policy.get("gang"))
+    count, class_name = gang.get("minCount", spec.get("minMember")), spec.get("priorityClassName")
+    is_count = type(count) is int and 1 <= count <= MAX_GANG_SIZE
+    return PodGroup(
+        key=GangKey(str(metadata.get("namespace") or namespace), str(metadata.get("name") or "")),
+        min_size=count if is_count else None,
+        class_name=ClassName(class_name) if isinstance(class_name, str) and class_name else None,
+    )

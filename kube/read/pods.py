@@ -1,0 +1,277 @@
+"""Kubernetes pods in our own words: the one translation that both services use.
+
+Pure: a pod comes in as the API server's JSON, and nothing of that JSON is changed. It may be
+hostile: whatever it holds, `read_pod` returns or raises RequestError.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from kube import marks
+from kube.hived import bind_info
+from kube.hived import spec as hived
+from kube.hived.bind_info import placement_annotations
+from kube.hived.spec import HivedSpec
+from kube.marks import DEFAULT_LEAF_RESOURCES
+from kube.read import gangs, placements, submitters
+from kube.read.fields import Fields, Problems
+from kube.read.gangs import Gang, GangForm, PodMarks
+from kube.read.leaf_demand import LeafDemand, read_demand
+from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
+from kube.read.node_choice import POD_FIELDS
+from kube.read.objects import items
+from kube.read.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
+from policy.errors import Problem, RequestError
+from policy.placement import Placement
+from policy.submission import (
+    DEFAULT_VC,
+    ClassName,
+    GroupName,
+    LeafType,
+    NodeName,
+    PodUid,
+    VcName,
+)
+
+__all__ = [
+    "read_pod",
+    "read_device_use",
+    "has_finished",
+    "placement_annotations",
+    "ManagedPod",
+    "DeviceUse",
+    "PodPhase",
+    "Gang",
+    "GangForm",
+    "HivedSpec",
+    "Placement",
+    "DEFAULT_LEAF_RESOURCES",
+]
+
+_NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
+_REFUSED: Final = ("PodScheduled", "False", "Unschedulable")
+_NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+_MAX_INT32: Final = 2**31 - 1
+_PHASES: Final = {"": PodPhase.PENDING} | {phase.value: phase for phase in PodPhase}
+
+
+def read_pod(
+    pod: Mapping[str, Any],
+    *,
+    namespace_labels: Mapping[str, str] = _NO_LABELS,
+    leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES,
+    request_uid: str = "",
+) -> ManagedPod | None:
+    """Translate a pod; None for one that asks for no leaf cell and so is not ours.
+
+    Raises RequestError with every problem and its path. A pod that is being admitted may have no
+    name yet, and a pod template never has one: as a gang of one it is then called by its
+    `generateName`, a `*`, which no pod's name has, and `request_uid`. The webhook gives the uid of
+    the admission request, so that two such pods are two gangs.
+    """
+    problems = Problems()
+    parts = _split(pod, problems)
+    demand = read_demand(parts.spec, leaf_resources=leaf_resources)
+    if not demand.is_managed and not problems.found:
+        return None
+    translated = _translate(
+        parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid
+    )
+    problems.check()
+    return translated
+
+
+def read_device_use(
+    pod: Mapping[str, Any], *, leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES
+) -> DeviceUse | None:
+    """Tell which devices a pod holds by its containers alone: for pods that `read_pod` refuses.
+
+    None for a pod that is not bound, has ended or holds none. Raises RequestError only for what no
+    API server stores.
+    """
+    problems = Problems()
+    parts = _split(pod, problems)
+    demand = read_demand(parts.spec, leaf_resources=leaf_resources)
+    node = parts.spec.text("nodeName", OBJECT_NAME)
+    phase = _read_phase(parts.status)
+    problems.check()
+    if not node or demand.resource is None or phase.is_finished:
+        return None
+    return DeviceUse(
+        uid=PodUid(parts.metadata.text("uid")),
+        node=NodeName(node),
+        leaf_resource=demand.resource,
+        device_count=demand.device_count,
+    )
+
+
+def has_finished(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has ended, whatever else it says."""
+    status = pod.get("status")
+    phase = status.get("phase") if isinstance(status, Mapping) else None
+    return isinstance(phase, str) and phase in _PHASES and _PHASES[phase].is_finished
+
+
+class _Parts(NamedTuple):
+    metadata: Fields
+    spec: Fields
+    status: Fields
+
+
+def _split(pod: Mapping[str, Any], problems: Problems) -> _Parts:
+    fields = Fields(pod, key="", parent=None, problems=problems)
+    return _Parts(fields.fields("metadata"), fields.fields("spec"), fields.fields("status"))
+
+
+def _translate(
+    parts: _Parts, *, demand: LeafDemand, namespace_labels: Mapping[str, str], request_uid: str
+) -> ManagedPod:
+    metadata, spec, status = parts
+    labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
+    hived_spec = _read_hived(annotations, demand)
+    namespace = metadata.text("namespace", NAMESPACE) or marks.DEFAULT_NAMESPACE
+    name = metadata.text("name", OBJECT_NAME)
+    generate_name = metadata.text("generateName", NAME_PREFIX)
+    placement, placement_problem = _read_placement(annotations)
+    node = NodeName(spec.text("nodeName", OBJECT_NAME)) or None
+    is_gated = marks.QUEUED_GATE in (gates := _read_gates(spec))
+    is_released = marks.PLACEMENT_ANNOTATION in annotations.values and not is_gated
+    waits = node is None and (is_gated or is_released)
+    return ManagedPod(
+        uid=PodUid(metadata.text("uid")),
+        namespace=namespace,
+        name=name,
+        generate_name=generate_name,
+        resource_version=metadata.text("resourceVersion"),
+        created=_read_created(metadata),
+        node=node,
+        phase=_read_phase(status),
+        is_deleting=metadata.values.get("deletionTimestamp") is not None,
+        grace_seconds=_read_grace(metadata),
+        is_gated=is_gated,
+        is_held_by_others=len(gates) > is_gated,
+        nominated_node=_read_nominated(status) if waits else None,
+        is_refused=waits and _is_refused(status),
+        node_rules=_read_node_rules(spec) if waits else _NO_RULES,
+        scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
+        gang=gangs.read_gang(
+            PodMarks(spec, labels, annotations),
+            namespace=namespace,
+            single_name=name or f"{generate_name}*{request_uid}",
+            hived=hived_spec,
+        ),
+        vc=_read_vc(labels, namespace_labels=namespace_labels, hived_spec=hived_spec),
+        leaf_type=_read_leaf_type(labels, hived_spec),
+        leaf_count=hived_spec.leaf_count if hived_spec else demand.device_count,
+        leaf_resource=demand.resource,
+        device_count=demand.device_count,
+        class_name=ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
+        priority=spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
+        may_preempt=spec.text("preemptionPolicy") != "Never",
+        requested_class=_read_requested_class(annotations),
+        decision=annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
+        submitter=submitters.read_submitter(annotations),
+        submitter_groups=submitters.read_submitter_groups(annotations),
+        charged_group=GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
+        hived=hived_spec,
+        placement=placement,
+        placement_problem=placement_problem,
+        is_uncharged=marks.UNCHARGED_ANNOTATION in annotations.values,
+        is_charged_alone=marks.ALONE_ANNOTATION in annotations.values,
+        is_released=is_released,
+        labels=labels.values,
+    )
+
+
+def _read_hived(annotations: Fields, demand: LeafDemand) -> HivedSpec | None:
+    """Read HiveD's annotation; without one, only a pod that asks for devices can be understood."""
+    text = annotations.text(marks.HIVED_SPEC_ANNOTATION)
+    if not text:
+        if demand.resource is None and demand.is_for_hived:
+            words = "Annotation does not exist or is empty"
+            annotations.note(marks.HIVED_SPEC_ANNOTATION, words)
+        return None
+    try:
+        return hived.parse_spec(text)
+    except RequestError as exc:
+        annotations.problems.found.extend(exc.problems)
+        return None
+
+
+def _read_placement(annotations: Fields) -> tuple[Placement | None, Problem | None]:
+    """Read our annotation, or HiveD's on a pod that HiveD bound; a broken one is no error here."""
+    try:
+        if text := annotations.text(marks.PLACEMENT_ANNOTATION):
+            return placements.parse_placement(text), None
+        if text := annotations.text(marks.HIVED_BIND_INFO_ANNOTATION):
+            return bind_info.parse_bind_info(text), None
+    except RequestError as exc:
+        return None, exc.problems[0]
+    return None, None
+
+
+def _read_nominated(status: Fields) -> NodeName | None:
+    return NodeName(status.text("nominatedNodeName", OBJECT_NAME)) or None
+
+
+def _is_refused(status: Fields) -> bool:
+    return any(
+        (one.get("type"), one.get("status"), one.get("reason")) == _REFUSED
+        for one in items(status.values.get("conditions"))
+    )
+
+
+def _read_node_rules(spec: Fields) -> Mapping[str, Any]:
+    return {key: rule for key, rule in spec.values.items() if key in POD_FIELDS}
+
+
+def _read_requested_class(annotations: Fields) -> ClassName | None:
+    return ClassName(annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME)) or None
+
+
+def _read_phase(status: Fields) -> PodPhase:
+    return _PHASES.get(status.text("phase"), PodPhase.UNKNOWN)
+
+
+def _read_grace(metadata: Fields) -> int:
+    """The API server wrote it: what it would not write counts as nothing."""
+    grace = metadata.values.get("deletionGracePeriodSeconds")
+    return grace if isinstance(grace, int) and grace > 0 else 0
+
+
+def _read_created(metadata: Fields) -> float:
+    """Seconds since 1970; 0 for what Kubernetes would not write, which only makes a pod older."""
+    try:
+        created = datetime.fromisoformat(metadata.text("creationTimestamp"))
+    except ValueError:
+        return 0.0
+    return created.timestamp() if created.tzinfo is not None else 0.0
+
+
+def _read_gates(spec: Fields) -> set[str]:
+    return {gate.text("name") for gate in spec.items("schedulingGates")}
+
+
+def _read_vc(
+    labels: Fields, *, namespace_labels: Mapping[str, str], hived_spec: HivedSpec | None
+) -> VcName:
+    if hived_spec is not None:
+        return hived_spec.vc
+    vc = labels.text(marks.VC_LABEL, LABEL_VALUE)
+    if not vc and namespace_labels.get(marks.VC_LABEL):
+        namespace = Fields(
+            {"labels": namespace_labels},
+            key="namespace.metadata",
+            parent=None,
+            problems=labels.problems,
+        )
+        vc = namespace.map("labels").text(marks.VC_LABEL, LABEL_VALUE)
+    return VcName(vc) if vc else DEFAULT_VC
+
+
+def _read_leaf_type(labels: Fields, hived_spec: HivedSpec | None) -> LeafType | None:
+    if hived_spec is not None and (hived_spec.leaf_type or hived_spec.pinned_cell):
+        return None if hived_spec.pinned_cell else hived_spec.leaf_type
+    return LeafType(labels.text(marks.LEAF_TYPE_LABEL, LABEL_VALUE)) or None

@@ -1,0 +1,52 @@
+"""Who really submitted a pod, as the template webhook stamps it on the pod template.
+
+The groups are a JSON list of names, sorted and without repetition, so that a stamp can be compared
+as text: `["system:authenticated","vision"]`. Whether a stamp may be believed is the webhook's
+business; here it is only read.
+"""
+
+from collections.abc import Iterable
+
+import orjson
+
+from kube import marks
+from kube.read.fields import Fields
+from kube.read.texts import FREE_TEXT, show
+from policy.submission import GroupName, UserName
+
+
+def read_submitter(annotations: Fields) -> UserName | None:
+    """Read the submitter's name; None if nobody stamped one."""
+    return UserName(annotations.text(marks.SUBMITTER_ANNOTATION, FREE_TEXT)) or None
+
+
+def read_submitter_groups(annotations: Fields) -> tuple[GroupName, ...]:
+    """Read the submitter's groups; problems are noted."""
+    text = annotations.text(marks.SUBMITTER_GROUPS_ANNOTATION)
+    if not text:
+        return ()
+    try:
+        names = orjson.loads(text)
+    except ValueError:
+        names = text
+    problem = _problem(names)
+    if problem:
+        annotations.note(marks.SUBMITTER_GROUPS_ANNOTATION, problem)
+        return ()
+    return tuple(GroupName(name) for name in names)
+
+
+def format_submitter_groups(groups: Iterable[str]) -> str:
+    """Write the groups; the same groups give the same text. One without a name is none."""
+    return orjson.dumps(sorted(set(filter(None, groups)))).decode()
+
+
+def _problem(names: object) -> str | None:
+    if not isinstance(names, list):
+        return f"must be a JSON list of group names, not {show(names)}"
+    for name in names:
+        if not isinstance(name, str) or not name:
+            return f"must be a JSON list of group names, not of {show(name)}"
+        if problem := FREE_TEXT.problem(name):
+            return f"each name {problem}"
+    return None

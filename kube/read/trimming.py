@@ -1,0 +1,82 @@
+"""Less of an object: what our own readers look at, and nothing else. Pure.
+
+A copy of every pod and node of a cluster is kept for a moment when it is listed; whole ones would
+cost gigabytes. What is kept is passed on as it is: judging it is the readers' work.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kube import marks
+from kube.read.node_choice import POD_FIELDS
+
+_METADATA: Final = (
+    "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
+)  # fmt: skip
+_POD_SPEC: Final = (
+    "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
+    "priority", "preemptionPolicy", "overhead",
+)  # fmt: skip
+# Only the planner reads these, of pods that are not bound.
+_UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
+_CONTAINERS: Final = ("containers", "initContainers")
+_CONTAINER: Final = ("name", "restartPolicy", "resources")
+_ANNOTATION_DOMAINS: Final = ("cellgate.io/", "hivedscheduler.microsoft.com/")
+_ANNOTATIONS: Final = frozenset(
+    (
+        marks.KUEUE_GROUP,
+        marks.KUEUE_COUNT_ANNOTATION,
+        marks.VOLCANO_ANNOTATION,
+        marks.VOLCANO_OWN_ANNOTATION,
+    )
+)
+
+
+def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what `read.nodes` and `read.node_choice` read: a real node lists hundreds of images."""
+    return {
+        "metadata": _some(node["metadata"], _METADATA),
+        "spec": _some(node.get("spec"), ("unschedulable", "taints")),
+        "status": _some(node.get("status"), ("capacity", "allocatable", "conditions")),
+    }
+
+
+def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what `kube.read.pods` reads."""
+    metadata, spec = pod["metadata"], pod.get("spec")
+    is_bound = isinstance(spec, Mapping) and spec.get("nodeName")
+    return {
+        "metadata": _some(metadata, _METADATA) | _annotations(metadata),
+        "spec": _some(spec, _POD_SPEC if is_bound else _POD_SPEC + POD_FIELDS) | _containers(spec),
+        "status": _some(pod.get("status"), ("phase",) if is_bound else ("phase", *_UNBOUND_STATUS)),
+    }
+
+
+def _some(fields: object, keys: Iterable[str]) -> dict[str, Any]:
+    if not isinstance(fields, Mapping):
+        return {}
+    return {key: fields[key] for key in keys if key in fields}
+
+
+def _annotations(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Ours, HiveD's, and those that name a gang; others may be as large as the pod itself."""
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, Mapping):
+        return {}
+    kept = {
+        key: text
+        for key, text in annotations.items()
+        if key.startswith(_ANNOTATION_DOMAINS) or key in _ANNOTATIONS
+    }
+    return {"annotations": kept}
+
+
+def _containers(spec: object) -> dict[str, Any]:
+    if not isinstance(spec, Mapping):
+        return {}
+    return {
+        key: [_some(container, _CONTAINER) for container in spec[key]]
+        for key in _CONTAINERS
+        if isinstance(spec.get(key), list)
+    }

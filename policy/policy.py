@@ -1,0 +1,109 @@
+"""A policy: what all documents together mean.
+
+A document that does not exist has its default: no rules, no quotas, no shapes, everybody may use
+every VC; without classes, no class is checked.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeVar
+
+from policy.classes import NO_CLASSES, Classes
+from policy.cluster.document import ClusterDocument
+from policy.documents.documents import Kind
+from policy.documents.identity import IdentityDocument
+from policy.documents.models import ClassesDocument, Document, RulesDocument
+from policy.documents.quotas import QuotasDocument
+from policy.documents.shaping import ShapingDocument
+from policy.identity.identity import Identity
+from policy.quotas.quotas import QuotaTable
+from policy.rules.rules import NO_RULES, RuleTable
+from policy.shaping import Shapes
+
+VERSION_CHARS: Final = 12
+
+
+class Slot(NamedTuple):
+    """A document's place in a policy: its kind, and where there may be several, its source."""
+
+    kind: Kind
+    source: str = ""
+
+
+Documents = dict[Slot, Document]
+"""Sorted by slot: that is the order in which groups are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What decisions are made by."""
+
+    version: str
+    """The same for documents that mean the same, on every replica."""
+    content: str = field(repr=False, compare=False)
+    """What all documents say, as JSON: what the version is of."""
+    classes: Classes
+    rules: RuleTable
+    quotas: QuotaTable
+    identity: Identity
+    shapes: Shapes
+    cluster: ClusterDocument | None = None
+    """The cells and VCs, if a document says so; what it builds may depend on the nodes."""
+
+
+def build(documents: Documents) -> Policy:
+    """Make what decisions work with; the documents have been checked."""
+    classes = _only(documents, ClassesDocument)
+    rules = _only(documents, RulesDocument)
+    quotas = documents_of(documents, QuotasDocument)
+    shaping = _only(documents, ShapingDocument)
+    content = _content(documents)
+    return Policy(
+        version=hashlib.sha256(content.encode()).hexdigest()[:VERSION_CHARS],
+        content=content,
+        classes=classes.build() if classes else NO_CLASSES,
+        rules=rules.build() if rules else NO_RULES,
+        quotas=QuotaTable(group for _, document in quotas for group in document.build()),
+        identity=_build_identity(documents),
+        shapes=shaping.build() if shaping else Shapes(),
+        cluster=_only(documents, ClusterDocument),
+    )
+
+
+def _build_identity(documents: Documents) -> Identity:
+    cluster, identity = _only(documents, ClusterDocument), _only(documents, IdentityDocument)
+    known_vcs = cluster.vc_names if cluster else None
+    return identity.build(known_vcs) if identity else Identity(known_vcs=known_vcs)
+
+
+DocumentT = TypeVar("DocumentT", bound=Document)
+
+
+def documents_of(documents: Documents, model: type[DocumentT]) -> Iterator[tuple[Slot, DocumentT]]:
+    """Yield the documents of one kind, in their order."""
+    for slot, document in documents.items():
+        if isinstance(document, model):
+            yield slot, document
+
+
+def _only(documents: Documents, model: type[DocumentT]) -> DocumentT | None:
+    return next((document for _, document in documents_of(documents, model)), None)
+
+
+def _content(documents: Documents) -> str:
+    """Write what the documents say, not how they are written, nor where.
+
+    Defaults are left out, so that a field that a later release adds does not change the version.
+    """
+    content: dict[str, object] = {}
+    for slot, document in documents.items():
+        dumped = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        if slot.kind.may_be_many:
+            several = content.setdefault(slot.kind, [])
+            assert isinstance(several, list)
+            several.append(dumped)
+        else:
+            content[slot.kind] = dumped
+    return json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

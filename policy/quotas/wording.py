@@ -1,0 +1,81 @@
+"""Limits in words: who holds what, what was asked for, what the limit is, what would help."""
+
+from typing import Final
+
+from policy.quotas.limits import Exceeded, Measure, Scope
+from policy.wording import count_of, plain
+
+_NAME_CHARS: Final = 80
+_PERIODS: Final = {
+    Measure.HOURS_DAY: ("today", "day"),
+    Measure.HOURS_WEEK: ("this week", "week"),
+    Measure.HOURS_MONTH: ("this month", "month"),
+}
+
+
+def describe_excess(exceeded: Exceeded) -> str:
+    """Tell one limit that stands in the way, and what would help, as sentences."""
+    return f"{_capital(describe_excess_shortly(exceeded))}.{_way_out(exceeded)}"
+
+
+def describe_excess_shortly(exceeded: Exceeded) -> str:
+    """Tell one limit that stands in the way, as part of a sentence."""
+    limit, who = exceeded.limit, _who(exceeded.limit.scope)
+    if limit.measure in _PERIODS:
+        when, period = _PERIODS[limit.measure]
+        used = f"{who} used {exceeded.used:.1f} leaf-cell-hours {when}"
+        return f"{used}; the limit is {limit.most:g} a {period}"
+    if limit.measure is Measure.GANGS:
+        gangs = count_of(round(exceeded.used), "gang")
+        return f"{who} has {gangs}; the limit is {limit.most:g}"
+    cells = count_of(round(exceeded.used), "leaf cell")
+    asked = f"{exceeded.asked} more {_are(exceeded.asked)} asked for"
+    return f"{who} holds {cells}{_where(exceeded)} and {asked}; the limit is {limit.most:g}"
+
+
+def _where(exceeded: Exceeded) -> str:
+    match exceeded.limit.measure:
+        case Measure.LEAF_CELLS_HIGH:
+            return " in high classes"
+        case Measure.LEAF_CELLS_OF_TYPE:
+            return f" of type {plain(exceeded.limit.leaf_type or '', limit=_NAME_CHARS)}"
+        case _:
+            return ""
+
+
+def _way_out(exceeded: Exceeded) -> str:
+    """Say what would fit, where the numbers tell."""
+    measure, most = exceeded.limit.measure, exceeded.limit.most
+    if measure in _PERIODS:
+        return f" It would fit in the next {_PERIODS[measure][1]} (UTC)." if most > 0 else ""
+    if measure is Measure.GANGS:
+        return _way_out_of_gangs(round(exceeded.used) + 1 - round(most)) if most > 0 else ""
+    room = round(most - exceeded.used)
+    if room > 0:
+        return f" A gang of {count_of(room, 'leaf cell')} would fit."
+    if exceeded.asked > most:
+        return ""
+    missing = round(exceeded.used) + exceeded.asked - round(most)
+    return f" It would fit after {count_of(missing, 'leaf cell')} {_are(missing)} released."
+
+
+def _way_out_of_gangs(missing: int) -> str:
+    have = "has" if missing == 1 else "have"
+    return f" It would fit after {count_of(missing, 'gang')} {have} ended."
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _who(scope: Scope) -> str:
+    group = f"group {plain(scope.group or '', limit=_NAME_CHARS)}"
+    if scope.user is None:
+        return group
+    user = plain(scope.user, limit=_NAME_CHARS)
+    return f"{user} in {group}" if scope.group else user
+
+
+def _capital(text: str) -> str:
+    """Begin a sentence, unless it begins with somebody's name."""
+    return f"G{text[1:]}" if text.startswith("group ") else text

@@ -1,0 +1,261 @@
+"""What the rules decided about one submission, and how it is told to people.
+
+Data first, sentences after: everything that a sentence says is in the fields, so the same decision
+always reads the same, in a refusal, a `Warning:` line, the log and `cellgate explain`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from policy.rules.comparison import Comparison
+from policy.submission import ClassName, Submission, Usage
+from policy.wording import count_of, listing, plain
+
+NAME_CHARS: Final = 80
+NOTE_CHARS: Final = 200
+WARNING_CHARS: Final = 256
+"""kubectl cuts longer warnings; 120 is the advice, which only a long note exceeds."""
+
+
+class Outcome(StrEnum):
+    """Whether the gang may be created."""
+
+    ADMITTED = "admitted"
+    REFUSED = "refused"
+    QUEUED = "queued"
+    """It waits for room within its quotas."""
+
+
+class Quantity(StrEnum):
+    """A number that rules compare, by its name in a rule."""
+
+    CURRENT = "current"
+    OCCUPIED = "occupied"
+    OCCUPIED_HIGH = "occupiedHigh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One number that a rule compared, this gang included."""
+
+    quantity: Quantity
+    value: int
+    comparison: Comparison
+
+    @property
+    def excess(self) -> int | None:
+        """How many leaf cells fewer would keep the rule from matching, where that helps."""
+        excess = self.comparison.excess(self.value)
+        if excess is not None and self.quantity is Quantity.CURRENT and excess >= self.value:
+            return None  # a gang that asks for nothing is not a gang
+        return excess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A rule that took effect."""
+
+    index: int
+    """Place in the document, from 0; people are told the number from 1."""
+    then: str
+    note: str
+    class_before: ClassName
+    class_after: ClassName
+    measures: tuple[Measure, ...] = ()
+    conditions: tuple[tuple[str, str], ...] = ()
+    """The other fields that the rule has, each with what it asks for."""
+
+    @property
+    def number(self) -> int:
+        """The rule's number as people count."""
+        return self.index + 1
+
+
+class WarningKind(StrEnum):
+    """What did not go as the admins meant it."""
+
+    USAGE_UNKNOWN = "usage-unknown"
+    WHEN_FAILED = "when-failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleWarning:
+    """A rule that could not be judged."""
+
+    index: int
+    """Place of the rule, from 0."""
+    kind: WarningKind
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Up to which usage, beside this gang, the rules decide the same; None: whatever it is.
+
+    Beside it, since whether it counts as high changes with its class on the way down.
+
+    What a decision was made from may have grown when it is put into effect. Only then must it be
+    made again: most submissions of one user can be put into effect in any order.
+    """
+
+    occupied: int | None = None
+    occupied_high: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDecision:
+    """The answer of a rule table to one submission."""
+
+    submission: Submission
+    usage: Usage | None
+    outcome: Outcome
+    final_class: ClassName
+    """On a refusal: the class as lowered so far."""
+    hits: tuple[Hit, ...] = ()
+    warnings: tuple[RuleWarning, ...] = ()
+    valid: Range = Range()
+    needs_usage: bool = False
+    """Whether another usage, larger or smaller, might have led to another decision."""
+
+    @property
+    def requested_class(self) -> ClassName:
+        """The class that the submitter asked for."""
+        return self.submission.requested_class
+
+    @property
+    def is_lowered(self) -> bool:
+        """Tell whether the gang may run, in a lower class than asked for."""
+        return self.outcome is Outcome.ADMITTED and self.final_class != self.requested_class
+
+    @property
+    def asked(self) -> str:
+        """Who asked for what, as the beginning of a sentence."""
+        cells = count_of(self.submission.leaf_count, "leaf cell")
+        return f"{_user(self)} asked for {cells} in {class_text(self.requested_class)}"
+
+    @property
+    def holdings(self) -> str:
+        """What the submitter holds, as a sentence."""
+        if self.usage is None:
+            return f"What {_user(self)} holds is not known at the moment."
+        cells = count_of(self.usage.occupied, "leaf cell")
+        return f"{_user(self)} holds {cells}, {self.usage.occupied_high} of them in high classes."
+
+    def hit_texts(self) -> tuple[str, ...]:
+        """Tell every rule hit, its note, and what would change it."""
+        return tuple(_hit_text(hit, self) for hit in self.hits)
+
+    def explain(self) -> tuple[str, ...]:
+        """Tell everything, one sentence or two per element: who, which rules, which numbers."""
+        hits = self.hit_texts() or ("No rule applied.",)
+        return (_headline(self), self.holdings, *hits, *self.warning_texts())
+
+    def warning_texts(self) -> tuple[str, ...]:
+        """Tell which rules could not be judged."""
+        return tuple(_warning_text(warning, self) for warning in self.warnings)
+
+    def format_refusal(self) -> str:
+        """Tell the submitter why not: every rule hit, its note, and what would change it."""
+        return " ".join([_headline(self), self.holdings, *self.hit_texts()])
+
+    def format_warnings(self) -> tuple[str, ...]:
+        """Write the lines that kubectl shows as `Warning:`, none for a refusal.
+
+        A `when` that failed is the admins' business: it is in `explain`, not here.
+        """
+        if self.outcome is Outcome.REFUSED:
+            return ()
+        # A note is for the submitter, also that of a rule which keeps the class.
+        told = [hit for hit in self.hits if hit.class_after != hit.class_before or hit.note]
+        unknown = [item for item in self.warnings if item.kind is WarningKind.USAGE_UNKNOWN]
+        lines = [_warning_line(hit, self) for hit in told]
+        lines += [_warning_text(warning, self) for warning in unknown]
+        return tuple(plain(f"cellgate: {line}", limit=WARNING_CHARS) for line in lines)
+
+
+def _headline(decision: RuleDecision) -> str:
+    if decision.outcome is Outcome.REFUSED:
+        return f"{decision.asked}: refused by rule {decision.hits[-1].number}."
+    if decision.is_lowered:
+        return f"{decision.asked} and gets {class_text(decision.final_class)}."
+    return f"{decision.asked} and gets it."
+
+
+def _hit_text(hit: Hit, decision: RuleDecision) -> str:
+    numbers = [_measure_text(measure, decision) for measure in hit.measures]
+    because = f": {' and '.join(numbers)}" if numbers else ""
+    return f"Rule {_rule(hit)} {_effect(hit)}{because}.{_way_out(hit)}"
+
+
+def _effect(hit: Hit) -> str:
+    match hit.then:
+        case "fail":
+            return f"refuses {class_text(hit.class_before)}"
+        case "retain":
+            return f"keeps {class_text(hit.class_before)}"
+        case _:
+            lower = plain(hit.class_after, limit=NAME_CHARS)
+            return f"lowers {class_text(hit.class_before)} to {lower}"
+
+
+def _measure_text(measure: Measure, decision: RuleDecision) -> str:
+    if measure.quantity is Quantity.CURRENT or decision.usage is None:
+        return f"{measure.quantity} is {measure.value}, which is {measure.comparison}"
+    high = measure.quantity is Quantity.OCCUPIED_HIGH
+    held = decision.usage.occupied_high if high else decision.usage.occupied
+    # A gang that was lowered out of the high classes does not count among them.
+    asked = f", {measure.value - held} asked for" if measure.value > held else ""
+    total = f"{measure.quantity} would be {measure.value} ({held} held{asked})"
+    return f"{total}, which is {measure.comparison}"
+
+
+def _way_out(hit: Hit) -> str:
+    """Say what the submitter could change, if anything; nothing to change about a kept class."""
+    if hit.then == "retain":
+        return ""
+    ways = [(measure.excess, measure) for measure in hit.measures if measure.excess is not None]
+    if ways:
+        fewest, measure = min(ways, key=lambda way: way[0])
+        verb = "asked for" if measure.quantity is Quantity.CURRENT else "held or asked for"
+        where = " in high classes" if measure.quantity is Quantity.OCCUPIED_HIGH else ""
+        return (
+            f" With {fewest} fewer leaf cell{'s'[: fewest != 1]} {verb}{where} it would not apply."
+        )
+    return "" if hit.measures else f" It is for {_audience(hit)}."
+
+
+def _audience(hit: Hit) -> str:
+    fields = [f"{name} {plain(text, limit=NAME_CHARS)}" for name, text in hit.conditions]
+    by_expression = any(name == "when" for name, _ in hit.conditions)
+    always = "" if by_expression else ", whatever is asked for or held"
+    return f"{listing(fields) or 'everybody'}{always}"
+
+
+def _warning_line(hit: Hit, decision: RuleDecision) -> str:
+    numbers = [_measure_text(measure, decision) for measure in hit.measures]
+    because = f" because {' and '.join(numbers)}" if numbers else ""
+    # The numbers come before the note: a long note is what may be cut.
+    note = f": {plain(hit.note, limit=NOTE_CHARS)}" if hit.note else ""
+    return f"rule {hit.number} {_effect(hit)}{because}{note}"
+
+
+def _warning_text(warning: RuleWarning, decision: RuleDecision) -> str:
+    rule = f"rule {warning.index + 1}"
+    if warning.kind is WarningKind.WHEN_FAILED:
+        return f"{rule.capitalize()} does not match: its `when` has no answer: {warning.detail}."
+    kept = class_text(decision.final_class)
+    return f"Usage is not known at the moment, so {rule} is not applied and {kept} is kept."
+
+
+def _user(decision: RuleDecision) -> str:
+    return plain(decision.submission.user, limit=NAME_CHARS)
+
+
+def class_text(name: ClassName) -> str:
+    """Name a class to people."""
+    return f"class {plain(name, limit=NAME_CHARS)}" if name else "the default class"
+
+
+def _rule(hit: Hit) -> str:
+    return f"{hit.number} ({plain(hit.note, limit=NOTE_CHARS)})" if hit.note else str(hit.number)

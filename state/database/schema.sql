@@ -1,0 +1,328 @@
+-- Made by `python -m state.database.schema` from the migrations; do not edit. Tables with their
+-- columns, keys, checks and indexes, then views and functions, by name. Partitions made at run time
+-- are left out.
+
+TABLE charges (
+    decision uuid NOT NULL,
+    namespace text NOT NULL,
+    gang text NOT NULL,
+    user_name text NOT NULL,
+    group_name text NOT NULL,
+    vc text NOT NULL,
+    class text NOT NULL,
+    is_high boolean NOT NULL,
+    leaf_type text NOT NULL,
+    leaf_count integer NOT NULL,
+    charged_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    places integer,
+    gang_size integer,
+    leaf_count_each integer,
+    CONSTRAINT charges_leaf_count_check CHECK ((leaf_count >= 0)),
+    CONSTRAINT charges_namespace_gang_key UNIQUE (namespace, gang),
+    CONSTRAINT charges_pkey PRIMARY KEY (decision),
+    CONSTRAINT charges_user_name_check CHECK ((user_name <> ''::text))
+);
+
+TABLE decisions (
+    key uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    service text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    pod_uid text,
+    outcome text NOT NULL,
+    reason text NOT NULL,
+    policy_version text,
+    epoch bigint,
+    sequence bigint,
+    latency_seconds double precision NOT NULL,
+    details jsonb NOT NULL DEFAULT '{}'::jsonb,
+    inputs jsonb NOT NULL DEFAULT '{}'::jsonb,
+    CONSTRAINT decisions_pkey PRIMARY KEY (at, key)
+) PARTITION BY RANGE (at);
+CREATE INDEX decisions_pod_uid ON ONLY public.decisions USING btree (pod_uid, at) WHERE (pod_uid IS NOT NULL);
+CREATE INDEX decisions_sequence ON ONLY public.decisions USING btree (service, epoch, sequence) WHERE (epoch IS NOT NULL);
+CREATE INDEX decisions_subject ON ONLY public.decisions USING btree (subject, at);
+
+TABLE decisions_default (
+    key uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    service text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    pod_uid text,
+    outcome text NOT NULL,
+    reason text NOT NULL,
+    policy_version text,
+    epoch bigint,
+    sequence bigint,
+    latency_seconds double precision NOT NULL,
+    details jsonb NOT NULL DEFAULT '{}'::jsonb,
+    inputs jsonb NOT NULL DEFAULT '{}'::jsonb,
+    CONSTRAINT decisions_default_pkey PRIMARY KEY (at, key)
+);
+CREATE INDEX decisions_default_pod_uid_at_idx ON public.decisions_default USING btree (pod_uid, at) WHERE (pod_uid IS NOT NULL);
+CREATE INDEX decisions_default_service_epoch_sequence_idx ON public.decisions_default USING btree (service, epoch, sequence) WHERE (epoch IS NOT NULL);
+CREATE INDEX decisions_default_subject_at_idx ON public.decisions_default USING btree (subject, at);
+
+TABLE documents (
+    hash text NOT NULL,
+    kind text NOT NULL,
+    content text NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT documents_pkey PRIMARY KEY (hash)
+);
+
+TABLE gang_days (
+    day date NOT NULL,
+    user_name text COLLATE "C" NOT NULL,
+    group_name text COLLATE "C" NOT NULL,
+    vc text COLLATE "C" NOT NULL,
+    class text COLLATE "C" NOT NULL,
+    gangs bigint NOT NULL,
+    ended bigint NOT NULL,
+    leaf_cell_micros bigint NOT NULL,
+    CONSTRAINT gang_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class)
+);
+
+TABLE gang_history (
+    run text COLLATE "C" NOT NULL,
+    gang text COLLATE "C" NOT NULL,
+    user_name text COLLATE "C",
+    group_name text COLLATE "C",
+    vc text COLLATE "C",
+    requested_class text COLLATE "C",
+    granted_class text COLLATE "C",
+    leaf_type text COLLATE "C",
+    leaf_count integer,
+    member_count integer,
+    asked_at timestamp with time zone,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    nodes text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+    outcome text COLLATE "C",
+    reason text COLLATE "C",
+    preempted_for text COLLATE "C",
+    ran tstzrange DEFAULT
+CASE
+    WHEN (ended_at < started_at) THEN 'empty'::tstzrange
+    ELSE tstzrange(started_at, ended_at)
+END,
+    CONSTRAINT gang_history_pkey PRIMARY KEY (run)
+);
+CREATE INDEX gang_history_gang ON public.gang_history USING btree (gang, asked_at DESC);
+CREATE INDEX gang_history_preempted ON public.gang_history USING btree (ended_at) WHERE (outcome = 'preempted'::text);
+CREATE INDEX gang_history_ran ON public.gang_history USING gist (ran) WHERE (started_at IS NOT NULL);
+CREATE INDEX gang_history_running ON public.gang_history USING btree (started_at) WHERE ((ended_at IS NULL) AND (started_at IS NOT NULL));
+CREATE INDEX gang_history_started ON public.gang_history USING btree (started_at);
+CREATE INDEX gang_history_user ON public.gang_history USING btree (user_name, asked_at DESC);
+
+TABLE holdings (
+    user_name text NOT NULL,
+    group_name text NOT NULL,
+    leaf_count bigint NOT NULL,
+    leaf_count_high bigint NOT NULL,
+    gang_count bigint NOT NULL,
+    by_leaf_type jsonb NOT NULL,
+    leaf_micros numeric(30,0) NOT NULL,
+    day_base numeric(30,0) NOT NULL,
+    week_base numeric(30,0) NOT NULL,
+    month_base numeric(30,0) NOT NULL,
+    counted_at timestamp with time zone NOT NULL,
+    version bigint NOT NULL,
+    changed_in xid8 NOT NULL,
+    CONSTRAINT holdings_check CHECK (((leaf_count >= 0) AND (leaf_count_high >= 0) AND (gang_count >= 0))),
+    CONSTRAINT holdings_pkey PRIMARY KEY (user_name, group_name)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
+
+TABLE leaderships (
+    name text NOT NULL,
+    epoch bigint NOT NULL,
+    CONSTRAINT leaderships_pkey PRIMARY KEY (name)
+);
+
+TABLE leaf_cell_days (
+    day date NOT NULL,
+    user_name text NOT NULL,
+    group_name text NOT NULL,
+    vc text NOT NULL,
+    class text NOT NULL,
+    leaf_type text NOT NULL,
+    leaf_micros numeric(30,0) NOT NULL,
+    CONSTRAINT leaf_cell_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class, leaf_type)
+);
+CREATE INDEX leaf_cell_days_user ON public.leaf_cell_days USING btree (user_name, day);
+
+TABLE log_epochs (
+    service text NOT NULL,
+    epoch bigint NOT NULL,
+    since timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT log_epochs_pkey PRIMARY KEY (service)
+);
+
+TABLE log_terms (
+    service text NOT NULL,
+    epoch bigint NOT NULL,
+    began_at timestamp with time zone NOT NULL,
+    CONSTRAINT log_terms_pkey PRIMARY KEY (service, epoch)
+);
+
+TABLE past_charges (
+    id bigint NOT NULL GENERATED AS IDENTITY,
+    decision uuid NOT NULL,
+    namespace text NOT NULL,
+    gang text NOT NULL,
+    user_name text NOT NULL,
+    group_name text NOT NULL,
+    vc text NOT NULL,
+    class text NOT NULL,
+    is_high boolean NOT NULL,
+    leaf_type text NOT NULL,
+    leaf_count integer NOT NULL,
+    charged_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone NOT NULL,
+    ended text NOT NULL,
+    CONSTRAINT past_charges_check CHECK ((ended_at >= charged_at)),
+    CONSTRAINT past_charges_ended_check CHECK ((ended = ANY (ARRAY['released'::text, 'expired'::text, 'gone'::text, 'corrected'::text]))),
+    CONSTRAINT past_charges_pkey PRIMARY KEY (id)
+);
+CREATE INDEX past_charges_gang ON public.past_charges USING btree (namespace, gang, id DESC);
+CREATE INDEX past_charges_held ON public.past_charges USING gist (tstzrange(charged_at, ended_at));
+CREATE INDEX past_charges_user ON public.past_charges USING btree (user_name, id DESC);
+
+TABLE queued_gangs (
+    namespace text NOT NULL,
+    gang text NOT NULL,
+    charge jsonb NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT queued_gangs_pkey PRIMARY KEY (namespace, gang)
+);
+CREATE INDEX queued_gangs_expiry ON public.queued_gangs USING btree (expires_at);
+
+TABLE schema_migrations (
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT schema_migrations_pkey PRIMARY KEY (name)
+);
+
+VIEW leaf_cell_hours AS
+ SELECT day,
+    NULLIF(user_name, ''::text) AS user_name,
+    NULLIF(group_name, ''::text) AS group_name,
+    NULLIF(vc, ''::text) AS vc,
+    NULLIF(class, ''::text) AS class,
+    (sum(gangs))::bigint AS gangs,
+    ((sum(leaf_cell_micros))::double precision / ('3600000000'::numeric)::double precision) AS leaf_cell_hours
+   FROM ( SELECT gang_days.day,
+            gang_days.user_name,
+            gang_days.group_name,
+            gang_days.vc,
+            gang_days.class,
+            gang_days.gangs,
+            gang_days.leaf_cell_micros
+           FROM gang_days
+        UNION ALL
+         SELECT split_days.day,
+            COALESCE(gang_history.user_name, ''::text) AS "coalesce",
+            COALESCE(gang_history.group_name, ''::text) AS "coalesce",
+            COALESCE(gang_history.vc, ''::text) AS "coalesce",
+            COALESCE(gang_history.granted_class, ''::text) AS "coalesce",
+            1,
+            (COALESCE(gang_history.leaf_count, 0) * split_days.micros)
+           FROM (gang_history
+             CROSS JOIN LATERAL split_days(gang_history.started_at, now()) split_days(day, micros, is_last))
+          WHERE ((gang_history.ended_at IS NULL) AND (gang_history.started_at IS NOT NULL))) parts
+  WHERE (gangs > 0)
+  GROUP BY day, NULLIF(user_name, ''::text), NULLIF(group_name, ''::text), NULLIF(vc, ''::text), NULLIF(class, ''::text);
+
+VIEW preemptions AS
+ SELECT ((ended_at AT TIME ZONE 'UTC'::text))::date AS day,
+    ended_at,
+    gang,
+    user_name,
+    group_name,
+    vc,
+    granted_class AS class,
+    preempted_for,
+    reason,
+    (((leaf_count)::double precision * (EXTRACT(epoch FROM (ended_at - started_at)))::double precision) / (3600)::double precision) AS leaf_cell_hours_run
+   FROM gang_history
+  WHERE (outcome = 'preempted'::text);
+
+VIEW waiting_times AS
+ SELECT ((started_at AT TIME ZONE 'UTC'::text))::date AS day,
+    vc,
+    granted_class AS class,
+    count(*) AS gangs,
+    percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY ((EXTRACT(epoch FROM (started_at - asked_at)))::double precision)) AS p50_seconds,
+    percentile_cont((0.9)::double precision) WITHIN GROUP (ORDER BY ((EXTRACT(epoch FROM (started_at - asked_at)))::double precision)) AS p90_seconds
+   FROM gang_history
+  WHERE (started_at >= asked_at)
+  GROUP BY (((started_at AT TIME ZONE 'UTC'::text))::date), vc, granted_class;
+
+FUNCTION add_gang_days(gang_history[],gang_history[]) RETURNS void; -- ed9f4d38014103dd0c613f765579edfa
+
+FUNCTION drop_decision_day(date) RETURNS text SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=200ms; -- 63b4fd4d8a3d4700900c2000dc9f7f3f
+
+FUNCTION ensure_decision_days(date,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=1s; -- 630eca862457cc4595e864459df14a47
+
+FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 69406f590850f00638e9b18287451eee
+
+FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- f2176e24711ff7626a9860cd823d3837
+
+FUNCTION grant_rights() RETURNS void; -- d40aeefd0f341c2d93f09b38c3b536b0
+
+FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
+
+FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 8c66c959cd81352418f3995bd24398d1
+
+FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 78223f0a9537e5b3504d21e52f21b241
+
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- e413c3ce74232f7fd0ae3b0555ed6eaa
+
+FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 53e18b592888107817e9cbecdb9a515c
+
+FUNCTION ledger_confirm(text,bigint,jsonb) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 8eed46e075eb8e2351166f7ca58a06ec
+
+FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, leaf_micros numeric); -- fc133217226ceaf5888b6c54d651aca0
+
+FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges; -- 5a138c111d71884d290d646dbd4b826a
+
+FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 5bccb583bde1432f82d06db453f57c28
+
+FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 20aaa6615056b03a941583a4a796a486
+
+FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 5516ce2d3fc4692610355d63231c5742
+
+FUNCTION ledger_fence(text,bigint) RETURNS void; -- bd97c355dc136e2c1d5f0f97c1757ac1
+
+FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- a37c12fd3e0a8ff9744f46258368d622
+
+FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
+
+FUNCTION ledger_join_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 1b49871a9602ae019b36add234f4b368
+
+FUNCTION ledger_lock(text[],text[],timestamp with time zone) RETURNS void; -- 1605e8418b3dc7749c36b21d2dd519fc
+
+FUNCTION ledger_lock_and_end(uuid[],text,timestamp with time zone) RETURNS jsonb; -- 57cb651fcbc94b2aabb93e28b7605a9e
+
+FUNCTION ledger_micros(interval) RETURNS bigint; -- 67009d3819315bb6c2c72d27b34f23b0
+
+FUNCTION ledger_queue_one(jsonb,interval,timestamp with time zone) RETURNS json; -- 90a3eafc574d20937ca444bcae34760b
+
+FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 53ad7966c8ef1ae778222c80f2b46981
+
+FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 614de525389d4eb35673340045878af7
+
+FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
+
+FUNCTION ledger_usage(holdings) RETURNS json; -- 80f8e1d241b96dcdf892276247acf091
+
+FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
+
+FUNCTION split_days(timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, micros bigint, is_last boolean); -- 5d7b16aa2b95bc938db7646cea4eb539
+
+FUNCTION tell_older_release() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- fb0229eba141b3bcab66c6f9955d31aa

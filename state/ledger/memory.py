@@ -1,0 +1,369 @@
+"""The ledger in memory, for tests: the same answers as Postgres, computed the plain way.
+
+Where Postgres keeps sums in step, this one adds up all charges, past and live, at each question:
+slow and evident, so that a mistake in the sums shows as a difference between the two.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+
+from policy.errors import BackendError, ConflictError
+from policy.submission import GangKey, LeafType
+from state.ledger import memory_sums
+from state.ledger.ledger import (
+    Answer,
+    Charge,
+    Charged,
+    DayUse,
+    Drift,
+    Exceeded,
+    Held,
+    Holding,
+    Limit,
+    LiveCharge,
+    Queued,
+    Refused,
+    Scope,
+    Term,
+    Usage,
+    build_exceeded,
+    check_storable,
+    choose_applicable,
+    to_units,
+)
+
+_MICROSECOND = timedelta(microseconds=1)
+_REMEMBERED = timedelta(hours=24)
+_EXPIRED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Past:
+    charge: Charge
+    charged_at: datetime
+    ended_at: datetime
+    is_billed: bool
+
+
+class MemoryLedger:
+    """A Ledger that forgets everything at its end, and can be taken away."""
+
+    def __init__(
+        self, clock: Callable[[], datetime] | None = None, *, ttl_seconds: float = 10.0
+    ) -> None:
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._ttl = timedelta(seconds=ttl_seconds)
+        self._live: dict[GangKey, LiveCharge] = {}
+        self._queued: dict[GangKey, tuple[Charge, datetime]] = {}
+        self._past: list[_Past] = []
+        self._epochs: dict[str, int] = {}
+        self._version = 0
+        self.is_away = False
+
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Charge a gang if no limit is exceeded."""
+        check_storable(charge)
+        self._check_there()
+        now = self._clock()
+        existing = self._live.get(charge.gang)
+        if existing is not None:
+            return self._existing(existing, charge, now)
+        waiting = self._waiting(charge.gang, now)
+        if waiting is not None and waiting.decision != charge.decision:
+            return Queued(charge=waiting)
+        exceeded = tuple(self._exceeded(charge, limits))
+        if exceeded:
+            return Refused(exceeded=exceeded)
+        if any(live.charge.decision == charge.decision for live in self._live.values()):
+            raise ValueError(f"decision {charge.decision} is that of another gang")
+        live = LiveCharge(charge=charge, charged_at=now, expires_at=now + self._ttl)
+        self._put(live)
+        self._queued.pop(charge.gang, None)
+        return Charged(live=live, usage=self._usages(charge))
+
+    async def queue(self, charge: Charge) -> Held | Queued:
+        """Remember that a gang waits uncharged."""
+        check_storable(charge)
+        self._check_there()
+        now = self._clock()
+        existing = self._live.get(charge.gang)
+        if existing is not None:
+            return Held(live=existing, usage=self._usages(existing.charge))
+        kept = self._waiting(charge.gang, now) or charge
+        self._queued[charge.gang] = (kept, now + self._ttl)
+        return Queued(charge=kept)
+
+    def _waiting(self, gang: GangKey, now: datetime) -> Charge | None:
+        charge, expires_at = self._queued.get(gang, (None, now))
+        return charge if expires_at > now else None
+
+    async def resize(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> Answer:
+        """Let a charged gang have more leaf cells, or fewer."""
+        grown = replace(live, leaf_count=leaf_count)
+        existing = self._live.get(live.gang)
+        if existing is None:
+            return await self.charge(grown, limits=limits)
+        self._check_there()
+        if existing.charge != live:
+            return Held(live=existing, usage=self._usages(existing.charge))
+        # The hours that it has had count, but its leaf cells must not count twice.
+        found = {one.limit: one for one in self._exceeded(grown, limits)}
+        found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
+        del self._live[live.gang]
+        found |= {one.limit: one for one in self._exceeded(grown, limits) if one.limit not in found}
+        self._live[live.gang] = existing
+        exceeded = tuple(found[limit] for limit in limits if limit in found)
+        if exceeded:
+            return Refused(exceeded=exceeded)
+        self._end(live.gang, is_billed=True)
+        now = max(self._clock(), existing.charged_at)
+        places = existing.charge.places if leaf_count >= live.leaf_count else 0
+        grown = replace(grown, places=places)
+        self._put(LiveCharge(charge=grown, charged_at=now, expires_at=existing.expires_at))
+        return Charged(live=self._live[live.gang], usage=self._usages(grown))
+
+    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Give one more member a place in a charged gang, else let it grow."""
+        existing = self._live.get(live.gang)
+        live = existing.charge if existing and _is_of(existing.charge, live) else live
+        if existing is None or existing.charge != live or not live.places:
+            grown = live.leaf_count + leaf_count
+            return await self.resize(replace(live, places=0), grown, limits=limits)
+        self._check_there()
+        left = replace(existing.charge, places=existing.charge.places - 1)
+        self._live[live.gang] = replace(existing, charge=left)
+        return self._existing(self._live[live.gang], left, self._clock())
+
+    def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> Answer:
+        if existing.expires_at is not None and existing.expires_at <= now:
+            existing = replace(existing, expires_at=now + self._ttl)
+            self._live[charge.gang] = existing
+        answer = Charged if existing.charge == charge else Held
+        return answer(live=existing, usage=self._usages(existing.charge))
+
+    def _exceeded(self, charge: Charge, limits: Sequence[Limit]) -> Iterator[Exceeded]:
+        for limit in choose_applicable(charge, limits):
+            used = self.current_usage(limit.scope).used(limit.measure, limit.leaf_type)
+            exceeded = build_exceeded(limit, charge=charge, used=used)
+            # How long it will run is not known: an hour more is refused once none is left.
+            most = to_units(limit)
+            if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
+                yield exceeded
+
+    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """Keep the charges of gangs whose pods were seen."""
+        self._fence(term)
+        found = frozenset(gangs) & self._live.keys()
+        for gang in found:
+            self._live[gang] = replace(self._live[gang], expires_at=None)
+        for gang in frozenset(gangs) & self._queued.keys():
+            self._queued[gang] = (self._queued[gang][0], self._clock() + _REMEMBERED)
+        return found
+
+    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """End the charges of gangs whose last pod has ended."""
+        self._fence(term)
+        found = frozenset(gangs) & self._live.keys()
+        for gang in found:
+            self._end(gang, is_billed=True)
+        for gang in gangs:
+            self._queued.pop(gang, None)
+        return found
+
+    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+        """End charges that were not confirmed in time."""
+        self._fence(term)
+        now = self._clock()
+        over = [
+            (live.expires_at, gang)
+            for gang, live in self._live.items()
+            if live.expires_at is not None and live.expires_at <= now
+        ]
+        gangs = [gang for _, gang in sorted(over)[:_EXPIRED_AT_ONCE]]
+        return tuple(self._end(gang, is_billed=False) for gang in sorted(gangs))
+
+    async def reconcile(
+        self,
+        existing: Sequence[Charge],
+        *,
+        term: Term,
+        grace_seconds: float = 30.0,
+        seen: Sequence[LiveCharge] = (),
+    ) -> Drift:
+        """Make the ledger equal to the gangs that have pods."""
+        self._fence(term)
+        known = {live.charge.gang: live for live in seen}
+        wanted = {charge.gang: charge for charge in existing if _is_storable(charge)}
+        grown_at = self._clock() - timedelta(seconds=grace_seconds)
+        gone = [
+            gang
+            for gang, live in self._live.items()
+            if gang not in wanted and live.expires_at is None and live.charged_at <= grown_at
+        ]
+        wrong = [
+            gang
+            for gang, charge in wanted.items()
+            if gang in self._live
+            and not _is_same(self._live[gang].charge, charge)
+            and _is_as_seen(self._live[gang], known.get(gang))
+        ]
+        for gang in wanted.keys() & self._live.keys():
+            self._live[gang] = replace(self._live[gang], expires_at=None)
+        released = tuple(self._end(gang, is_billed=True) for gang in sorted(gone))
+        corrected = tuple(self._end(gang, is_billed=True) for gang in sorted(wrong))
+        new = sorted(wanted.keys() - self._live.keys())
+        created = tuple(replace(wanted[gang], places=0) for gang in new)
+        for charge in created:
+            self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
+        return Drift(released=released, created=created, corrected=corrected)
+
+    async def charges(self) -> tuple[LiveCharge, ...]:
+        """Return all live charges, by gang."""
+        self._check_there()
+        return tuple(self._live[gang] for gang in sorted(self._live))
+
+    async def charges_aged(
+        self, *, least_seconds: float, most_seconds: float
+    ) -> tuple[LiveCharge, ...]:
+        """Return live charges that were made, or had their size changed, so long ago."""
+        least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
+        now = self._clock()
+        live = await self.charges()
+        return tuple(one for one in live if least <= now - one.charged_at < most)
+
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+        self._check_there()
+        return frozenset(gangs) & self._live.keys()
+
+    async def usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds and has used in this day, week and month."""
+        self._check_there()
+        return self.current_usage(scope)
+
+    async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
+        """Return who held what at a moment, or holds now."""
+        self._check_there()
+        sums: defaultdict[Holding, list[int]] = defaultdict(lambda: [0, 0])
+        for charge in self._held(when):
+            total = sums[memory_sums.to_holding(charge)]
+            total[0] += charge.leaf_count
+            total[1] += 1
+        held = [replace(key, leaf_cells=cells, gangs=n) for key, (cells, n) in sums.items()]
+        return tuple(sorted(held, key=memory_sums.order))
+
+    async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
+        """Return the leaf-cell-time used on each of these UTC days."""
+        self._check_there()
+        sums: defaultdict[DayUse, int] = defaultdict(int)
+        for charge, since, until in self._billed():
+            for day, micros in memory_sums.split(since, until):
+                if first <= day <= last and charge.leaf_count:
+                    sums[memory_sums.to_day(charge, day)] += charge.leaf_count * micros
+        found = [replace(key, leaf_micros=micros) for key, micros in sums.items()]
+        return tuple(sorted(found, key=lambda use: (use.day, *memory_sums.order(use))))
+
+    def _check_there(self) -> None:
+        if self.is_away:
+            raise BackendError("the ledger is away")
+
+    def _fence(self, term: Term) -> None:
+        self._check_there()
+        highest = self._epochs.get(term.leadership, term.epoch)
+        if highest > term.epoch:
+            raise ConflictError(f"epoch {term.epoch} of {term.leadership} is over")
+        self._epochs[term.leadership] = term.epoch
+
+    def _put(self, live: LiveCharge) -> None:
+        self._version += 1
+        self._live[live.charge.gang] = live
+
+    def _end(self, gang: GangKey, *, is_billed: bool) -> Charge:
+        self._version += 1
+        live = self._live.pop(gang)
+        ended_at = max(self._clock(), live.charged_at)
+        self._past.append(
+            _Past(
+                charge=live.charge,
+                charged_at=live.charged_at,
+                ended_at=ended_at,
+                is_billed=is_billed,
+            )
+        )
+        return live.charge
+
+    def _held(self, when: datetime | None) -> Iterator[Charge]:
+        for live in self._live.values():
+            if when is None or live.charged_at <= when:
+                yield live.charge
+        for past in self._past:
+            if when is not None and past.charged_at <= when < past.ended_at:
+                yield past.charge
+
+    def _billed(self) -> Iterator[tuple[Charge, datetime, datetime]]:
+        now = self._clock()
+        for past in self._past:
+            if past.is_billed:
+                yield past.charge, past.charged_at, past.ended_at
+        for live in self._live.values():
+            yield live.charge, live.charged_at, max(now, live.charged_at)
+
+    def _usages(self, charge: Charge) -> tuple[Usage, ...]:
+        return tuple(self.current_usage(scope) for scope in charge.scopes)
+
+    def current_usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds, even while the ledger is away."""
+        held = [live.charge for live in self._live.values() if scope in live.charge.scopes]
+        by_type: defaultdict[LeafType, int] = defaultdict(int)
+        for charge in held:
+            if charge.leaf_type is not None and charge.leaf_count:
+                by_type[charge.leaf_type] += charge.leaf_count
+        today = self._clock().astimezone(UTC).date()
+        return Usage(
+            scope=scope,
+            leaf_cells=sum(charge.leaf_count for charge in held),
+            leaf_cells_high=sum(charge.leaf_count for charge in held if charge.is_high),
+            gangs=len(held),
+            by_leaf_type=dict(by_type),
+            day_micros=self._micros_since(scope, today),
+            week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
+            month_micros=self._micros_since(scope, today.replace(day=1)),
+            counted_at=self._clock(),
+            version=self._version,
+        )
+
+    def _micros_since(self, scope: Scope, first: date) -> int:
+        start = datetime.combine(first, time(), UTC)
+        return sum(
+            charge.leaf_count * max(0, (until - max(since, start)) // _MICROSECOND)
+            for charge, since, until in self._billed()
+            if scope in charge.scopes
+        )
+
+
+def _is_storable(charge: Charge) -> bool:
+    try:
+        check_storable(charge)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_same(one: Charge, other: Charge) -> bool:
+    return replace(one, decision=other.decision) == other
+
+
+def _is_of(charge: Charge, asked: Charge) -> bool:
+    keys = [(one.decision, one.user, one.group) for one in (charge, asked)]
+    return keys[0] == keys[1]
+
+
+def _is_as_seen(live: LiveCharge, seen: LiveCharge | None) -> bool:
+    if seen is None:
+        return True
+    before, now = ((one.charged_at, one.charge.leaf_count) for one in (seen, live))
+    return before == now

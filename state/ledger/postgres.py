@@ -1,0 +1,345 @@
+"""The ledger in Postgres: each call is one round trip to a function of the schema.
+
+The functions are in the migrations, and with them the order of locks. Here is what surrounds
+them: deadlines, the translation of rows and errors, and batches of charges (`batches`).
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import orjson
+
+from policy.errors import ConflictError
+from policy.submission import GangKey
+from state.database.database import backend_errors
+from state.database.queries import sql
+from state.ledger import rows
+from state.ledger.batches import Batches
+from state.ledger.ledger import (
+    Answer,
+    Charge,
+    Charged,
+    DayUse,
+    Drift,
+    Held,
+    Holding,
+    Limit,
+    LiveCharge,
+    Queued,
+    Refused,
+    Scope,
+    Term,
+    Usage,
+    build_exceeded,
+    check_storable,
+    choose_applicable,
+)
+
+logger = logging.getLogger(__name__)
+
+_EPOCH_IS_OVER = "CG001"
+# What is wrong with a charge itself, and will be tomorrow: bad data, a broken constraint, too long.
+_REFUSED_CLASSES = ("22", "23", "54")
+# Lost a race against another writer: nothing was changed, and the next attempt sees what it did.
+_LOST_RACES = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+_ATTEMPTS = 3
+_EXPIRED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSettings:
+    """How this process uses the ledger."""
+
+    ttl_seconds: float = 10.0
+    """How long a charge counts until its pods must be there. Too short, and a gang whose pods come
+    slowly is charged when they are seen; too long, and pods that never come block others."""
+
+    charge_timeout_seconds: float = 0.25
+    """How long an answer to the API server may wait for Postgres: what a user feels, at most, when
+    it hangs. Too short, and a busy Postgres is taken for one that is away."""
+
+    timeout_seconds: float = 10.0
+    """The same for the leader's writes and for reads."""
+
+    lanes: int = 2
+    """Connections used for charging at once. More make smaller batches, which cost more of both
+    machines, and charges of one group wait for each other in any case."""
+
+    batch_size: int = 64
+    """Charges in one transaction: they hold the rows of their users and groups together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    charge: Charge
+    limits: Sequence[Limit] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What else than a charge is wanted: see the function `ledger_charge`."""
+
+
+class PostgresLedger:
+    """A Ledger over the pool of an open, migrated database. Close it before the pool."""
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        settings: LedgerSettings | None = None,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        on_usage: Callable[[Sequence[Usage]], None] | None = None,
+    ) -> None:
+        """Use the clock of the database unless a test brings its own.
+
+        `on_usage` hears what this process has changed: the live cache's `observe`.
+        """
+        self._pool = pool
+        self._settings = settings or LedgerSettings()
+        self._ttl = timedelta(seconds=self._settings.ttl_seconds)
+        self._now: Callable[[], datetime | None] = clock or (lambda: None)
+        self._on_usage = on_usage or (lambda usages: None)
+        self._batches: Batches[_Asked, Answer | ValueError] = Batches(
+            self._charge_all, lanes=self._settings.lanes, batch_size=self._settings.batch_size
+        )
+
+    async def aclose(self) -> None:
+        """Wait for charges under way."""
+        await self._batches.aclose()
+
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Charge a gang if no limit is exceeded, all looked at in one step."""
+        return await self._ask(_Asked(charge=charge, limits=choose_applicable(charge, limits)))
+
+    async def queue(self, charge: Charge) -> Held | Queued:
+        """Remember that a gang waits uncharged."""
+        answer = await self._ask(_Asked(charge=charge, extra={"queues": True}))
+        if isinstance(answer, Charged):
+            return Held(live=answer.live, usage=answer.usage)
+        assert not isinstance(answer, Refused), "nothing was limited"
+        return answer
+
+    async def resize(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> Answer:
+        """Let a charged gang have more leaf cells, or fewer."""
+        grown = replace(live, leaf_count=leaf_count)
+        applicable = choose_applicable(grown, limits)
+        extra = {"grows_from": live.leaf_count}
+        return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
+    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+        """Give one more member a place in a charged gang, else let it grow."""
+        grown = replace(live, leaf_count=live.leaf_count + leaf_count)
+        applicable = choose_applicable(grown, limits)
+        extra = {"joins": leaf_count}
+        return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
+    async def _ask(self, asked: _Asked) -> Answer:
+        check_storable(asked.charge)
+        with backend_errors("charging a gang"):
+            answer = await self._batches.ask(
+                asked, timeout_seconds=self._settings.charge_timeout_seconds
+            )
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer
+
+    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """Keep the charges of gangs whose pods were seen."""
+        found = await self._write("confirm", term, rows.to_gangs_json(gangs))
+        return frozenset(map(rows.from_gang, orjson.loads(found)))
+
+    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+        """End the charges of gangs whose last pod has ended."""
+        ended = await self._write("release", term, rows.to_gangs_json(gangs), self._now())
+        return frozenset(charge.gang for charge in self._ended(ended))
+
+    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+        """End charges that were not confirmed in time."""
+        ended = await self._write("expire", term, _EXPIRED_AT_ONCE, self._now())
+        return self._ended(ended)
+
+    async def reconcile(
+        self,
+        existing: Sequence[Charge],
+        *,
+        term: Term,
+        grace_seconds: float = 30.0,
+        seen: Sequence[LiveCharge] = (),
+    ) -> Drift:
+        """Make the ledger equal to the gangs that have pods."""
+        grace = timedelta(seconds=grace_seconds)
+        charges = rows.to_charges_json([one for one in existing if _is_storable(one)], seen)
+        drift = rows.from_drift_json(
+            await self._write("reconcile", term, charges, grace, self._now())
+        )
+        if drift != Drift():
+            self._on_usage(())
+        return drift
+
+    async def charges(self) -> tuple[LiveCharge, ...]:
+        """Return all live charges, by gang."""
+        return _to_live_charges(await self._read("live_charges"))
+
+    async def charges_aged(
+        self, *, least_seconds: float, most_seconds: float
+    ) -> tuple[LiveCharge, ...]:
+        """Return live charges that were made, or had their size changed, so long ago."""
+        least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
+        return _to_live_charges(await self._read("charges_aged", least, most, self._now()))
+
+    async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
+        """Return those of some gangs that have a live charge."""
+        names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
+        return frozenset(map(rows.from_gang, await self._read("charged_gangs", *names)))
+
+    async def usage(self, scope: Scope) -> Usage:
+        """Return what a scope holds and has used in this day, week and month."""
+        found = await self._read("usage_of_scope", scope.user or "", scope.group or "", self._now())
+        return rows.from_usage(orjson.loads(found[0][0])) if found else Usage(scope=scope)
+
+    async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
+        """Return who held what at a moment, or holds now."""
+        found = await self._read("holdings_at", when)
+        return tuple(sorted(map(rows.from_holding, found), key=rows.order_of))
+
+    async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
+        """Return the leaf-cell-time used on each of these UTC days."""
+        found = await self._read("leaf_time_of_days", first, last, self._now())
+        return tuple(sorted(map(rows.from_day, found), key=rows.order_of))
+
+    async def _charge_all(self, asked: Sequence[_Asked]) -> list[Answer | ValueError]:
+        """Charge a batch in one transaction. Raises ValueError if Postgres takes none of it."""
+        # In one order everywhere: two replicas that charge the same gangs wait, and not in a ring.
+        order = sorted(range(len(asked)), key=lambda number: asked[number].charge.gang)
+        charges = [
+            {
+                **rows.to_charge_row(one.charge),
+                "limits": rows.to_limit_rows(one.limits),
+                **one.extra,
+            }
+            for one in (asked[number] for number in order)
+        ]
+        with _refusals():
+            found = await self._fetch_charged(orjson.dumps(charges).decode())
+        answers = {
+            number: _to_answer(asked[number], orjson.loads(row[0]))
+            for number, row in zip(order, found, strict=True)
+        }
+        for answer in answers.values():
+            if isinstance(answer, Charged):
+                self._on_usage(answer.usage)
+        return [answers[number] for number in range(len(asked))]
+
+    async def _fetch_charged(self, charges: str) -> list[asyncpg.Record]:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return await self._fetch(
+                    "charge",
+                    charges,
+                    self._ttl,
+                    self._now(),
+                    timeout_seconds=self._settings.charge_timeout_seconds,
+                )
+            except _LOST_RACES:
+                if attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _ended(self, text: str) -> tuple[Charge, ...]:
+        ended = rows.from_charges_json(text)
+        if ended:
+            self._on_usage(())
+        return ended
+
+    async def _write(self, name: str, term: Term, *values: Any) -> str:  # noqa: ANN401
+        """Call a function that only the leader may."""
+        with backend_errors(f"writing to the ledger ({name})"):
+            try:
+                found = await self._fetch(
+                    name,
+                    term.leadership,
+                    term.epoch,
+                    *values,
+                    timeout_seconds=self._settings.timeout_seconds,
+                )
+            except asyncpg.PostgresError as error:
+                if error.sqlstate == _EPOCH_IS_OVER:
+                    raise ConflictError(str(error)) from error
+                raise
+        return str(found[0][0])
+
+    async def _read(self, name: str, *values: Any) -> list[asyncpg.Record]:  # noqa: ANN401
+        with backend_errors("reading the ledger"):
+            return await self._fetch(name, *values, timeout_seconds=self._settings.timeout_seconds)
+
+    async def _fetch(
+        self,
+        name: str,
+        *values: Any,  # noqa: ANN401
+        timeout_seconds: float,
+    ) -> list[asyncpg.Record]:
+        async with self._pool.acquire(timeout=timeout_seconds) as connection:
+            found: list[asyncpg.Record] = await connection.fetch(
+                sql(name), *values, timeout=timeout_seconds
+            )
+            return found
+
+
+def _is_storable(charge: Charge) -> bool:
+    """Leave out, and tell of, a gang that would keep all others from being reconciled."""
+    try:
+        check_storable(charge)
+    except ValueError as error:
+        logger.error(
+            "gang cannot be charged", extra={"gang": str(charge.gang), "error": str(error)}
+        )
+        return False
+    return True
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Tell what Postgres will never take from what it did not take now."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        if (error.sqlstate or "").startswith(_REFUSED_CLASSES):
+            raise ValueError(str(error)) from error
+        raise
+
+
+def _to_live_charges(found: Sequence[asyncpg.Record]) -> tuple[LiveCharge, ...]:
+    live = [rows.from_live_charge(orjson.loads(row[0])) for row in found]
+    return tuple(sorted(live, key=lambda live: live.charge.gang))
+
+
+def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
+    match row["outcome"]:
+        case "refused":
+            # Who joins asks for what the gang has by then, and more.
+            charge = rows.from_charge(row["charge"]) if "charge" in row else asked.charge
+            return Refused(
+                exceeded=tuple(
+                    build_exceeded(asked.limits[found["index"]], charge=charge, used=found["used"])
+                    for found in row["exceeded"]
+                )
+            )
+        case "queued":
+            return Queued(charge=rows.from_charge(row["charge"]))
+        case "charged" | "held" as outcome:
+            answer = Charged if outcome == "charged" else Held
+            live = rows.from_live_charge(row["charge"])
+            return answer(live=live, usage=_to_usages(row, live.charge))
+        case _:
+            return ValueError(f"decision {asked.charge.decision} is that of another gang")
+
+
+def _to_usages(row: rows.Row, charge: Charge) -> tuple[Usage, ...]:
+    """In the order of the charge's scopes."""
+    known = {usage.scope: usage for usage in map(rows.from_usage, row["usage"])}
+    return tuple(known[scope] for scope in charge.scopes)

@@ -1,0 +1,194 @@
+"""Charges, usage and the rest, from and to what the ledger's functions in Postgres speak.
+
+Pure. A missing group or leaf type is '' there, because a key of Postgres has no NULL.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
+from state.database.column_values import to_text
+from state.ledger.ledger import (
+    Charge,
+    DayUse,
+    Drift,
+    Holding,
+    Limit,
+    LiveCharge,
+    Scope,
+    Usage,
+    to_units,
+)
+
+Row = Mapping[str, Any]
+
+
+def to_charge_row(charge: Charge) -> dict[str, Any]:
+    """Return the columns of `charges` that the services know."""
+    return {
+        "decision": str(charge.decision),
+        "namespace": to_text(charge.gang.namespace),
+        "gang": to_text(charge.gang.name),
+        "user_name": to_text(charge.user),
+        "group_name": to_text(charge.group or ""),
+        "vc": to_text(charge.vc),
+        "class": to_text(charge.class_name),
+        "is_high": charge.is_high,
+        "leaf_type": to_text(charge.leaf_type or ""),
+        "leaf_count": charge.leaf_count,
+        "places": charge.places,
+        "gang_size": charge.gang_size,
+        "leaf_count_each": charge.leaf_count_each,
+    }
+
+
+def to_limit_rows(limits: Sequence[Limit]) -> list[Row]:
+    """Return limits as ledger_exceeded wants them; an answer names them by index."""
+    return [_to_limit_row(index, limit) for index, limit in enumerate(limits)]
+
+
+# The limits of a group and its users are the same with every charge.
+@lru_cache(maxsize=8192)
+def _to_limit_row(index: int, limit: Limit) -> Row:
+    return {
+        "index": index,
+        "user_name": to_text(limit.scope.user or ""),
+        "group_name": to_text(limit.scope.group or ""),
+        "measure": limit.measure.value,
+        "leaf_type": to_text(limit.leaf_type or ""),
+        "most": to_units(limit),
+    }
+
+
+def to_gangs_json(gangs: Sequence[GangKey]) -> str:
+    """Name gangs."""
+    names = [{"namespace": to_text(gang.namespace), "gang": to_text(gang.name)} for gang in gangs]
+    return orjson.dumps(names).decode()
+
+
+def to_charges_json(charges: Sequence[Charge], seen: Sequence[LiveCharge]) -> str:
+    """Name charges with all they ask for, and as which they were seen."""
+    known = {live.charge.gang: live for live in seen}
+    rows = [{**to_charge_row(one), **_to_seen(known.get(one.gang))} for one in charges]
+    return orjson.dumps(rows).decode()
+
+
+def _to_seen(live: LiveCharge | None) -> dict[str, Any]:
+    if live is None:
+        return {}
+    return {"seen_at": live.charged_at.isoformat(), "seen_leaf_count": live.charge.leaf_count}
+
+
+def from_gang(row: Row) -> GangKey:
+    """Build the key of a gang."""
+    return GangKey(row["namespace"], row["gang"])
+
+
+def from_charge(row: Row) -> Charge:
+    """Build a charge from a row of `charges`."""
+    return Charge(
+        decision=UUID(row["decision"]),
+        gang=from_gang(row),
+        user=UserName(row["user_name"]),
+        group=_group(row["group_name"]),
+        vc=VcName(row["vc"]),
+        class_name=ClassName(row["class"]),
+        is_high=row["is_high"],
+        leaf_type=_leaf_type(row["leaf_type"]),
+        leaf_count=row["leaf_count"],
+        places=row.get("places") or 0,
+        gang_size=row.get("gang_size"),
+        leaf_count_each=row.get("leaf_count_each"),
+    )
+
+
+def from_live_charge(row: Row) -> LiveCharge:
+    """Build a charge with its times."""
+    expires_at = row["expires_at"]
+    return LiveCharge(
+        charge=from_charge(row),
+        charged_at=datetime.fromisoformat(row["charged_at"]),
+        expires_at=None if expires_at is None else datetime.fromisoformat(expires_at),
+    )
+
+
+def from_charges_json(text: str) -> tuple[Charge, ...]:
+    """Build charges, by gang."""
+    return _charges(orjson.loads(text))
+
+
+def from_drift_json(text: str) -> Drift:
+    """Build what a reconcile found."""
+    return Drift(**{key: _charges(rows) for key, rows in orjson.loads(text).items()})
+
+
+def _charges(rows: Sequence[Row]) -> tuple[Charge, ...]:
+    return tuple(sorted(map(from_charge, rows), key=lambda charge: charge.gang))
+
+
+def scope_of(row: Row) -> Scope:
+    """Say whose usage it is that ledger_usage returns."""
+    return Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"]))
+
+
+def from_usage(row: Row) -> Usage:
+    """Build what ledger_usage returns."""
+    return Usage(
+        scope=scope_of(row),
+        leaf_cells=row["leaf_cells"],
+        leaf_cells_high=row["leaf_cells_high"],
+        gangs=row["gangs"],
+        by_leaf_type=row["by_leaf_type"],
+        day_micros=row["day_micros"],
+        week_micros=row["week_micros"],
+        month_micros=row["month_micros"],
+        counted_at=datetime.fromisoformat(row["counted_at"]),
+        version=row["version"],
+    )
+
+
+def from_holding(row: Row) -> Holding:
+    """Build a row of the query `holdings_at`."""
+    return Holding(
+        user=UserName(row["user_name"]),
+        group=_group(row["group_name"]),
+        vc=VcName(row["vc"]),
+        class_name=ClassName(row["class"]),
+        is_high=row["is_high"],
+        leaf_type=_leaf_type(row["leaf_type"]),
+        leaf_cells=row["leaf_count"],
+        gangs=row["gang_count"],
+    )
+
+
+def from_day(row: Row) -> DayUse:
+    """Build a row of the query `leaf_time_of_days`."""
+    return DayUse(
+        day=row["day"],
+        user=UserName(row["user_name"]),
+        group=_group(row["group_name"]),
+        vc=VcName(row["vc"]),
+        class_name=ClassName(row["class"]),
+        leaf_type=_leaf_type(row["leaf_type"]),
+        leaf_micros=row["leaf_micros"],
+    )
+
+
+def order_of(row: Holding | DayUse) -> tuple[str, ...]:
+    """Order by code point, not by the collation of whichever database it is."""
+    day = row.day.isoformat() if isinstance(row, DayUse) else ""
+    high = str(row.is_high) if isinstance(row, Holding) else ""
+    return (day, row.user, row.group or "", row.vc, row.class_name, row.leaf_type or "", high)
+
+
+def _group(text: str) -> GroupName | None:
+    return GroupName(text) if text else None
+
+
+def _leaf_type(text: str) -> LeafType | None:
+    return LeafType(text) if text else None

@@ -1,0 +1,38 @@
+"""What is measured of the live cache of usage: how old is what this process decides by.
+
+Read from the cache when somebody asks, so that nothing is spent on it while decisions are made.
+"""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from state.ledger.usage_cache import UsageCache
+
+
+class UsageMetrics(Collector):
+    """The metrics of one cache."""
+
+    def __init__(self, registry: CollectorRegistry, usage: UsageCache) -> None:
+        self._usage = usage
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the cache's numbers."""
+        yield GaugeMetricFamily(
+            "cellgate_usage_staleness_seconds",
+            "Time since the known usage was known to be true; +Inf if it never was.",
+            self._usage.staleness_seconds,
+        )
+        yield GaugeMetricFamily(
+            "cellgate_usage_assumed_charges",
+            "Charges that count in this process only, because Postgres did not answer.",
+            len(self._usage.assumed),
+        )
+        yield CounterMetricFamily(
+            "cellgate_usage_resyncs",
+            "How often all usage was read: once for each connection.",
+            self._usage.resyncs,
+        )

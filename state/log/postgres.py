@@ -1,0 +1,159 @@
+"""The decision log's rows in Postgres."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from itertools import groupby
+from typing import Any, Final
+
+import asyncpg
+import orjson
+
+from state.database.column_values import to_json, to_optional_text, to_text
+from state.database.database import backend_errors
+from state.database.queries import sql
+from state.history.facts import GangFacts, merge_all, to_storable_facts
+from state.log.positions import END, Position
+from state.log.records import OBSERVATIONS, DecisionRecord, LoggedDocument
+
+# Postgres will say the same about these rows tomorrow: bad data, a broken constraint, too large.
+_REFUSED_CLASSES = ("22", "23", "54")
+_FACTS: Final = [field.name for field in fields(GangFacts)]
+_OBSERVATIONS: Final = sorted(OBSERVATIONS)
+
+
+class PostgresDecisions:
+    """A DecisionStore over the tables `decisions`, `documents`, `log_terms` and `gang_history`."""
+
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool = pool
+
+    async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
+        """Store all records, or none; what goes beside the rows with them, in one transaction."""
+        if not records:
+            return []
+        with backend_errors("writing decisions"):
+            try:
+                return await self._insert(records)
+            except ValueError as error:  # asyncpg's, about a value it cannot send
+                raise ValueError(str(error)) from error
+            except asyncpg.PostgresError as error:
+                if (error.sqlstate or "").startswith(_REFUSED_CLASSES):
+                    raise ValueError(str(error)) from error
+                raise
+
+    async def recent(
+        self,
+        limit: int,
+        *,
+        subject: str | None = None,
+        with_observations: bool = False,
+        before: Position = END,
+    ) -> list[DecisionRecord]:
+        """Return the newest records older than `before`, newest first."""
+        told = (limit, with_observations, _OBSERVATIONS, before.at, before.key)
+        with backend_errors("reading decisions"):
+            if subject is None:
+                rows = await self._pool.fetch(sql("recent_decisions"), *told)
+            else:
+                query = sql("recent_decisions_of_subject")
+                rows = await self._pool.fetch(query, *told, to_text(subject))
+        return [_from_row(row) for row in rows]
+
+    async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:
+        """Return what happened to one pod, newest first."""
+        with backend_errors("reading decisions"):
+            rows = await self._pool.fetch(sql("why_this_pod"), to_text(pod_uid), limit)
+        return [_from_row(row) for row in rows]
+
+    async def of_epoch(
+        self, service: str, *, epoch: int, first: int = 1, limit: int = 1000
+    ) -> list[DecisionRecord]:
+        """Return rows of one epoch from a sequence number on, in that order."""
+        with backend_errors("reading decisions"):
+            rows = await self._pool.fetch(sql("rows_of_epoch"), service, epoch, first, limit)
+        return [_from_row(row) for row in rows]
+
+    async def document(self, document_hash: str) -> LoggedDocument | None:
+        """Return a document that a row refers to."""
+        with backend_errors("reading documents"):
+            row = await self._pool.fetchrow(sql("document_of_hash"), to_text(document_hash))
+        return LoggedDocument(**row) if row else None
+
+    async def _insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
+        runs = [list(run) for _, run in groupby(records, key=_term)]
+        extras = any(record.documents or record.facts for record in records)
+        if len(runs) == 1 and not extras:  # the usual case: one round trip
+            return await _insert_rows(self._pool, runs[0])
+        async with self._pool.acquire() as connection, connection.transaction():
+            refused = [record for run in runs for record in await _insert_rows(connection, run)]
+            keys = {record.key for record in refused}
+            stored = [record for record in records if record.key not in keys]
+            await _insert_documents(connection, stored)
+            await _merge_facts(connection, stored)
+            return refused
+
+
+def _term(record: DecisionRecord) -> tuple[str, int | None]:
+    return record.service, record.epoch
+
+
+async def _insert_rows(
+    connection: asyncpg.Pool | asyncpg.Connection, records: Sequence[DecisionRecord]
+) -> list[DecisionRecord]:
+    """Store rows of one service and epoch; return those decided after a newer one had begun."""
+    service, epoch = _term(records[0])
+    columns = zip(*map(_to_row, records), strict=True)
+    query = sql("insert_decisions")
+    takeover = await connection.fetchval(query, to_text(service), epoch, *map(list, columns))
+    return [record for record in records if takeover is not None and record.at >= takeover]
+
+
+async def _insert_documents(
+    connection: asyncpg.Connection, records: Iterable[DecisionRecord]
+) -> None:
+    rows = {
+        document.hash: (to_text(document.kind), to_text(document.content), record.at)
+        for record in records
+        for document in record.documents
+    }
+    if rows:
+        # Sorted, so that no two writers wait for each other crosswise.
+        columns = zip(*((key, *rows[key]) for key in sorted(rows)), strict=True)
+        await connection.execute(sql("insert_documents"), *map(list, columns))
+
+
+async def _merge_facts(connection: asyncpg.Connection, records: Iterable[DecisionRecord]) -> None:
+    facts = merge_all(to_storable_facts(record.facts) for record in records if record.facts)
+    if facts:
+        columns = ([_to_column(fact, name) for fact in facts] for name in _FACTS)
+        await connection.execute(sql("merge_gang_history"), *columns)
+
+
+def _to_column(fact: GangFacts, name: str) -> Any:  # noqa: ANN401 - of any field
+    # An array of arrays would have to be a rectangle: nodes travel as JSON.
+    return orjson.dumps(fact.nodes).decode() if name == "nodes" else getattr(fact, name)
+
+
+def _to_row(record: DecisionRecord) -> tuple[Any, ...]:
+    """Return the values in the order of the query `insert_decisions`."""
+    return (
+        record.key,
+        record.at,
+        to_text(record.kind),
+        to_text(record.subject),
+        to_optional_text(record.pod_uid),
+        to_text(record.outcome),
+        to_text(record.reason),
+        to_optional_text(record.policy_version),
+        record.sequence,
+        record.latency_seconds,
+        to_json(record.details),
+        to_json(record.inputs),
+    )
+
+
+def _from_row(row: asyncpg.Record) -> DecisionRecord:
+    values = dict(row)
+    values["details"] = orjson.loads(values["details"])
+    values["inputs"] = orjson.loads(values["inputs"])
+    return DecisionRecord(**values)

@@ -1,0 +1,98 @@
+"""An admitter over a ledger in memory, and requests to it, said in one line."""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from policy.documents.documents import Kind
+from policy.policy import Policy
+from policy.quotas.limits import Scope
+from policy.store import PolicyText, build_policy
+from policy.submission import ClassName, GangKey, GroupName, LeafType, Submission, UserName
+from state.ledger.memory import MemoryLedger
+from state.ledger.memory_usage import MemoryUsage
+from tests.support.charges import Clock
+from tests.support.policy import HEAD
+from tests.unit.policy.test_store import CLASSES_TEXT
+from webhook.admission.admitter import Admitter
+from webhook.admission.breaker import Breaker
+from webhook.admission.recent_gangs import RecentGangs
+from webhook.admission.verdict import Request
+
+
+def a_policy(*, rules: str = "- {user: nobody, then: fail}", quotas: str = "groups: []") -> Policy:
+    """Return a policy of the usual three classes with these rules and quotas."""
+    texts = [
+        PolicyText(kind=Kind.CLASSES, source="classes", text=CLASSES_TEXT),
+        PolicyText(kind=Kind.RULES, source="rules", text=f"{HEAD}Rules\nrules:\n{rules}"),
+        PolicyText(kind=Kind.QUOTAS, source="quotas", text=f"{HEAD}Quotas\n{quotas}"),
+    ]
+    return build_policy(texts)
+
+
+@dataclass(slots=True)
+class World:
+    """One ledger, with any number of replicas that charge it."""
+
+    policy: Policy = field(default_factory=a_policy)
+    clock: Clock = field(default_factory=Clock)
+    ledger: MemoryLedger = field(init=False)
+    usage: MemoryUsage = field(init=False)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.ledger = MemoryLedger(self.clock)
+        self.usage = MemoryUsage(self.ledger)
+
+    def breaker(self, **settings: Any) -> Breaker:
+        """A breaker of this ledger."""
+        return Breaker(lambda: self.ledger.usage(Scope(UserName("alice"))), **settings)
+
+    def replica(
+        self,
+        usage: MemoryUsage | None = None,
+        *,
+        breaker: Breaker | None = None,
+        recent: RecentGangs | None = None,
+    ) -> Admitter:
+        """Start one more process."""
+        return Admitter(
+            ledger=self.ledger,
+            usage=usage or self.usage,
+            breaker=breaker or self.breaker(),
+            recent=recent or RecentGangs(monotonic=lambda: self.seconds),
+        )
+
+    def member(self, gang: str, *, own: int, size: int) -> Request:
+        """Ask for a gang by one of its members, that knows nothing of the others."""
+        return replace(self.ask(gang, cells=own * size, size=size), member_leaf_count=own)
+
+    def ask(
+        self,
+        gang: str = "bert",
+        *,
+        user: str = "alice",
+        cells: int = 1,
+        class_name: str = "prod",
+        size: int = 1,
+        leaf_type: str | None = None,
+        **fields: Any,
+    ) -> Request:
+        """Ask for a gang."""
+        submission = Submission(
+            user=UserName(user),
+            requested_class=ClassName(class_name),
+            gang=GangKey("lab", gang),
+            gang_size=size,
+            leaf_count=cells,
+            leaf_type=None if leaf_type is None else LeafType(leaf_type),
+            **fields,
+        )
+        named: GroupName | None = None
+        return Request(
+            submission=submission,
+            group=self.policy.quotas.find(submission.user, (), named=named, path=""),
+            decision=uuid.uuid4(),
+            policy=self.policy,
+            is_alone=size == 1,
+        )

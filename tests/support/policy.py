@@ -1,0 +1,65 @@
+"""Short ways to say what a test is about."""
+
+from collections.abc import Mapping
+
+from policy.classes import Classes, PriorityClass
+from policy.documents.documents import Kind, parse_document
+from policy.documents.models import ClassesDocument, RulesDocument
+from policy.rules.rules import RuleTable
+from policy.submission import (
+    ClassName,
+    GangKey,
+    GroupName,
+    LeafType,
+    Submission,
+    UserName,
+    VcName,
+)
+
+HEAD = "apiVersion: cellgate.io/v1\nkind: "
+
+PROD, TEST, OPPO = ClassName("prod"), ClassName("test"), ClassName("oppo")
+CLASSES = Classes.of(
+    [
+        PriorityClass(name=PROD, cell_priority=100, high=True),
+        PriorityClass(name=TEST, cell_priority=10, high=True),
+        PriorityClass(name=OPPO, cell_priority=-1),
+    ],
+    default=TEST,
+)
+
+
+def a_submission(
+    user: str = "alice",
+    *,
+    asks: int = 1,
+    class_name: str = "prod",
+    groups: tuple[str, ...] = (),
+    vc: str = "default",
+    leaf_type: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Submission:
+    return Submission(
+        user=UserName(user),
+        groups=tuple(GroupName(group) for group in groups),
+        vc=VcName(vc),
+        requested_class=ClassName(class_name),
+        gang=GangKey("team", "bert"),
+        leaf_count=asks,
+        leaf_type=None if leaf_type is None else LeafType(leaf_type),
+        labels=labels or {},
+    )
+
+
+def rules_of(text: str) -> RuleTable:
+    """Read the list of a Rules document, given without its head."""
+    document = parse_document(f"{HEAD}Rules\nrules:\n{text}", kind=Kind.RULES)
+    assert isinstance(document, RulesDocument)
+    return document.build()
+
+
+def classes_of(text: str) -> Classes:
+    """Read a Classes document, given without its head."""
+    document = parse_document(f"{HEAD}Classes\n{text}", kind=Kind.CLASSES)
+    assert isinstance(document, ClassesDocument)
+    return document.build()

@@ -1,0 +1,128 @@
+"""The reviews of a webhook without HTTP, over a ledger in memory."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from kube.api.client import KubeClient, KubeError
+from kube.follow.pod_groups import PodGroupFollower
+from kube.follow.policies import PolicySink
+from kube.read.gangs import GangForm
+from service.settings import Address
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
+from tests.support.admission import World
+from tests.support.events import KeptEvents
+from webhook.cluster_view import ClusterView
+from webhook.metrics import WebhookMetrics
+from webhook.settings import WebhookSettings
+from webhook.wire import ReviewRequest
+from webhook.wiring import State, build_reviews
+
+SETTINGS = WebhookSettings(
+    address=Address(host="127.0.0.1", port=0), certificates=Path("unused"), admins=("root",)
+)
+CLASSES = """
+apiVersion: cellgate.io/v1
+kind: Classes
+classes:
+- {name: prod, cellPriority: 100, high: true}
+- {name: test, cellPriority: 10, high: true}
+- {name: oppo, cellPriority: -1}
+default: test
+"""
+
+
+class NoCluster(KubeClient):
+    """A cluster that has nothing, or nothing but some Jobs and pods."""
+
+    def __init__(
+        self, jobs: Mapping[str, dict[str, Any]], stored: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._jobs = jobs
+        self._stored = stored
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        if path.endswith("/pods") and self._stored:
+            return {"items": list(self._stored)}
+        pod = path.rpartition("/pods/")[2]
+        for one in self._stored:
+            if pod == one["metadata"]["name"]:
+                return dict(one)
+        job = path.rpartition("/jobs/")[2]
+        if job in self._jobs:
+            return self._jobs[job]
+        raise KubeError(f"{method} {path}: not found", status=404)
+
+
+@dataclass
+class Webhook:
+    """One webhook that has these policy documents."""
+
+    policies: dict[str, str] = field(default_factory=dict)
+    world: World = field(default_factory=World)
+    gates_all: bool = False
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stored: list[Mapping[str, Any]] = field(default_factory=list)
+    client: KubeClient | None = None
+
+    def __post_init__(self) -> None:
+        metrics = WebhookMetrics(CollectorRegistry())
+        self.events = KeptEvents()
+        client = self.client or NoCluster(self.jobs, self.stored)
+        groups = PodGroupFollower(client)
+        view = ClusterView(policies=PolicySink(self.events), pod_groups=groups)
+        documents = {"classes": CLASSES, **self.policies}
+        view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
+        self.sink, self.groups = view.policies, groups.sinks[GangForm.NATIVE]
+        self.priorities = view.priorities
+        self.other_groups = groups.sinks[GangForm.COSCHEDULING]
+        self.decisions = MemoryDecisions()
+        self.log = DecisionLog(self.decisions)
+        reviews = build_reviews(
+            replace(SETTINGS, gates_all=self.gates_all),
+            view=view,
+            state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
+            client=client,
+            events=self.events,
+            metrics=metrics,
+        )
+        self.pods, self.guard, self.templates = reviews.pods, reviews.guard, reviews.templates
+        self.bindings = reviews.bindings
+
+
+def config_map(kind: str, text: str) -> dict[str, Any]:
+    """Return the ConfigMap of a policy document."""
+    labels = {"cellgate.io/policy": kind}
+    return {"metadata": {"name": kind, "labels": labels}, "data": {"policy.yaml": text}}
+
+
+def a_review(
+    obj: dict[str, Any] | None,
+    *,
+    user: str = "alice",
+    groups: Sequence[str] = (),
+    old: dict[str, Any] | None = None,
+    dry_run: bool = False,
+    uid: str = "",
+) -> ReviewRequest:
+    """Return what the API server would ask about an object."""
+    operation = "CREATE" if old is None else "UPDATE" if obj is not None else "DELETE"
+    given = (obj or old or {}).get("metadata")
+    metadata = given if isinstance(given, dict) else {}
+    return ReviewRequest.model_validate(
+        {
+            "uid": uid or str(uuid.uuid4()),
+            "operation": operation,
+            "namespace": metadata.get("namespace", "lab"),
+            "name": metadata.get("name", ""),
+            "userInfo": {"username": user, "groups": list(groups)},
+            "object": obj,
+            "oldObject": old,
+            "dryRun": dry_run,
+        }
+    )

@@ -1,0 +1,212 @@
+"""A new topology under running gangs: explained first, and nobody is ended."""
+
+from extender.cells.model import Place, Wait
+from extender.cells.observe.reconfiguration import Effect
+from policy.submission import NodeName
+from tests.support.cells.builders import a_cluster, a_gang, an_engine
+from tests.support.cells.world import World
+
+
+def test_gangs_are_kept_downgraded_or_ignored_as_explained() -> None:
+    world = World(a_cluster("4 nodes x 2").promising("a", node=2).promising("b", node=2))
+    world.place(a_gang("old").of(2))
+    world.place(a_gang("young").of(2))
+    world.place(a_gang("elsewhere").of(2).in_vc("b").at(3))
+    gone = NodeName(world.nodes_of("elsewhere")[0])
+    smaller = a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1)
+
+    explained = world.engine.explain_topology(smaller.build())
+    before = world.engine.gangs()
+    done = world.engine.change_topology(smaller.build())
+
+    assert gone == "n2"
+    assert done == explained
+    assert {effect.gang.name: effect.effect for effect in done} == {
+        "elsewhere": Effect.IGNORED,
+        "old": Effect.KEPT,
+        "young": Effect.DOWNGRADED,
+    }
+    assert [gang.members.keys() for gang in world.engine.gangs()] == [
+        gang.members.keys() for gang in before
+    ]
+    assert done[2].reason == (
+        "VC a has no cells left that gang ns/young could count on at priority 0; "
+        "it goes on as opportunistic"
+    )
+    world.engine.check()
+
+
+def test_explaining_changes_nothing() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world.place(a_gang("g").of(2))
+    before = world.engine.gangs(), world.engine.cells(), world.engine.vcs()
+
+    world.engine.explain_topology(a_cluster("1 nodes x 2").promising("b", node=1).build())
+
+    assert (world.engine.gangs(), world.engine.cells(), world.engine.vcs()) == before
+
+
+def test_more_cells_are_used_at_once() -> None:
+    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    world.place(a_gang("g").of(2))
+    assert isinstance(world.ask(a_gang("next").of(2)), Wait)
+
+    larger = a_cluster("2 nodes x 2").promising("a", node=2).build()
+    fresh = an_engine(larger)
+    world.engine.change_topology(larger)
+    for node, _ in fresh.nodes():
+        world.engine.observe_node(node)
+
+    offered = [NodeName("n0"), NodeName("n1")]
+    decision = world.engine.plan(a_gang("next").of(2).member(), candidate_nodes=offered)
+    assert isinstance(decision, Place)
+
+
+# -- what is only held
+
+
+def test_places_that_are_held_survive_a_new_topology() -> None:
+    cluster = a_cluster("2 nodes x 2").promising("a", node=2)
+    world = World(cluster)
+    gang = a_gang("g").of(2, 2)
+    world.apply(world.ask(gang))
+    before = world.engine.gangs()
+
+    (effect,) = world.engine.change_topology(cluster.build())
+
+    assert (effect.effect, effect.unplaced) == (Effect.KEPT, ())
+    assert world.engine.gangs() == before
+    assert isinstance(world.ask(a_gang("thief").of(2)), Wait)
+    assert world.engine.expire(now=60) == [gang.member().gang]
+
+
+def test_places_that_wait_for_replacements_survive_a_new_topology() -> None:
+    cluster = a_cluster("2 nodes x 2").promising("a", node=2)
+    world = World(cluster)
+    gang = a_gang("g").of(2, 2).whole()
+    world.place(gang)
+    world.engine.forget_member(gang.member(1).member)
+    before = world.engine.gangs()
+
+    world.engine.change_topology(cluster.build())
+
+    assert world.engine.gangs() == before
+    assert world.engine.expire(now=1000) == []
+
+
+def test_a_place_that_is_gone_is_told_and_the_gang_goes_on() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    gang = a_gang("g").of(2, 2)
+    for index in (0, 1):
+        world.apply(world.ask(gang, member=index))
+    placement = world.engine.placement(gang.member(0).member)
+    assert placement is not None
+    world.engine.observe_bound(
+        gang.member(0), node=placement.node, leaf_cells=placement.leaf_cells, placement=placement
+    )
+
+    (effect,) = world.engine.change_topology(
+        a_cluster("1 nodes x 2").promising("a", node=1).build()
+    )
+
+    world.engine.check()
+    assert (effect.effect, effect.unplaced) == (Effect.TRIMMED, (gang.member(1).member,))
+    assert effect.reason == (
+        "gang ns/g goes on with what runs; 1 places that it only held are given up, and their "
+        "members ask again"
+    )
+
+
+def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() -> None:
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
+    world.apply(world.ask(a_gang("g").of(2)))
+
+    (effect,) = world.engine.change_topology(
+        a_cluster("2 nodes x 2").promising("b", node=2).build()
+    )
+
+    assert (effect.effect, effect.unplaced) == (Effect.FORGOTTEN, (a_gang("g").member().member,))
+    assert effect.reason == (
+        "gang ns/g has no member that runs, and the places that it held are not there, or not for "
+        "VC a, any more; it asks again"
+    )
+    assert world.engine.gangs() == []
+
+
+def preempting() -> World:
+    """Gang high waits for the opportunistic gang low."""
+    world = World(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
+    world.place(a_gang("low").of(2, 2).at(-1))
+    world.apply(world.ask(a_gang("high").of(2).at(5)))
+    return world
+
+
+def test_a_preemption_goes_on_under_a_new_topology() -> None:
+    world = preempting()
+    before = world.engine.gangs()
+
+    world.engine.change_topology(a_cluster("3 nodes x 2").promising("a", node=2).build())
+
+    world.engine.check()
+    assert world.engine.gangs() == before
+    world.end(a_gang("low").of(2, 2))
+    assert isinstance(world.ask(a_gang("high").of(2).at(5)), Place)
+
+
+def test_a_preemption_without_a_promise_is_forgotten() -> None:
+    world = preempting()
+
+    effects = world.engine.change_topology(a_cluster("2 nodes x 2").promising("b", node=2).build())
+
+    assert [(effect.gang.name, effect.effect) for effect in effects] == [
+        ("high", Effect.FORGOTTEN),
+        ("low", Effect.KEPT),
+    ]
+    assert effects[0].reason == (
+        "gang ns/high preempts, and what it had reserved is not there, or not for VC a, any more; "
+        "it asks again"
+    )
+
+
+# -- standing
+
+
+def downgraded() -> World:
+    """Gang lazy lost its cell of VC a to gang high, which is on another node."""
+    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b"))
+    world.place(a_gang("lazy").of(2).lazy())
+    world.place(a_gang("high").of(2).at(5))
+    gang = world.gang("lazy")
+    assert gang is not None
+    assert not gang.is_guaranteed
+    return world
+
+
+def test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again() -> None:
+    world = downgraded()
+
+    effects = world.engine.change_topology(a_cluster("2 nodes x 2").promising("a", node=2).build())
+
+    world.engine.check()
+    assert [(effect.gang.name, effect.effect) for effect in effects] == [
+        ("high", Effect.KEPT),
+        ("lazy", Effect.PROMOTED),
+    ]
+    assert effects[1].reason == "VC a has cells that gang ns/lazy can count on again at priority 0"
+    gang = world.gang("lazy")
+    assert gang is not None
+    assert gang.is_guaranteed
+    assert gang.downgraded_by is None
+
+
+def test_a_downgraded_gang_stays_so_while_its_vc_is_full() -> None:
+    world = downgraded()
+
+    effects = world.engine.change_topology(
+        a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1).build()
+    )
+
+    assert [effect.effect for effect in effects] == [Effect.KEPT, Effect.KEPT]
+    gang = world.gang("lazy")
+    assert gang is not None
+    assert not gang.is_guaranteed

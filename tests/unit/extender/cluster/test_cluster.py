@@ -1,0 +1,71 @@
+"""The one door to the engine: cells follow the nodes, and only where nodes matter to them."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cells.model import MemberRequest
+from extender.cells.observe.bound_pods import PlacedMember
+from extender.cluster.cluster import Cluster
+from extender.cluster.document_text import read_cluster_text
+from extender.cluster.journal import NoJournal
+from kube.read.nodes import KubeNode
+from policy.placement import Placement
+from policy.submission import GangKey, LeafType, NodeName, PodUid
+from tests.support.cluster_texts import derived_text
+
+RACK = "topology.kubernetes.io/rack"
+
+
+def a_node(index: int) -> KubeNode:
+    return KubeNode(
+        name=NodeName(f"node-{index:02}"),
+        is_healthy=True,
+        labels={RACK: f"rack-{index // 2}", "nvidia.com/gpu.product": "A100"},
+        leaf_counts={"nvidia.com/gpu": 8},
+        usable_count=8,
+        leaf_type=LeafType("A100"),
+    )
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Two racks of two nodes, derived from their labels, and one pod that runs."""
+    cluster = Cluster(lease_seconds=60, journal=NoJournal())
+    for index in range(4):
+        cluster.observe_node(a_node(index))
+    cluster.use_document(read_cluster_text(derived_text(default=4)))
+    request = MemberRequest(
+        member=PodUid("a"), gang=GangKey("default", "a"), leaf_count=8, gang_leaf_counts=(8,)
+    )
+    place = Placement(node=NodeName("node-00"), leaf_cells=tuple(range(8)))
+    cluster.observe_bound(PlacedMember(request=request, placement=place))
+    return cluster
+
+
+def relabel(cluster: Cluster, **labels: str) -> None:
+    node = a_node(3)
+    cluster.observe_node(replace(node, labels={**node.labels, **labels}))
+
+
+def test_a_label_that_names_no_level_moves_nobody(cluster: Cluster) -> None:
+    relabel(cluster, driver="550")
+    stale = [cluster.is_stale]
+    assert cluster.refresh_topology() == []
+    assert [*stale, cluster.is_stale] == [True, False]
+    assert cluster.has_member(PodUid("a"))
+
+
+def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
+    cluster: Cluster,
+) -> None:
+    relabel(cluster, **{RACK: "rack-0"})
+    assert cluster.refresh_topology() == []
+    assert not cluster.is_stale
+    assert [len(rack.children) for rack in cluster.engine.cells()] == [3, 1]
+    cluster.engine.check()
+
+
+def test_another_document_that_means_the_same_cells_is_used(cluster: Cluster) -> None:
+    (effect,) = cluster.use_document(read_cluster_text(derived_text(default=4)))
+    assert effect.gang == GangKey("default", "a")

@@ -1,0 +1,324 @@
+"""An epoch decided again from its rows alone."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from extender.cells.model import MemberRequest, Preempt, ReleaseMode
+from extender.cells.observe.bound_pods import PlacedMember
+from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.document_text import read_cluster_text
+from extender.cluster.journal import LogJournal
+from extender.cluster.replay import Report, replay_epoch
+from kube.read.nodes import KubeNode
+from policy.placement import Placement
+from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
+from service.clock import Clock
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
+from state.log.records import Kind
+from tests.support.cluster_texts import derived_text, hived_text
+
+NODES = [NodeName(f"node-{index:02}") for index in range(8)]
+
+
+def a_node(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
+    return KubeNode(
+        name=name,
+        is_healthy=is_healthy,
+        labels={
+            "topology.kubernetes.io/rack": f"rack-{int(name[-2:]) // 4}",
+            "nvidia.com/gpu.product": "A100",
+        },
+        leaf_counts={"nvidia.com/gpu": 8},
+        usable_count=8,
+        leaf_type=LeafType("A100"),
+    )
+
+
+class Load:
+    """A cluster under mixed load: gangs of all kinds come, run and go; nodes fail."""
+
+    def __init__(self, seed: int, text: str, *, has_grace: bool = False) -> None:
+        """`has_grace`: members are told to end some time before they have."""
+        self.store = MemoryDecisions()
+        self.log = DecisionLog(self.store)
+        self.running: dict[PodUid, PlacedMember] = {}
+        self.asking: dict[PodUid, MemberRequest] = {}
+        self.ending: dict[PodUid, None] = {}
+        self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
+        self._words |= {"refresh": 1, "rerank": 1} | (
+            {"leave": 3, "linger": 1} if has_grace else {}
+        )
+        self._random = Random(seed)
+        self._text = text
+        self._now = 0.0
+        self._born = 0
+        self._epoch = 0
+        self._alive = dict.fromkeys(NODES, True)
+        self.start()
+
+    def start(self) -> None:
+        """Start, or start again after a crash: leases are lost, what runs is not."""
+        self._epoch += 1
+        journal = LogJournal(self.log, epoch=self._epoch, clock=Clock())
+        self.cluster = Cluster(lease_seconds=10, journal=journal)
+        for name, is_healthy in self._alive.items():
+            self.cluster.observe_node(a_node(name, is_healthy=is_healthy))
+        self.cluster.use_document(read_cluster_text(self._text))
+        self.cluster.recover(self.running.values())
+        for uid in self.ending:
+            self.cluster.observe_ending(uid)
+
+    def step(self) -> None:
+        self._now += self._random.random()
+        (word,) = self._random.choices([*self._words], [*self._words.values()])
+        getattr(self, f"_{word}")()
+
+    def _gang(self) -> None:
+        self._born += 1
+        sizes = self._random.choice([(1,), (8,), (4, 4), (8, 8), (2, 2, 2)])
+        whole = MemberRequest(
+            member=PodUid(""),
+            gang=GangKey("lab", f"gang-{self._born}"),
+            leaf_count=0,
+            gang_leaf_counts=sizes,
+            gang_min=self._random.choice([None, 1]),
+            vc=VcName(self._random.choice(["a", "b", "nobody"])),
+            priority=self._random.choice([-1, 0, 5]),
+            is_lazy=self._random.random() < 0.3,
+            ignores_candidates=self._random.random() < 0.5,
+            release=self._random.choice(list(ReleaseMode)),
+        )
+        for index, size in enumerate(sizes):
+            uid = PodUid(f"{whole.gang.name}-{index}")
+            self.asking[uid] = replace(whole, member=uid, leaf_count=size)
+
+    def _ask(self) -> None:
+        if not self.asking:
+            return
+        request = self.asking[self._random.choice(sorted(self.asking))]
+        offered = self._random.choice([NODES, NODES, self._random.sample(NODES, 3), NODES[:1]])
+        asked = Asked(
+            kind=self._random.choice([Kind.PLACEMENT, Kind.PREEMPTION]),
+            now=self._now,
+            applies_preemption=self._random.random() < 0.5,
+        )
+        decision = self.cluster.decide(request, candidate_nodes=dict.fromkeys(offered), asked=asked)
+        if isinstance(decision, Preempt) and asked.applies_preemption:
+            for victim in decision.victims:
+                for uid in self.cluster.members.of_gang(victim):
+                    self._forget(uid)
+
+    def _bind(self) -> None:
+        placed = [uid for uid in sorted(self.asking) if self.cluster.has_member(uid)]
+        if not placed:
+            return
+        uid = self._random.choice(placed)
+        placement = self.cluster.engine.placement(uid)
+        assert placement is not None
+        if self._random.random() < 0.1:  # somebody else binds it elsewhere
+            placement = Placement(node=self._random.choice(NODES), leaf_cells=())
+        self.running[uid] = PlacedMember(request=self.asking.pop(uid), placement=placement)
+        self.cluster.observe_bound(self.running[uid])
+
+    def _end(self) -> None:
+        alive = sorted({*self.running, *self.asking})
+        if alive:
+            self._forget(self._random.choice(alive))
+
+    def _leave(self) -> None:
+        """All members of a gang that run are told to end, more than once."""
+        if not self.running:
+            return
+        gang = self._random.choice(list(self.running.values())).request.gang
+        members = [uid for uid, bound in self.running.items() if bound.request.gang == gang]
+        for uid in (*members, *members):
+            self.ending[uid] = None
+            self.cluster.observe_ending(uid)
+
+    def _linger(self) -> None:
+        """One that was told to end takes too long."""
+        if self.ending:
+            self.cluster.observe_overdue(self._random.choice([*self.ending]))
+
+    def _forget(self, uid: PodUid) -> None:
+        self.ending.pop(uid, None)
+        self.running.pop(uid, None)
+        self.asking.pop(uid, None)
+        self.cluster.forget_member(uid)
+
+    def _node(self) -> None:
+        name = self._random.choice(NODES)
+        self._alive[name] = not self._alive[name]
+        self.cluster.observe_node(a_node(name, is_healthy=self._alive[name]))
+
+    def _expire(self) -> None:
+        self._now += self._random.choice([0, 12])
+        self.cluster.expire(now=self._now)
+
+    def _rerank(self) -> None:
+        """Some gangs are of a class that counts otherwise from now on."""
+        gangs = sorted(gang.gang for gang in self.cluster.engine.gangs())
+        some = self._random.sample(gangs, len(gangs) // 2)
+        ranks = {gang: self._random.choice([-1, 0, 5, 9]) for gang in some}
+        for uid, request in self.asking.items():
+            rank = ranks.get(request.gang, request.priority)
+            self.asking[uid] = replace(request, priority=rank)
+        for uid, bound in self.running.items():
+            rank = ranks.get(bound.request.gang, bound.request.priority)
+            self.running[uid] = replace(bound, request=replace(bound.request, priority=rank))
+        self.cluster.rerank(ranks)
+        self.cluster.engine.check()
+
+    def _refresh(self) -> None:
+        name = self._random.choice(NODES)
+        self.cluster.forget_node(name)
+        if self.cluster.is_stale:
+            self.cluster.refresh_topology()
+        self.cluster.observe_node(a_node(name, is_healthy=self._alive[name]))
+        if self.cluster.is_stale:
+            self.cluster.refresh_topology()
+
+
+def _loads() -> Iterator[tuple[int, str]]:
+    for seed in range(3):
+        yield seed, hived_text(racks=2, nodes=4, a=4, b=3)
+        yield seed, derived_text(a=4, b=3)
+    # A late member for whom nothing can be reserved until its victims have ended.
+    yield 211, derived_text(a=4, b=3)
+
+
+@pytest.mark.parametrize(("seed", "text"), list(_loads()))
+async def test_mixed_load_with_a_crash_in_it_is_decided_alike(seed: int, text: str) -> None:
+    kinds = await _decide_alike(Load(seed, text))
+    assert {"placed", "no-room", "runs", "ended", "found", "recovered"} <= kinds
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_who_was_ending_is_known_from_the_log_also_after_a_crash(seed: int) -> None:
+    load = Load(seed, derived_text(a=4, b=3), has_grace=True)
+    assert {"ending", "overdue"} <= await _decide_alike(load)
+    for epoch in (1, 2):
+        rows = [row for row in load.store.records if row.epoch == epoch]
+        told = [row.pod_uid for row in rows if row.outcome == "ending"]
+        assert told
+        assert len({*told}) == len(told), "told again, nothing is written down"
+
+
+async def _decide_alike(load: Load) -> set[str]:
+    """Play and replay; returns what the rows are about."""
+    for step in range(400):
+        if step == 250:
+            load.start()
+        load.step()
+    await load.log.flush()
+
+    reports = [await replay_epoch(load.store, epoch=epoch) for epoch in (1, 2)]
+    assert [report.differences for report in reports] == [[], []]
+    assert all(report.is_identical for report in reports)
+    assert sum(report.rows for report in reports) == len(load.store.records)
+    assert sum(report.decisions for report in reports) > 60
+    return {record.outcome for record in load.store.records}
+
+
+async def replay_with(outcome: str, change: Callable[[dict[str, Any]], None]) -> Report:
+    """Replay an epoch in which the row of one decision was changed."""
+    load = Load(1, hived_text(racks=2, nodes=4, a=4, b=3))
+    for _ in range(200):
+        load.step()
+    await load.log.flush()
+    index, record = next(
+        (index, record)
+        for index, record in enumerate(load.store.records)
+        if record.details.get("decision", {}).get("is") == outcome
+    )
+    decision = deepcopy(record.details["decision"])
+    change(decision)
+    load.store.records[index] = replace(record, details={"decision": decision})
+    report = await replay_epoch(load.store, epoch=1)
+    assert all(one.sequence == record.sequence for one in report.differences)
+    return report
+
+
+async def test_a_decision_that_was_tampered_with_is_found() -> None:
+    report = await replay_with("place", lambda row: row.update(leafCells=[99]))
+    (difference,) = report.differences
+    assert difference.logged["leafCells"] == [99]
+
+
+def without_arguments(row: dict[str, Any]) -> None:
+    """The row as it was written before reasons had arguments."""
+    del row["arguments"], row["wording"]
+    row["reason"] = "said in other words"
+
+
+def of_another_wording(row: dict[str, Any]) -> None:
+    row.update(wording=row["wording"] + 1, reason="said in other words")
+
+
+def of_a_wording_with_fewer_arguments(row: dict[str, Any]) -> None:
+    of_another_wording(row)
+    del row["arguments"]["gang"]
+
+
+@pytest.mark.parametrize("outcome", ["wait", "reject", "preempt"])
+@pytest.mark.parametrize(
+    "change", [without_arguments, of_another_wording, of_a_wording_with_fewer_arguments]
+)
+async def test_a_row_in_other_words_is_no_difference(
+    outcome: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    report = await replay_with(outcome, change)
+    assert report.is_identical
+
+
+def another_text(row: dict[str, Any]) -> None:
+    row["reason"] = "said in other words"
+
+
+def another_argument(row: dict[str, Any]) -> None:
+    of_another_wording(row)
+    row["arguments"]["gang"] = "lab/other"
+
+
+def another_code(row: dict[str, Any]) -> None:
+    without_arguments(row)
+    row["code"] = "bad-cells"
+
+
+def another_outcome(row: dict[str, Any]) -> None:
+    without_arguments(row)
+    row["is"] = "place"
+
+
+@pytest.mark.parametrize("outcome", ["wait", "reject", "preempt"])
+@pytest.mark.parametrize("change", [another_text, another_argument, another_code, another_outcome])
+async def test_another_text_of_the_same_wording_and_another_reason_are_differences(
+    outcome: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    report = await replay_with(outcome, change)
+    assert len(report.differences) == 1
+
+
+async def test_other_victims_are_a_difference_under_any_wording() -> None:
+    def change(row: dict[str, Any]) -> None:
+        without_arguments(row)
+        row["victims"] = ["lab/somebody-else"]
+
+    report = await replay_with("preempt", change)
+    assert len(report.differences) == 1
+
+
+async def test_a_lost_row_is_a_hole() -> None:
+    load = Load(1, hived_text(racks=2, nodes=4, a=4, b=3))
+    await load.log.flush()
+    del load.store.records[3]
+
+    report = await replay_epoch(load.store, epoch=1)
+    assert not report.is_identical
+    assert str(report.holes[0]) == "rows 4 to 4 are missing"

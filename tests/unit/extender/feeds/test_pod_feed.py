@@ -1,0 +1,160 @@
+"""Pods as their feed tells them: changed, broken and mended under way."""
+
+import pytest
+
+from kube import marks
+from policy.placement import Placement
+from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import ChainName
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import PodBuilder, a_pod
+
+UID = PodUid("uid-of-a")
+
+
+@pytest.fixture
+def shell() -> Shell:
+    shell = Shell()
+    shell.recover()
+    return shell
+
+
+def a_running_hived_pod() -> PodBuilder:
+    """It holds a whole node by HiveD's annotation alone."""
+    placement = Placement(
+        node=NodeName("node-00"), leaf_cells=tuple(range(8)), chain=ChainName("rack")
+    )
+    spec = "{virtualCluster: lab, priority: -1, leafCellNumber: 8}"
+    return a_pod("a").for_hived().with_hived_spec(spec).placed(placement).bound_to("node-00")
+
+
+def test_what_runs_is_taken_in_bit_by_bit() -> None:
+    shell = Shell()
+    for index in range(4):
+        pod = a_pod(f"p{index}").with_gpus(1).bound_to("node-00")
+        shell.pods.upsert(pod)
+    bits = list(shell.pods.recover(now=0.0))
+    assert len(bits) == 4 * len(("read", "written down", "seated", "registered"))
+    assert all(shell.cluster.has_member(pod.uid) for pod in shell.pods)
+
+
+def test_a_pod_that_changes_its_gang_leaves_the_old_one(shell: Shell) -> None:
+    shell.pods.upsert(a_pod("a").with_gpus(1).in_gang("old", size=2))
+    shell.pods.upsert(a_pod("a").with_gpus(1).in_gang("new", size=2))
+    assert shell.pods.of_gang(GangKey("lab", "old")) == []
+    assert [pod.uid for pod in shell.pods.of_gang(GangKey("lab", "new"))] == [UID]
+
+    shell.pods.remove(a_pod("a"))
+    assert shell.pods.of_gang(GangKey("lab", "new")) == []
+
+
+def test_a_running_pod_keeps_its_leaf_cells_when_its_annotation_is_broken(shell: Shell) -> None:
+    shell.pods.upsert(a_running_hived_pod())
+    shell.pods.upsert(a_running_hived_pod().annotated(marks.HIVED_SPEC_ANNOTATION, "{{{"))
+    placement = shell.cluster.engine.placement(UID)
+    assert placement is not None
+    assert placement.leaf_cells == tuple(range(8))
+
+    ended = a_running_hived_pod().annotated(marks.HIVED_SPEC_ANNOTATION, "{{{")
+    shell.pods.upsert(ended.in_phase("Succeeded"))
+    assert not shell.cluster.has_member(UID)
+    assert shell.pods.get(UID) is None
+
+
+def test_a_pod_that_is_mended_has_not_ended(shell: Shell) -> None:
+    pod = a_pod("a").with_gpus(1)
+    shell.pods.upsert(pod)
+    shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
+    assert shell.pods.get(UID) is None
+    assert [misfit.name for misfit in shell.pods.misfits] == ["a"]
+
+    shell.pods.upsert(pod)
+    assert shell.pods.get(UID) is not None
+    assert not shell.pods.has_ended(UID)
+    assert list(shell.pods.misfits) == []
+
+
+def test_a_misfit_that_is_mended_is_counted_once(shell: Shell) -> None:
+    pod = a_pod("a").with_gpus(3).bound_to("node-00")
+    shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
+    shell.pods.upsert(pod)
+    held = {str(node.name): len(holders) for node, holders in shell.cluster.engine.nodes()}
+    assert held["node-00"] == 3
+    shell.cluster.engine.check()
+
+    shell.pods.replace([])
+    assert not shell.cluster.has_member(UID)
+
+
+def test_what_a_waiting_pod_asks_otherwise_is_news_and_a_condition_is_not(shell: Shell) -> None:
+    pod = a_pod("a").with_gpus(1)
+    shell.pods.upsert(pod)
+    version = shell.cluster.version
+    touched = pod._changed("metadata", resourceVersion="2")
+    shell.pods.upsert(touched)
+    assert shell.cluster.version == version
+
+    shell.pods.upsert(touched.labelled(marks.LEAF_TYPE_LABEL, "A100"))
+    assert shell.cluster.version > version
+
+
+@pytest.mark.parametrize(
+    ("seen", "written", "known"),
+    [("9", "10", "10"), ("10", "9", "10"), ("opaque", "10", "opaque")],
+    ids=["our write is newer", "the feed is newer", "versions that are no numbers"],
+)
+def test_a_pod_is_known_by_its_newest_version(seen: str, written: str, known: str) -> None:
+    shell, uid = Shell(), PodUid("bert-0-uid")
+    limits = {"nvidia.com/gpu": "1"}
+    shell.pods.upsert(
+        {
+            "metadata": {"name": "bert-0", "uid": uid, "resourceVersion": seen},
+            "spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]},
+        }
+    )
+    shell.pods.note_version(uid, written)
+    pod = shell.pods.get(uid)
+    assert pod is not None
+    assert pod.resource_version == known
+
+
+def test_a_write_to_a_pod_that_is_gone_is_nothing_to_remember() -> None:
+    shell = Shell()
+    shell.pods.note_version(PodUid("gone"), "10")
+    assert len(shell.pods) == 0
+
+
+def is_ending(shell: Shell) -> bool:
+    (gang,) = shell.cluster.engine._table.gangs.values()
+    return gang.is_ending
+
+
+def test_a_running_pod_that_is_deleted_is_ending_until_it_is_gone(shell: Shell) -> None:
+    pod = a_running_hived_pod()
+    shell.pods.upsert(pod)
+    assert not is_ending(shell)
+
+    shell.pods.upsert(pod.being_deleted())
+    assert is_ending(shell)
+    version = shell.cluster.version
+    shell.pods.upsert(pod.being_deleted().labelled("changed", "again"))
+    assert shell.cluster.version == version, "told again, nothing is new"
+    assert shell.cluster.has_member(UID)
+
+    shell.pods.remove(pod)
+    assert not shell.cluster.has_member(UID)
+    shell.pods.upsert(pod)
+    assert not is_ending(shell), "a namesake starts anew"
+
+
+def test_a_pod_that_takes_long_to_end_counts_like_any_other(shell: Shell) -> None:
+    shell.pods.upsert(a_running_hived_pod().being_deleted(grace_seconds=3600))
+    assert not is_ending(shell)
+
+
+def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
+    shell = Shell()
+    shell.pods.upsert(a_running_hived_pod().being_deleted())
+    shell.recover()
+    assert is_ending(shell)
+    shell.cluster.engine.check()

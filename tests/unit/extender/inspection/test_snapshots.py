@@ -1,0 +1,62 @@
+"""Views that are made while others go on."""
+
+import asyncio
+
+from extender.cluster.cluster import Asked
+from extender.cluster.document_text import read_cluster_text
+from extender.inspection.snapshots import Snapshots
+from policy.submission import NodeName
+from service.tasks import in_slices
+from state.log.records import Kind
+from tests.support.cluster_texts import hived_text
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import a_pod
+
+NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
+
+
+def place(shell: Shell, name: str) -> None:
+    pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
+    assert pod is not None
+    asked = Asked(kind=Kind.PLACEMENT, now=0.0)
+    shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, asked=asked)
+
+
+async def test_a_view_is_made_once_for_all_who_ask_and_again_when_things_change() -> None:
+    shell = Shell()
+    views = Snapshots(shell.cluster)
+    place(shell, "a")
+    first, second = await asyncio.gather(views.cells(), views.cells())
+    assert first is second
+    place(shell, "b")
+    assert await views.cells() is not first
+    assert [key.name for key in await views.gangs()] == ["a", "b"]
+
+
+async def test_what_changes_while_one_looks_does_no_harm() -> None:
+    shell = Shell()
+    place(shell, "a")
+    looks = (
+        shell.cluster.engine.cells_stepwise,
+        shell.cluster.engine.vcs_stepwise,
+        shell.cluster.engine.gangs_stepwise,
+        shell.cluster.engine.nodes_stepwise,
+    )
+    for index, look in enumerate(looks):
+        looking = look()
+        next(looking)
+        place(shell, f"b-{index}")
+        shell.cluster.forget_member(shell.cluster.members.items()[0][0])
+        shell.cluster.use_document(read_cluster_text(hived_text(lab=3)))
+        assert len(await in_slices(looking)) > 0
+        shell.cluster.engine.check()
+
+
+async def test_cells_and_vcs_are_shown_of_one_document() -> None:
+    shell = Shell()
+    views = Snapshots(shell.cluster)
+    await views.status()
+    shell.cluster.use_document(read_cluster_text(hived_text(lab=1, other=1)))
+    status = await views.status()
+    assert list(status.vcs) == ["lab", "other"]
+    assert status.topology is shell.cluster.topology

@@ -1,0 +1,230 @@
+"""Gangs that wait for quota are planned once they are charged, and not before."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from extender.planning.quota_queue import QuotaQueue
+from extender.upkeep.ledger_sync import LEADERSHIP
+from kube import marks
+from kube.follow.policies import PolicySink
+from kube.read.gangs import GangForm
+from kube.read.pods import ManagedPod
+from policy.quotas.limits import Limit
+from policy.submission import GangKey, GroupName
+from state.ledger.ledger import Answer, Charge, Scope, Term
+from state.ledger.memory import MemoryLedger
+from tests.support.events import KeptEvents
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import PodBuilder, a_pod
+
+CLASSES = """
+apiVersion: cellgate.io/v1
+kind: Classes
+classes:
+- {name: prod, cellPriority: 9, high: true}
+default: prod
+"""
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups:
+- name: vision
+  limits: {leafCells: 8}
+  over: queue
+  users:
+  - {name: alice}
+"""
+
+
+def a_document(kind: str, text: str) -> dict[str, object]:
+    return {
+        "metadata": {"name": kind, "labels": {marks.POLICY_LABEL: kind}},
+        "data": {"policy.yaml": text},
+    }
+
+
+def queued(name: str, decision: UUID) -> PodBuilder:
+    """A pod that the webhook has let in without a charge."""
+    pod = a_pod(name).with_gpus(8).of_class("prod").submitted_by("alice").gated()
+    return (
+        pod.labelled(marks.GROUP_LABEL, "vision")
+        .annotated(marks.DECISION_ANNOTATION, str(decision))
+        .annotated(marks.UNCHARGED_ANNOTATION, "true")
+    )
+
+
+class Groups:
+    """PodGroups that need one member."""
+
+    def size(self, pod: ManagedPod) -> int | None:
+        return None if pod.gang.form is GangForm.SINGLE else 1
+
+
+class World:
+    def __init__(self, ledger: MemoryLedger | None = None) -> None:
+        self.ledger = ledger or MemoryLedger()
+        self.shell = Shell()
+        policies = PolicySink(KeptEvents())
+        policies.replace([a_document("classes", CLASSES), a_document("quotas", QUOTAS)])
+        self.queue = QuotaQueue(
+            ledger=self.ledger,
+            pods=self.shell.pods,
+            sizes=Groups(),
+            policies=policies,
+            epoch=lambda: 1,
+        )
+        self.told: list[GangKey] = []
+        self.queue.on_charged.append(self.told.append)
+
+    async def held(self) -> int:
+        return (await self.ledger.usage(Scope(None, GroupName("vision")))).leaf_cells
+
+    def holds(self, pod: PodBuilder) -> bool:
+        read = self.shell.pods.read(pod)
+        assert read is not None
+        return self.queue.holds(read)
+
+
+async def test_the_oldest_that_fits_is_charged_and_the_rest_goes_on_waiting() -> None:
+    world = World()
+    first, second = queued("a", uuid4()), queued("b", uuid4())
+    world.shell.pods.upsert(first)
+    world.shell.pods.upsert(second)
+    await world.queue.charge()
+    assert await world.held() == 8
+    assert [world.holds(first), world.holds(second)] == [False, True]
+    assert [gang.name for gang in world.told] == ["a"]
+    (live,) = await world.ledger.charges()
+    assert live.expires_at is None
+
+
+async def test_the_next_is_charged_when_there_is_room() -> None:
+    world = World()
+    first, second = queued("a", uuid4()), queued("b", uuid4())
+    world.shell.pods.upsert(first)
+    world.shell.pods.upsert(second)
+    await world.queue.charge()
+    world.shell.pods.remove(first)
+    (live,) = await world.ledger.charges()
+    await world.ledger.release([live.charge.gang], term=Term(leadership=LEADERSHIP, epoch=1))
+    await world.queue.charge()
+    assert not world.holds(second)
+    assert await world.held() == 8
+
+
+async def test_a_gang_that_a_leader_before_us_charged_is_charged_once() -> None:
+    world = World()
+    pod = queued("a", uuid4())
+    world.shell.pods.upsert(pod)
+    await world.queue.charge()
+    again = World(world.ledger)
+    again.shell.pods.upsert(pod)
+    await again.queue.charge()
+    assert not again.holds(pod)
+    assert await again.held() == 8
+
+
+async def test_who_is_not_marked_is_not_held() -> None:
+    world = World()
+    assert not world.holds(a_pod("a").with_gpus(8).gated())
+
+
+async def test_pods_of_a_group_that_is_no_gang_wait_and_are_charged_one_by_one() -> None:
+    world = World()
+    pods = [
+        queued(name, uuid4()).in_native_gang("g").annotated(marks.ALONE_ANNOTATION, "true")
+        for name in "ab"
+    ]
+    for pod in pods:
+        world.shell.pods.upsert(pod)
+    await world.queue.charge()
+    assert await world.held() == 8
+    assert [world.holds(pod) for pod in pods] == [False, True]
+    world.shell.pods.remove(pods[0])
+    assert world.holds(pods[1])
+
+
+async def test_a_gang_is_charged_for_what_its_members_ask_for_once_all_are_there() -> None:
+    world = World()
+    decision = uuid4()
+    small, large = (
+        queued(name, decision).with_gpus(gpus).in_gang("g", size=2)
+        for name, gpus in (("a", 1), ("b", 6))
+    )
+    world.shell.pods.upsert(small)
+    await world.queue.charge()
+    assert world.holds(small)
+    assert await world.held() == 0
+    world.shell.pods.upsert(large)
+    await world.queue.charge()
+    assert not world.holds(large)
+    assert await world.held() == 7
+
+
+class CountingLedger(MemoryLedger):
+    """Counts how often it is asked to charge."""
+
+    asked = 0
+
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+        self.asked += 1
+        return await super().charge(charge, limits=limits)
+
+
+async def test_where_one_does_not_fit_none_like_it_is_tried() -> None:
+    """Two thousand gangs over quota must not mean two thousand questions a second."""
+    ledger = CountingLedger()
+    world = World(ledger)
+    for number in range(20):
+        world.shell.pods.upsert(queued(f"p{number:02}", uuid4()))
+    await world.queue.charge()
+    assert ledger.asked == 2
+    assert await world.held() == 8
+
+
+async def test_a_gang_of_which_some_were_let_go_was_charged_whatever_the_ledger_says() -> None:
+    world = World()
+    waits = queued("a", uuid4()).in_gang("bert", size=2)
+    let_go = queued("b", uuid4()).in_gang("bert", size=2)
+    world.shell.pods.upsert(waits)
+    assert world.holds(waits)
+    world.shell.pods.upsert({**let_go, "spec": {**let_go["spec"], "schedulingGates": []}})
+    assert not world.holds(waits)
+
+
+async def test_a_pod_whose_decision_was_rewritten_stops_nobody() -> None:
+    world = World()
+    pod = queued("a", uuid4()).unnamed("a-")
+    pod["metadata"] |= {"name": "a-1", "uid": "uid-of-a", "resourceVersion": "1"}
+    world.shell.pods.upsert(pod)
+    world.shell.pods.upsert(pod.annotated(marks.DECISION_ANNOTATION, str(uuid4())))
+    await world.queue.charge()
+    assert await world.held() == 8
+
+
+async def test_a_gang_that_ended_while_it_was_charged_leaves_nothing_to_a_namesake() -> None:
+    world = World()
+    pod = queued("a", uuid4())
+    world.shell.pods.upsert(pod)
+    charge = world.ledger.charge
+
+    async def charge_slowly(*args: Any, **options: Any) -> Any:
+        world.shell.pods.remove(pod)
+        return await charge(*args, **options)
+
+    world.ledger.charge = charge_slowly  # type: ignore[method-assign]
+    await world.queue.charge()
+    assert world.told == []
+    assert world.holds(pod)
+
+
+async def test_a_forged_decision_stops_nobody() -> None:
+    """One that is another gang's cannot be charged; the leader must not die of it, nor the next."""
+    world = World()
+    decision = uuid4()
+    for name in "abc":
+        pod = queued(name, decision if name != "c" else uuid4())
+        world.shell.pods.upsert(pod.with_gpus(4))
+    await world.queue.charge()
+    assert [gang.name for gang in world.told] == ["a", "c"]

@@ -1,0 +1,143 @@
+"""Who is worth a look, and who is not asked again in vain."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from extender.queue.waiting_gangs import Shape, Waiting, shape_of
+from policy.submission import GangKey, LeafType
+from tests.support.cells.builders import a_gang
+
+
+def _shape(sizes: Sequence[int], *, leaf_type: str | None = None, vc: str = "a") -> Shape:
+    gang = a_gang("any").of(*sizes).in_vc(vc)
+    request = (gang.typed(leaf_type) if leaf_type else gang).member()
+    return shape_of(request, sizes, nodes=None, own=None)
+
+
+def _key(name: str) -> GangKey:
+    return GangKey("ns", name)
+
+
+def _drain(waiting: Waiting) -> list[str]:
+    """Refuse everybody, in the order in which they are looked at."""
+    looked_at = []
+    while (gang := waiting.first()) is not None:
+        looked_at.append(gang.name)
+        waiting.refuse(gang)
+    return looked_at
+
+
+def _waiting(**sizes: Sequence[int]) -> Waiting:
+    waiting = Waiting()
+    for rank, (name, each) in enumerate(sizes.items()):
+        waiting.put(_key(name), _shape(each), (rank,))
+    return waiting
+
+
+def test_everybody_new_is_looked_at_once_in_order_of_rank() -> None:
+    waiting = _waiting(first=[8], second=[8], third=[4])
+    assert _drain(waiting) == ["first", "second", "third"]
+
+
+def test_after_a_change_one_gang_of_each_shape_is_looked_at() -> None:
+    waiting = _waiting(first=[8, 8], second=[8, 8], other=[4], another=[4])
+    _drain(waiting)
+    waiting.wake()
+    assert _drain(waiting) == ["first", "other"]
+
+
+def test_who_asks_for_more_than_what_did_not_fit_is_not_looked_at() -> None:
+    waiting = _waiting(small=[4, 4], more=[4, 4, 4], larger=[8, 4], less=[4, 2], few=[8])
+    _drain(waiting)
+    waiting.wake()
+    assert _drain(waiting) == ["small", "less", "few"]
+
+
+def test_small_members_that_may_start_alone_are_looked_at_though_large_ones_do_not_fit() -> None:
+    waiting = Waiting()
+    for rank, sizes in enumerate([(4, 4), (4, 4, 1, 1), (4, 4, 1, 1)]):
+        request = replace(a_gang("any").of(*sizes).member(), gang_min=2)
+        waiting.put(_key(f"gang-{rank}"), shape_of(request, sizes, nodes=None, own=None), (rank,))
+    _drain(waiting)
+    waiting.wake()
+    assert _drain(waiting) == ["gang-0", "gang-1"]
+
+
+def test_a_change_wakes_those_that_may_use_its_leaf_type() -> None:
+    waiting = Waiting()
+    for rank, leaf_type in enumerate(["A100", "V100", None]):
+        waiting.put(_key(str(leaf_type)), _shape([4], leaf_type=leaf_type), (rank,))
+    _drain(waiting)
+    waiting.wake(LeafType("V100"))
+    assert _drain(waiting) == ["V100", "None"]
+
+
+def test_other_vcs_are_another_kind() -> None:
+    waiting = Waiting()
+    waiting.put(_key("a"), _shape([4], vc="a"), (0,))
+    waiting.put(_key("b"), _shape([8], vc="b"), (1,))
+    _drain(waiting)
+    waiting.wake()
+    assert _drain(waiting) == ["a", "b"]
+
+
+def test_the_next_of_a_shape_is_looked_at_when_its_first_has_started() -> None:
+    waiting = _waiting(first=[8], second=[8])
+    _drain(waiting)
+    waiting.wake()
+    waiting.remove(_key("first"))
+    assert waiting.first() == _key("second")
+
+
+def test_who_leaves_is_forgotten_everywhere() -> None:
+    waiting = _waiting(only=[8])
+    waiting.remove(_key("only"))
+    assert waiting.first() is None
+    assert len(waiting) == 0
+    assert _key("only") not in waiting
+
+
+def test_a_gang_that_changed_is_looked_at_again() -> None:
+    waiting = _waiting(only=[8])
+    _drain(waiting)
+    waiting.put(_key("only"), _shape([8]), (0,))
+    assert waiting.first() is None
+    waiting.put(_key("only"), _shape([4]), (0,))
+    assert waiting.first() == _key("only")
+
+
+def test_who_may_preempt_is_another_kind() -> None:
+    waiting = Waiting()
+    for rank, may_preempt in enumerate([False, True]):
+        request = a_gang("any").of(8).member()
+        shape = shape_of(request, [8], nodes=None, own=None, may_preempt=may_preempt)
+        waiting.put(_key(str(may_preempt)), shape, (rank,))
+    _drain(waiting)
+    waiting.wake()
+    assert _drain(waiting) == ["False", "True"]
+
+
+def test_who_is_refused_after_a_change_is_not_woken_by_it() -> None:
+    waiting = _waiting(first=[8])
+    waiting.wake()
+    waiting.refuse(_key("first"))
+    assert waiting.first() is None
+
+
+def test_a_better_rank_comes_first_in_a_line_that_was_looked_at() -> None:
+    waiting = _waiting(first=[8], second=[8])
+    assert waiting.first() == _key("first")
+    waiting.put(_key("best"), _shape([8]), (-1,))
+    assert waiting.first() == _key("best")
+    waiting.remove(_key("best"))
+    waiting.remove(_key("first"))
+    assert waiting.first() == _key("second")
+
+
+def test_nothing_is_remembered_of_those_that_left() -> None:
+    waiting = _waiting(first=[8])
+    _drain(waiting)
+    waiting.remove(_key("first"))
+    waiting.wake()
+    assert waiting.first() is None
+    assert not waiting._too_much

@@ -1,0 +1,313 @@
+"""The ledger follows the pods."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from extender.upkeep import ledger_sync
+from extender.upkeep.ledger_sync import Bookkeeper
+from kube import marks
+from kube.read.gangs import GangForm
+from kube.read.pods import ManagedPod
+from policy.classes import Classes, PriorityClass
+from policy.quotas.limits import Limit, Measure
+from policy.submission import ClassName, GangKey, UserName, VcName
+from state.ledger.ledger import Charge, Charged, Scope
+from state.ledger.memory import MemoryLedger
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import PodBuilder, a_pod
+
+CLASSES = Classes.of(
+    [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")
+)
+
+
+def a_charge(gang: str, *, decision: UUID) -> Charge:
+    return Charge(
+        decision=decision,
+        gang=GangKey("lab", gang),
+        user=UserName("alice"),
+        vc=VcName("lab"),
+        class_name=ClassName("prod"),
+        is_high=True,
+        leaf_count=16,
+    )
+
+
+def member(name: str, decision: UUID) -> PodBuilder:
+    pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("g", size=2).of_class("prod")
+    return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
+
+
+class Groups:
+    """PodGroups that need two members each."""
+
+    def size(self, pod: ManagedPod) -> int | None:
+        return None if pod.gang.form is GangForm.SINGLE else 2
+
+
+class Books:
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.ledger = MemoryLedger(now)
+        self.shell = Shell()
+        self.seconds = 0.0
+        self.keeper = Bookkeeper(
+            ledger=self.ledger,
+            pods=self.shell.pods,
+            sizes=Groups(),
+            classes=lambda: CLASSES,
+            epoch=lambda: 1,
+            metrics=self.shell.metrics,
+            monotonic=lambda: self.seconds,
+        )
+
+    async def held(self) -> int:
+        return (await self.ledger.usage(Scope(UserName("alice")))).leaf_cells
+
+
+async def test_a_charge_is_confirmed_with_its_pods_and_released_with_the_last() -> None:
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    (live,) = await books.ledger.charges()
+    assert live.expires_at is None
+
+    books.shell.pods.remove(member("a", decision))
+    await books.keeper.settle()
+    assert await books.held() == 16
+    books.shell.pods.remove(member("b", decision))
+    await books.keeper.settle()
+    assert await books.held() == 0
+
+
+async def test_a_standby_does_not_remember_every_gang_that_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It releases nothing; the charges of those that it forgot are found by comparing."""
+    monkeypatch.setattr(ledger_sync, "_MOST_ENDED", 1)
+    now = [datetime.now(UTC)]
+    books, decision = Books(lambda: now[0]), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.settle()
+    books.shell.pods.remove(member("a", decision))
+    for name in ("other", "another"):
+        books.shell.pods.upsert(a_pod(name).with_gpus(8).in_vc("lab"))
+        books.shell.pods.remove(a_pod(name).with_gpus(8).in_vc("lab"))
+    await books.keeper.settle()
+    assert (await books.held(), books.keeper.compares_soon) == (16, True)
+    now[0] += timedelta(minutes=1)
+    await books.keeper.compare()
+    assert await books.held() == 0
+
+
+async def test_gangs_that_run_uncharged_are_charged_and_those_that_wait_in_the_queue_are_not() -> (
+    None
+):
+    books, decision = Books(), uuid4()
+    queued = member("a", decision).gated().annotated(marks.UNCHARGED_ANNOTATION, "true")
+    books.shell.pods.upsert(queued)
+    await books.keeper.compare()
+    assert await books.held() == 0
+
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert live.charge == a_charge("g", decision=decision)
+    assert books.shell.drift("ledger-created") == 1
+    await books.keeper.compare()
+    assert books.shell.drift("ledger-created") == 1
+
+
+def a_while_ago() -> datetime:
+    return datetime.now(UTC) - timedelta(minutes=1)
+
+
+async def test_a_whole_gang_is_charged_for_what_its_pods_ask_for() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.compare()
+    assert await books.held() == 16
+    books.shell.pods.upsert(member("b", decision).with_gpus(2))
+    await books.keeper.compare()
+    assert await books.held() == 10
+
+
+async def test_what_was_charged_just_now_is_only_corrected_upwards() -> None:
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    books.shell.pods.upsert(member("a", decision).with_gpus(2))
+    books.shell.pods.upsert(member("b", decision).with_gpus(2))
+    await books.keeper.compare()
+    assert await books.held() == 16
+    books.shell.pods.upsert(member("a", decision).with_gpus(12))
+    books.shell.pods.upsert(member("b", decision).with_gpus(12))
+    await books.keeper.compare()
+    assert await books.held() == 24
+
+
+def of_group(name: str, decision: UUID) -> PodBuilder:
+    pod = a_pod(name).with_gpus(8).in_native_gang("g").of_class("prod").in_vc("lab")
+    return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
+
+
+async def test_members_beyond_the_minimum_of_their_group_are_charged_too() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    for name in "abc":
+        books.shell.pods.upsert(of_group(name, decision))
+    await books.keeper.compare()
+    assert await books.held() == 24
+    books.shell.pods.remove(of_group("a", decision))
+    await books.keeper.compare()
+    assert await books.held() == 16
+
+
+async def test_pods_that_are_charged_alone_are_released_one_by_one() -> None:
+    books = Books()
+    pods = [of_group(name, uuid4()).annotated(marks.ALONE_ANNOTATION, "true") for name in "ab"]
+    for pod in pods:
+        books.shell.pods.upsert(pod)
+    await books.keeper.compare()
+    assert await books.held() == 16
+    books.shell.pods.remove(pods[0])
+    await books.keeper.settle()
+    (live,) = await books.ledger.charges()
+    assert (live.charge.gang.name, live.charge.leaf_count) == ("b", 8)
+
+
+class Later:
+    """A clock of the ledger, some time ago or now."""
+
+    def __init__(self) -> None:
+        self.ago = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) - self.ago
+
+
+async def _prove_later(books: Books, clock: Later, *, seconds: float) -> None:
+    """Compare after so many seconds: for the ledger, what it has was charged then."""
+    clock.ago -= timedelta(seconds=seconds)
+    await books.keeper.prove()
+
+
+async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    clock.ago = timedelta(minutes=2)
+    charge = a_charge("g", decision=decision)
+    await books.ledger.charge(charge)
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    clock.ago = timedelta()
+    await books.ledger.resize(charge, 4000)
+    await _prove_later(books, clock, seconds=9)
+    assert await books.held() == 4000  # its pods may be on their way
+    await _prove_later(books, clock, seconds=2)
+    assert await books.held() == 16
+    assert books.shell.drift("ledger-corrected") == 1
+
+
+async def test_a_gang_that_is_not_whole_pays_for_no_forged_member_either() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    charge = a_charge("g", decision=decision)
+    await books.ledger.charge(charge)
+    books.shell.pods.upsert(member("a", decision))
+    await books.keeper.settle()
+    await books.ledger.resize(charge, 4000)
+    await _prove_later(books, clock, seconds=11)
+    assert await books.held() == 16  # the other one may ask for as much
+
+
+async def test_a_forged_first_member_is_forgotten_when_the_real_ones_are_there() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    forged = replace(a_charge("g", decision=decision), leaf_count=4000)
+    await books.ledger.charge(forged)
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    await _prove_later(books, clock, seconds=11)
+    assert await books.held() == 16
+
+
+async def test_members_that_are_larger_keep_what_their_gang_grew_by() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    charge = replace(a_charge("g", decision=decision), leaf_count=2)
+    await books.ledger.charge(charge)
+    await books.ledger.resize(charge, 5)
+    books.shell.pods.upsert(member("b", decision).with_gpus(4))
+    await books.keeper.settle()
+    await _prove_later(books, clock, seconds=11)
+    assert await books.held() == 5
+    books.shell.pods.upsert(member("a", decision).with_gpus(1))
+    await _prove_later(books, clock, seconds=1)
+    assert await books.held() == 5
+
+
+async def test_what_was_let_in_without_the_ledger_does_not_expire_while_it_runs() -> None:
+    """The leader saw the pods, and confirmed nothing, before the ledger was told of them."""
+    books, decision = Books(), uuid4()
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    assert books.keeper.compares_soon
+    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert live.expires_at is None
+    assert not books.keeper.compares_soon
+
+
+async def test_a_gang_that_was_decided_without_a_slow_ledger_is_charged_in_its_own_class() -> None:
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(a_charge("g", decision=decision))
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision).of_class("oppo"))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert (live.charge.class_name, live.charge.is_high) == ("oppo", False)
+    assert (live.charge.decision, await books.held()) == (decision, 16)
+
+
+def open_member(name: str, decision: UUID) -> PodBuilder:
+    pod = a_pod(name).with_gpus(8).in_vc("lab").in_native_gang("g").of_class("prod")
+    return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
+
+
+async def test_who_comes_in_the_stead_of_a_member_that_ended_finds_room() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    limit = Limit(scope=Scope(UserName("alice")), measure=Measure.LEAF_CELLS, most=16)
+    charge = replace(a_charge("g", decision=decision), places=0)
+    await books.ledger.charge(charge)
+    for name in ("a", "b"):
+        books.shell.pods.upsert(open_member(name, decision))
+    books.shell.pods.remove(open_member("b", decision))
+    for seconds, held in [(0, 16), (9, 16), (10, 8)]:
+        books.seconds = seconds
+        assert books.keeper.compares_soon
+        await books.keeper.compare()
+        assert await books.held() == held
+    (live,) = await books.ledger.charges()
+    assert isinstance(await books.ledger.join(live.charge, 8, limits=[limit]), Charged)
+    assert await books.held() == 16
+
+
+async def test_members_that_are_still_to_come_stay_paid_for() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    await books.ledger.charge(replace(a_charge("g", decision=decision), places=1))
+    books.shell.pods.upsert(open_member("a", decision))
+    for seconds in (0, 60):
+        books.seconds = seconds
+        await books.keeper.compare()
+    assert await books.held() == 16

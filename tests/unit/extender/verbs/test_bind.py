@@ -1,0 +1,150 @@
+"""Bindings that fail, are in doubt, or are asked for twice."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+import pytest
+
+from extender.cluster.cluster import Asked
+from extender.planning import pending_writes
+from extender.planning.pending_writes import Writing
+from extender.verbs.bind import Binding
+from extender.verbs.wire import BindArguments
+from kube.api.binder import PodRef
+from kube.api.client import KubeError
+from policy.errors import RequestError
+from policy.submission import NodeName, PodUid
+from service.clock import Clock
+from state.log.records import Kind
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import a_pod
+
+UID = PodUid("uid-of-a")
+NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
+
+
+class SlowBinder:
+    """An API server that answers when it is told to, and then with these errors, if any."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.errors: list[KubeError] = []
+        self.versions: list[str | None] = []
+
+    async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
+        self.versions.append(pod.resource_version)
+        await self.may_answer.wait()
+        if self.errors:
+            raise self.errors.pop()
+
+
+class Leads:
+    def check(self) -> None:
+        """We do."""
+
+
+class Bindings:
+    """A leased pod `a`, and its binding."""
+
+    def __init__(self) -> None:
+        self.shell = Shell(lease_seconds=60)
+        self.shell.recover()
+        self.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab"))
+        pod = self.shell.pods.get(UID)
+        assert pod is not None
+        self.shell.cluster.decide(
+            self.shell.to_request(pod),
+            candidate_nodes=NODES,
+            asked=Asked(kind=Kind.PLACEMENT, now=0.0),
+        )
+        self.binder = SlowBinder()
+        self.writing = Writing()
+        self.binding = Binding(
+            leading=Leads(),  # type: ignore[arg-type] # all of it that is used
+            cluster=self.shell.cluster,
+            pods=self.shell.pods,
+            binder=self.binder,
+            writing=self.writing,
+            metrics=self.shell.metrics,
+            clock=Clock(monotonic=lambda: 0.0),
+        )
+
+    def bind(self) -> asyncio.Task[dict[str, str]]:
+        body = {"PodName": "a", "PodNamespace": "lab", "PodUID": UID, "Node": "node-00"}
+        return asyncio.create_task(self.binding.bind(BindArguments.model_validate(body)))
+
+    @property
+    def is_kept(self) -> bool:
+        self.shell.cluster.expire(now=1_000.0)
+        return self.shell.cluster.has_member(UID)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_kept"),
+    [(0, True), (500, True), (404, False), (409, False)],
+    ids=["no answer", "a fault", "no such pod", "another pod"],
+)
+async def test_what_may_be_bound_is_kept_and_what_is_not_expires(
+    status: int, *, is_kept: bool
+) -> None:
+    world = Bindings()
+    world.binder.errors = [KubeError("no", status=status)]
+    world.binder.may_answer.set()
+    assert await world.bind() == {"Error": "no"}
+    assert world.is_kept is is_kept
+
+
+async def test_who_asks_twice_is_bound_once_and_protected_until_both_are_answered() -> None:
+    world = Bindings()
+    first, second = world.bind(), world.bind()
+    await asyncio.sleep(0)
+    assert world.binding.under_way[UID] == 2
+    first.cancel()
+    await asyncio.wait([first])
+    assert UID in world.binding.under_way
+    world.binder.may_answer.set()
+    assert await second == {"Error": ""}
+    assert UID not in world.binding.under_way
+    assert world.is_kept
+
+
+async def test_a_binding_names_the_version_that_is_being_written_when_it_is_asked_for() -> None:
+    bindings = Bindings()
+    bindings.binder.may_answer.set()
+    with bindings.writing.to(UID):
+        asked = bindings.bind()
+        await asyncio.sleep(0)
+        bindings.shell.pods.note_version(UID, "99")
+    assert await asked == {"Error": ""}
+    assert bindings.binder.versions == ["99"]
+
+
+async def test_a_binding_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_writes, "_PATIENCE_SECONDS", 0.0)
+    bindings = Bindings()
+    bindings.binder.may_answer.set()
+    with bindings.writing.to(UID):
+        assert await bindings.bind() == {"Error": ""}
+
+
+async def test_nobody_is_bound_to_a_node_that_is_gone() -> None:
+    """kube-scheduler may not have heard of it yet; Kubernetes itself would take the binding."""
+    world = Bindings()
+    world.shell.cluster.forget_node(NodeName("node-00"))
+    world.binder.may_answer.set()
+    with pytest.raises(RequestError, match="node node-00 of pod lab/a is gone"):
+        await world.bind()
+
+
+async def test_a_pod_may_be_written_twice_at_once() -> None:
+    """The later write is waited for, and the leader does not end of the earlier one's end."""
+    both = Writing()
+    with ExitStack() as earlier:
+        earlier.enter_context(both.to(UID))
+        with both.to(UID):
+            earlier.close()
+            waiting = asyncio.create_task(both.over(UID))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+        await waiting

@@ -1,0 +1,204 @@
+"""Victims and leases at awkward moments: pods that are being bound, classes that are gone."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from extender.cells.model import MemberRequest, Preempt, Wait
+from extender.cluster.cluster import Asked
+from extender.outcomes.announcer import Announcer
+from extender.outcomes.eviction import Ending
+from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.victims import Victims
+from extender.upkeep.lease_expiry import expire_unused
+from extender.verbs.preempt import Preemption
+from extender.verbs.questions import Questions
+from extender.verbs.wire import PreemptArguments
+from kube.api.binder import PodRef
+from kube.api.events import Event
+from kube.api.pod_ender import Ended
+from kube.read.pods import ManagedPod
+from policy.errors import BackendError, RequestError
+from policy.submission import GangKey, NodeName, PodUid
+from service.clock import Clock
+from state.log.records import Kind
+from tests.support.eventually import eventually
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import PodBuilder, a_pod
+
+NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
+
+
+class Silence:
+    """Writes no events."""
+
+    def write(self, _: Event) -> None:
+        """Nobody listens."""
+
+
+class Enders(list[str]):
+    """Would end pods, while the API server is there."""
+
+    is_away = False
+
+    async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
+        if self.is_away or not is_wanted():
+            raise BackendError("away, or not wanted")
+        self.append(pod.name)
+        return Ended.NOW
+
+
+def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
+    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8}}"
+    return a_pod(name).with_gpus(8).with_hived_spec(spec)
+
+
+class Verbs:
+    """Preempt on a cluster whose four nodes are leased to pods of priority 0."""
+
+    def __init__(self) -> None:
+        self.shell = Shell()
+        self.shell.recover()
+        self.being_bound: set[PodUid] = set()
+        self.planned: set[PodUid] = set()
+        self.enders = Enders()
+        self.classes_are_gone = False
+        clock = Clock(monotonic=lambda: 0.0)
+        announcer = Announcer(Silence())  # type: ignore[arg-type] # all of it that is used
+        cluster, pods = self.shell.cluster, self.shell.pods
+        self.questions = Questions(
+            cluster=cluster,
+            pods=pods,
+            to_request=self._to_request,
+            metrics=self.shell.metrics,
+            clock=clock,
+        )
+        self.victims = Victims(
+            cluster=cluster,
+            pods=pods,
+            ending=Ending(self.enders, announcer=announcer, metrics=self.shell.metrics),
+            being_bound=self.being_bound,
+        )
+        self.preemption = Preemption(
+            plans_for=self.planned.__contains__,
+            questions=self.questions,
+            pods=pods,
+            waiting=self.shell.waiting,
+            outcomes=Outcomes(
+                cluster=cluster,
+                pods=pods,
+                waiting=self.shell.waiting,
+                announcer=announcer,
+                clock=clock,
+            ),
+            victims=self.victims,
+            metrics=self.shell.metrics,
+        )
+        for index in range(4):
+            self.shell.pods.upsert(a_hived_pod(f"low-{index}", priority=0))
+            self.place(f"low-{index}")
+
+    def _to_request(self, pod: ManagedPod) -> MemberRequest:
+        if self.classes_are_gone:
+            raise RequestError.at("spec.priorityClassName", "class prod is not listed")
+        return self.shell.to_request(pod)
+
+    def place(self, name: str) -> None:
+        pod = self.shell.pods.get(PodUid(f"uid-of-{name}"))
+        assert pod is not None
+        self.questions.decide(pod, NODES, kind=Kind.PLACEMENT)
+
+    def preempt(self, pod: dict[str, Any], nodes: Sequence[str] = tuple(NODES)) -> Any:
+        victims: dict[str, Any] = {node: {"Pods": []} for node in nodes}
+        body = {"Pod": pod, "NodeNameToMetaVictims": victims}
+        return self.preemption.preempt(PreemptArguments.model_validate(body))
+
+    @property
+    def ending(self) -> list[str]:
+        return [one.pod.name for one in self.victims._ending.values()]
+
+    def leased(self) -> list[str]:
+        return sorted(str(uid) for uid, _ in self.shell.cluster.members.items())
+
+
+@pytest.fixture
+def verbs() -> Verbs:
+    return Verbs()
+
+
+def test_a_victim_that_is_not_bound_only_loses_its_place(verbs: Verbs) -> None:
+    verbs.preempt(a_hived_pod("high", priority=5))
+    assert verbs.ending == []
+    assert len(verbs.leased()) == 3
+
+
+def test_a_victim_that_is_being_bound_is_ended_like_a_bound_one(verbs: Verbs) -> None:
+    verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
+    verbs.preempt(a_hived_pod("high", priority=5))
+    assert len(verbs.ending) == 1
+    assert len(verbs.leased()) == 4, "what is being bound keeps its leaf cells"
+
+
+@pytest.mark.parametrize("is_wanted_by_others", [False, True], ids=["spared", "ended"])
+async def test_who_was_not_ended_yet_is_spared_when_nobody_wants_it_any_more(
+    verbs: Verbs, monkeypatch: pytest.MonkeyPatch, *, is_wanted_by_others: bool
+) -> None:
+    monkeypatch.setattr("extender.outcomes.victims._RETRY_SECONDS", 0)
+    verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
+    high = a_hived_pod("high", priority=5)
+    verbs.shell.pods.upsert(high)
+    verbs.preempt(high)
+    (victim,) = verbs.ending
+    verbs.enders.is_away = True
+    work = asyncio.create_task(verbs.victims.run())
+    await asyncio.sleep(0)
+    verbs.shell.pods.remove(high)
+    if is_wanted_by_others:
+        pod = verbs.shell.pods.get(PodUid(f"uid-of-{victim}"))
+        assert pod is not None
+        verbs.victims.release([pod], "half of its gang is gone")
+    verbs.enders.is_away = False
+    await eventually(lambda: bool(verbs.enders) or not verbs.ending)
+    assert verbs.enders == ([victim] if is_wanted_by_others else [])
+    work.cancel()
+    await asyncio.wait([work])
+
+
+def test_nobody_is_ended_for_a_pod_that_the_planner_places(verbs: Verbs) -> None:
+    verbs.planned.add(PodUid("uid-of-high"))
+    before = verbs.shell.cluster.version
+    answer = verbs.preempt(a_hived_pod("high", priority=5))
+    assert answer == {"NodeNameToMetaVictims": {}}
+    assert verbs.shell.cluster.version == before
+
+
+def test_a_pod_whose_class_is_gone_is_passed_over_while_nobody_asks(verbs: Verbs) -> None:
+    high = a_hived_pod("high", priority=5)
+    verbs.shell.pods.upsert(high)
+    verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
+    verbs.preempt(high)
+    (waiting,) = verbs.shell.waiting
+    verbs.classes_are_gone = True
+    verbs.preemption.preempt_alone(waiting)
+    verbs.preemption.renew(waiting)
+    assert len(verbs.ending) == 1
+
+
+def test_a_lease_that_is_being_used_does_not_end() -> None:
+    shell = Shell(lease_seconds=60)
+    shell.recover()
+    for name in ("used", "unused"):
+        pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
+        assert pod is not None
+        asked = Asked(kind=Kind.PLACEMENT, now=0.0)
+        decision = shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, asked=asked)
+        assert not isinstance(decision, Wait | Preempt)
+
+    being_bound = [PodUid("uid-of-used")]
+    assert expire_unused(shell.cluster, being_bound=being_bound, now=61.0) == [
+        GangKey("lab", "unused")
+    ]
+    assert shell.cluster.has_member(PodUid("uid-of-used"))
+    assert expire_unused(shell.cluster, being_bound=(), now=122.0) == [GangKey("lab", "used")]

@@ -1,0 +1,120 @@
+"""Who may change which policy document."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from policy.errors import RequestError
+from policy.identity.ownership import Editor, check_other_change, check_quotas_change
+from policy.quotas.limits import Measure
+from policy.quotas.quotas import Allowance, QuotaGroup, QuotaTable
+from policy.submission import GroupName, LeafType, UserName
+
+CAROL = Editor(user="carol")
+VISION = QuotaGroup(
+    name=GroupName("vision"),
+    admins=(UserName("carol"),),
+    allowance=Allowance(
+        most={Measure.LEAF_CELLS: 64, Measure.GANGS: 5}, by_leaf_type={LeafType("A100"): 16}
+    ),
+)
+NLP = QuotaGroup(name=GroupName("nlp"), admins=(UserName("dan"),))
+IN_FORCE = QuotaTable([VISION, NLP])
+
+
+def _refusal(
+    before: tuple[QuotaGroup, ...],
+    after: tuple[QuotaGroup, ...],
+    editor: Editor = CAROL,
+    *,
+    in_force: QuotaTable = IN_FORCE,
+    members: Mapping[str, tuple[GroupName, ...]] = MappingProxyType({}),
+) -> list[str]:
+    try:
+        check_quotas_change(
+            editor,
+            before=before,
+            after=after,
+            in_force=in_force,
+            groups_of=lambda user: members.get(user, ()),
+        )
+    except RequestError as exc:
+        return [str(problem) for problem in exc.problems]
+    return []
+
+
+def test_an_admin_shares_out_what_the_group_has() -> None:
+    users = {UserName("alice"): Allowance(most={Measure.LEAF_CELLS: 20})}
+    assert _refusal((VISION,), (replace(VISION, users=users),)) == []
+
+
+def test_an_admin_may_give_up_but_not_grant_what_the_group_has() -> None:
+    less = Allowance(
+        most={Measure.LEAF_CELLS: 60, Measure.GANGS: 5}, by_leaf_type={LeafType("A100"): 1}
+    )
+    assert _refusal((VISION,), (replace(VISION, allowance=less),)) == []
+    for more in (
+        Allowance(most={Measure.LEAF_CELLS: 65, Measure.GANGS: 5}),
+        Allowance(most={Measure.LEAF_CELLS: 64}, by_leaf_type={LeafType("A100"): 16}),
+        Allowance(
+            most={Measure.LEAF_CELLS: 64, Measure.GANGS: 5}, by_leaf_type={LeafType("A100"): 17}
+        ),
+    ):
+        assert _refusal((VISION,), (replace(VISION, allowance=more, over="queue"),)) == [
+            "groups[0].over: only an admin of policies may change fail to queue",
+            "groups[0].limits: only an admin of policies may raise or remove a limit of the group "
+            "itself",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problems"),
+    [
+        (
+            (NLP,),
+            (NLP,),
+            ['groups: "carol" is an admin of group vision and may not change the quotas of '
+             "group nlp"],
+        ),
+        (
+            (VISION,),
+            (VISION, NLP),
+            ['groups: "carol" is an admin of group vision and may not change the quotas of '
+             "group nlp"],
+        ),
+        ((VISION,), (), ["groups: only an admin of policies may remove group vision"]),
+    ],
+    ids=["another group's", "adds another group", "deletes the own"],
+)  # fmt: skip
+def test_an_admin_of_a_group_is_no_admin_of_others(
+    before: tuple[QuotaGroup, ...], after: tuple[QuotaGroup, ...], problems: list[str]
+) -> None:
+    assert _refusal(before, after) == problems
+
+
+def test_nobody_else_may_change_quotas() -> None:
+    assert _refusal((VISION,), (VISION,), Editor(user="mallory", groups=("vision",))) == [
+        'groups: "mallory" is no admin of policies or of the groups concerned'
+    ]
+
+
+def test_a_groups_admin_may_change_no_other_document() -> None:
+    check_other_change(Editor(user="olga"), in_force=IN_FORCE)
+    with pytest.raises(RequestError) as raised:
+        check_other_change(CAROL, in_force=IN_FORCE)
+    assert str(raised.value) == (
+        '"carol" is an admin of group vision and may change the quotas of no more than that'
+    )
+
+
+def test_an_admin_charges_nobody_for_whom_another_group_pays() -> None:
+    """Whoever is listed first is charged there: with a limit of 0 the other group would be lost."""
+    bob = {UserName("bob"): Allowance(most={Measure.LEAF_CELLS: 0})}
+    taking, listing_bob = replace(VISION, users=bob), replace(NLP, users=bob)
+    refused = ['groups[0].users: only an admin of policies may list "bob", for whom group nlp pays']
+    assert _refusal((VISION,), (taking,), in_force=QuotaTable([VISION, listing_bob])) == refused
+    assert _refusal((VISION,), (taking,), members={"bob": (GroupName("nlp"),)}) == refused
+    assert _refusal((VISION,), (taking,), in_force=QuotaTable([listing_bob, VISION])) == []
+    assert _refusal((taking,), (taking,), in_force=QuotaTable([taking, listing_bob])) == []

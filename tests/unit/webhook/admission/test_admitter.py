@@ -1,0 +1,368 @@
+"""Decide and charge: one decision per gang, never over a limit, never refused by a stale number."""
+
+import asyncio
+
+import pytest
+
+from policy.errors import RequestError
+from policy.quotas.limits import Scope
+from policy.rules.decision import Outcome
+from policy.submission import ClassName, GroupName, UserName
+from state.ledger.ledger import Usage
+from state.ledger.memory_usage import MemoryUsage
+from tests.support.admission import World, a_policy
+from tests.support.charges import TERM
+from webhook.admission.verdict import Verdict, charge_of
+
+ALICE = Scope(UserName("alice"))
+VISION = """groups:
+- name: vision
+  limits: {leafCells: 20, leafCellsHigh: 10, gangs: 15, byLeafType: {A100: 4}}
+  over: %s
+  users: [{name: alice}, {name: bob, limits: {leafCells: 6}}]
+"""
+
+
+def _got(verdict: Verdict) -> tuple[str, str]:
+    return str(verdict.outcome), str(verdict.final_class)
+
+
+async def _held(world: World, scope: Scope = ALICE) -> tuple[int, int, int]:
+    usage = await world.ledger.usage(scope)
+    return usage.leaf_cells, usage.leaf_cells_high, usage.gangs
+
+
+class StaleUsage(MemoryUsage):
+    """Knows what was true long ago: nothing was held, or very much."""
+
+    def __init__(self, world: World, *, leaf_cells: int) -> None:
+        super().__init__(world.ledger)
+        self._leaf_cells = leaf_cells
+
+    def usage(self, scope: Scope) -> Usage:
+        return Usage(scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells)
+
+
+async def test_what_is_let_in_is_charged_once_in_its_final_class() -> None:
+    world = World(a_policy(rules="- {priority: prod, then: oppo}"))
+    request = world.ask(cells=4)
+    assert _got(await world.replica().admit(request)) == ("admitted", "oppo")
+    assert _got(await world.replica().admit(request)) == ("admitted", "oppo")
+    assert await _held(world) == (4, 0, 1)
+
+
+async def test_what_is_refused_is_not_charged() -> None:
+    world = World(a_policy(rules="- {current: '> 3', then: fail, note: too large}"))
+    refused = await world.replica().admit(world.ask(cells=4))
+    assert refused.outcome is Outcome.REFUSED
+    assert "Rule 1 (too large) refuses class prod" in refused.admission.format_refusal()
+    assert await _held(world) == (0, 0, 0)
+
+
+async def test_a_review_that_comes_again_does_not_make_the_ledger_seem_away() -> None:
+    world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+    breaker = world.breaker()
+    replica = world.replica(StaleUsage(world, leaf_cells=1000), breaker=breaker)
+    request = world.ask(cells=3, size=3)
+    answers = [await replica.admit(request) for _ in range(2)]
+    assert [(one.decision, one.outcome) for one in answers] == [
+        (request.decision, Outcome.ADMITTED)
+    ] * 2
+    assert breaker.is_closed
+    assert await _held(world) == (3, 3, 1)
+
+
+@pytest.mark.parametrize("stale_cells", [0, 1000], ids=["nothing held", "much held"])
+async def test_numbers_of_yesterday_neither_let_in_nor_refuse(stale_cells: int) -> None:
+    world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+    replica = world.replica(StaleUsage(world, leaf_cells=stale_cells))
+    for gang, expected in [("a", "admitted"), ("b", "admitted"), ("c", "refused")]:
+        assert _got(await replica.admit(world.ask(gang, cells=3)))[0] == expected
+    assert await _held(world) == (6, 6, 2)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "- {priority: prod, occupiedHigh: '> 7', then: oppo}\n- {occupied: '> 20', then: fail}",
+        "- {priority: prod, when: 'occupiedHigh > 7', then: oppo}\n"
+        "- {when: 'occupied > 20', then: fail}",
+    ],
+    ids=["comparisons", "expressions"],
+)
+async def test_rules_hold_to_the_last_cell_however_many_ask_at_once(rules: str) -> None:
+    world = World(a_policy(rules=rules))
+    stale = [world.replica(StaleUsage(world, leaf_cells=0)) for _ in range(3)]
+    requests = [world.ask(f"gang-{number}") for number in range(60)]
+    verdicts = await asyncio.gather(
+        *(stale[number % 3].admit(request) for number, request in enumerate(requests))
+    )
+    assert sorted(map(_got, verdicts)).count(("admitted", "prod")) == 7
+    assert sorted(map(_got, verdicts)).count(("admitted", "oppo")) == 13
+    assert await _held(world) == (20, 7, 20)
+
+
+async def test_all_members_of_a_gang_get_what_the_first_got() -> None:
+    world = World(a_policy(rules="- {priority: prod, occupied: '> 8', then: oppo}"))
+    first = await world.replica().admit(world.ask(cells=8, size=4))
+    await world.replica().admit(world.ask("other", cells=8))
+    for _ in range(3):
+        member = await world.replica().admit(world.ask(cells=8, size=4))
+        assert (_got(member), member.decision) == (("admitted", "prod"), first.decision)
+    assert await _held(world) == (16, 8, 2)
+
+
+async def test_a_gang_that_was_lowered_stays_lowered_and_says_so() -> None:
+    world = World(a_policy(rules="- {occupied: '> 4', then: oppo}"))
+    await world.replica().admit(world.ask("big", cells=4))
+    first = await world.replica().admit(world.ask(cells=4, size=2))
+    await world.ledger.release([world.ask("big").submission.gang], term=TERM)
+    second = await world.replica().admit(world.ask(cells=4, size=2))
+    assert _got(first) == _got(second) == ("admitted", "oppo")
+    assert second.format_warnings() == (
+        f"cellgate: this gang has class oppo by decision {first.decision}",
+    )
+
+
+async def test_a_member_is_not_refused_by_a_rule_that_came_later() -> None:
+    world = World()
+    await world.replica().admit(world.ask(cells=8, size=2))
+    world.policy = a_policy(rules="- {then: fail}")
+    assert _got(await world.replica().admit(world.ask(cells=8, size=2))) == ("admitted", "prod")
+    assert _got(await world.replica().admit(world.ask("new", cells=8, size=2)))[0] == "refused"
+
+
+async def test_members_must_agree() -> None:
+    world = World()
+    await world.replica().admit(world.ask(cells=8, size=2, leaf_type="V100"))
+    with pytest.raises(RequestError) as raised:
+        await world.replica().admit(
+            world.ask(cells=16, size=2, user="bob", class_name="oppo", leaf_type="A100")
+        )
+    assert str(raised.value) == (
+        "gang lab/bert exists already, and this pod has submitter bob instead of alice, class oppo "
+        "instead of prod, leaf type A100 instead of V100, 16 leaf cells for the whole gang instead "
+        "of 8: members of a gang must agree; a name can be used again once its pods have ended"
+    )
+    assert await _held(world) == (8, 8, 1)
+
+
+async def test_members_that_ask_for_less_are_welcome_and_larger_ones_once_it_runs() -> None:
+    world = World()
+    first = world.ask(cells=8, size=2)
+    await world.replica().admit(first)
+    assert _got(await world.replica().admit(world.ask(cells=2, size=2))) == ("admitted", "prod")
+    with pytest.raises(RequestError, match="16 leaf cells for the whole gang instead of 8"):
+        await world.replica().admit(world.ask(cells=16, size=2))
+    await world.ledger.confirm([first.submission.gang], term=TERM)
+    assert _got(await world.replica().admit(world.ask(cells=16, size=2))) == ("admitted", "prod")
+
+
+async def test_a_name_cannot_be_used_again_for_more_before_it_is_released() -> None:
+    world = World()
+    await world.replica().admit(world.ask(cells=1))
+    await world.ledger.confirm([world.ask().submission.gang], term=TERM)
+    with pytest.raises(RequestError, match="8 leaf cells for the whole gang instead of 1"):
+        await world.replica().admit(world.ask(cells=8))
+
+
+@pytest.mark.parametrize(
+    ("over", "first", "second"),
+    [
+        ("fail", ("admitted", "prod"), ("refused", "prod")),
+        ("queue", ("admitted", "prod"), ("queued", "prod")),
+        ("oppo", ("admitted", "prod"), ("admitted", "oppo")),
+    ],
+)
+async def test_over_quota_the_group_chooses(
+    over: str, first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    world = World(a_policy(quotas=VISION % over))
+    assert _got(await world.replica().admit(world.ask("a", cells=10))) == first
+    assert _got(await world.replica().admit(world.ask("b", cells=1))) == second
+    lowered = over == "oppo"
+    assert await _held(world) == (10 + lowered, 10, 1 + lowered)
+
+
+async def test_members_of_a_queued_gang_wait_together() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    replica = world.replica()
+    await replica.admit(world.ask("a", cells=10))
+    first = await replica.admit(world.ask("b", cells=4, size=2))
+    await world.ledger.release([world.ask("a").submission.gang], term=TERM)
+    second = await replica.admit(world.ask("b", cells=4, size=2))
+    assert (_got(second), second.decision) == (("queued", "prod"), first.decision)
+    assert second.format_warnings() == (
+        f"cellgate: this gang has class prod by decision {first.decision} and waits for room in "
+        "its quotas",
+    )
+    assert await _held(world) == (0, 0, 0)
+    await world.ledger.release([world.ask("b").submission.gang], term=TERM)
+    smaller = await replica.admit(world.ask("b", cells=2, size=2))
+    assert _got(smaller) == ("admitted", "prod")
+
+
+async def test_limits_of_the_user_and_the_leaf_type_count_too() -> None:
+    world = World(a_policy(quotas=VISION % "fail"))
+    own = await world.replica().admit(world.ask(user="bob", cells=7, class_name="oppo"))
+    of_type = await world.replica().admit(world.ask("x", cells=5, leaf_type="A100"))
+    assert "bob in group vision holds 0 leaf cells" in own.admission.format_refusal()
+    assert "of type A100 and 5 more are asked for; the limit is 4" in (
+        of_type.admission.format_refusal()
+    )
+
+
+async def test_whoever_asks_for_less_does_not_get_less() -> None:
+    world = World(a_policy(quotas=VISION % "oppo"))
+    await world.replica().admit(world.ask("a", cells=20, class_name="oppo"))
+    assert _got(await world.replica().admit(world.ask("b", class_name="oppo"))) == (
+        "admitted",
+        "oppo",
+    )
+    assert _got(await world.replica().admit(world.ask("c"))) == ("admitted", "oppo")
+
+
+async def test_quotas_hold_to_the_last_gang_however_many_ask_at_once() -> None:
+    world = World(a_policy(quotas=VISION % "fail"))
+    replicas = [world.replica() for _ in range(3)]
+    verdicts = await asyncio.gather(
+        *(replicas[n % 3].admit(world.ask(f"g{n}", class_name="oppo")) for n in range(100))
+    )
+    assert sum(verdict.outcome is Outcome.ADMITTED for verdict in verdicts) == 15
+    assert await _held(world, Scope(None, GroupName("vision"))) == (15, 0, 15)
+
+
+async def test_a_preview_charges_nothing_and_tells_the_same() -> None:
+    world = World(a_policy(quotas=VISION % "oppo"))
+    preview = world.replica().preview(world.ask(cells=11))
+    assert _got(preview) == ("admitted", "oppo")
+    assert await _held(world) == (0, 0, 0)
+    decided = await world.replica().admit(world.ask(cells=11))
+    assert preview.format_warnings() == decided.format_warnings()
+
+
+async def test_a_preview_does_not_take_a_gang_that_has_ended_for_one_of_today() -> None:
+    world = World()
+    replica = world.replica()
+    await replica.admit(world.ask(cells=8, size=2))
+    await world.ledger.release([world.ask().submission.gang], term=TERM)
+    again = world.ask(cells=8, size=2, user="bob", class_name="oppo")
+    assert _got(replica.preview(again)) == ("admitted", "oppo")
+
+
+class TestWithoutLedger:
+    """The ledger does not answer: the last known usage, and what was let in since, decide."""
+
+    async def test_own_admissions_are_counted(self) -> None:
+        world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+        await world.replica().admit(world.ask("before", cells=2))
+        world.ledger.is_away = True
+        replica = world.replica()
+        outcomes = [
+            (await replica.admit(world.ask(f"g{number}", cells=2))).outcome for number in range(4)
+        ]
+        assert outcomes == [Outcome.ADMITTED, Outcome.ADMITTED, Outcome.REFUSED, Outcome.REFUSED]
+        assert [charge.leaf_count for charge in world.usage.assumed.untold(9)] == [2, 2]
+
+    async def test_every_answer_says_so(self) -> None:
+        world = World(a_policy(quotas=VISION % "oppo"))
+        world.ledger.is_away = True
+        verdict = await world.replica().admit(world.ask(cells=11))
+        assert _got(verdict) == ("admitted", "oppo")
+        assert verdict.format_warnings()[-1] == (
+            "cellgate: the ledger does not answer: decided by the usage that was known last"
+        )
+
+    async def test_with_no_known_usage_rules_that_need_it_and_quotas_are_not_applied(self) -> None:
+        world = World(
+            a_policy(rules="- {user: '^a', occupied: '> 0', then: fail}", quotas=VISION % "fail")
+        )
+        world.ledger.is_away = True
+        world.usage.is_known = False
+        verdict = await world.replica().admit(world.ask(cells=100))
+        assert _got(verdict) == ("admitted", "prod")
+        assert verdict.format_warnings() == (
+            "cellgate: Usage is not known at the moment, so rule 1 is not applied and class prod "
+            "is kept.",
+            "cellgate: the ledger does not answer and usage is not known: quotas are not applied",
+        )
+
+    async def test_a_gang_that_was_decided_before_keeps_its_decision(self) -> None:
+        world = World(a_policy(rules="- {occupied: '> 8', then: oppo}"))
+        replica = world.replica()
+        first = await replica.admit(world.ask(cells=8, size=2))
+        world.ledger.is_away = True
+        again = await replica.admit(world.ask(cells=8, size=2))
+        assert (_got(again), again.decision) == (("admitted", "prod"), first.decision)
+
+    async def test_the_ledger_is_not_asked_again_before_it_was_seen_to_answer(self) -> None:
+        world = World()
+        breaker = world.breaker()
+        replica = world.replica(breaker=breaker)
+        world.ledger.is_away = True
+        await replica.admit(world.ask("a"))
+        await breaker.attempt()
+        world.ledger.is_away = False
+        assert "does not answer" in (await replica.admit(world.ask("b"))).format_warnings()[0]
+        await breaker.attempt()
+        assert (await replica.admit(world.ask("c"))).format_warnings() == ()
+
+
+async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    here, there = world.replica(), world.replica()
+    await here.admit(world.ask("a", cells=10))
+    first = await here.admit(world.ask("b", cells=4, size=2))
+    await world.ledger.release([world.ask("a").submission.gang], term=TERM)
+    second = await there.admit(world.ask("b", cells=4, size=2))
+    assert (_got(second), second.decision) == (_got(first), first.decision)
+    assert await world.ledger.charges() == ()
+
+
+async def test_a_queued_gang_that_was_charged_meanwhile_waits_no_longer() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    replica = world.replica()
+    await replica.admit(world.ask("a", cells=10))
+    request = world.ask("b", cells=4, size=2)
+    await replica.admit(request)
+    await world.ledger.release([world.ask("a").submission.gang], term=TERM)
+    await world.ledger.charge(charge_of(request, ClassName("prod")))
+    late = await replica.admit(world.ask("b", cells=4, size=2))
+    assert (_got(late), late.decision) == (("admitted", "prod"), request.decision)
+
+
+async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() -> None:
+    world = World(a_policy(quotas=VISION % "fail"))
+    here, there = world.replica(), world.replica()
+    first = await here.admit(world.member("b", own=1, size=3))
+    larger = await there.admit(world.member("b", own=4, size=3))
+    assert (larger.decision, larger.outcome) == (first.decision, first.outcome)
+    assert (await _held(world))[0] == 6
+    await here.admit(world.member("b", own=4, size=3))
+    assert (await _held(world))[0] == 9
+
+
+async def test_a_gang_does_not_outgrow_its_quota() -> None:
+    world = World(a_policy(quotas=VISION % "queue"))
+    replica = world.replica()
+    await replica.admit(world.member("b", own=1, size=2))
+    refused = await replica.admit(world.member("b", own=10, size=2))
+    assert refused.outcome is Outcome.REFUSED
+    assert refused.admission.format_refusal() == (
+        "alice asked for 9 leaf cells in class prod: refused by the quotas of group vision. "
+        "Group vision holds 2 leaf cells in high classes and 9 more are asked for; the limit is "
+        "10. A gang of 8 leaf cells would fit."
+    )
+    assert (await _held(world))[0] == 2
+
+
+async def test_members_of_many_replicas_outgrow_nothing_together() -> None:
+    world = World(a_policy(quotas=VISION % "fail"))
+    replicas = [world.replica() for _ in range(3)]
+    await replicas[0].admit(world.member("b", own=1, size=4))
+    members = [world.member("b", own=3, size=4) for _ in range(3)]
+    answers = await asyncio.gather(
+        *(replica.admit(one) for replica, one in zip(replicas, members, strict=True))
+    )
+    assert [one.outcome for one in answers] == [Outcome.ADMITTED] * 3
+    assert (await _held(world))[0] == 10

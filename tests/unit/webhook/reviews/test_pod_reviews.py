@@ -1,0 +1,226 @@
+"""Pods: who is believed, what is written into them, what is refused."""
+
+from typing import Any
+
+import pytest
+
+from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, parse_spec
+from policy.submission import GangKey, VcName
+from simulation.objects.patch import json_patch
+from tests.support.admission import World
+from tests.support.charges import TERM
+from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.reviews import Webhook, a_review
+from webhook.wire import Answer
+
+JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
+QUOTAS = """
+apiVersion: cellgate.io/v1
+kind: Quotas
+groups:
+- {name: vision, limits: {leafCells: 4}, over: queue, users: [{name: alice}]}
+- {name: nlp, limits: {leafCells: 2}, users: [{name: alice}]}
+"""
+SPEC = "hivedscheduler.microsoft.com/pod-scheduling-spec"
+
+
+async def _create(webhook: Webhook, pod: PodBuilder, **who: Any) -> tuple[Answer, dict[str, Any]]:
+    answer = await webhook.pods.mutate(a_review(pod, **who))
+    return answer, json_patch(dict(pod), list(answer.patch)) if answer.is_allowed else {}
+
+
+def a_new_pod(name: str = "bert") -> PodBuilder:
+    return a_pod(name).with_gpus(1)._changed("spec", schedulerName="default-scheduler")
+
+
+async def test_a_stamp_is_believed_of_a_trusted_controller_only() -> None:
+    webhook = Webhook()
+    pod = a_new_pod().submitted_by("alice", "team-a")
+    _, stored = await _create(webhook, pod, user=JOB_CONTROLLER)
+    annotations = stored["metadata"]["annotations"]
+    assert annotations["cellgate.io/submitter"] == "alice"
+    assert annotations["cellgate.io/submitter-groups"] == '["team-a"]'
+    refused, _ = await _create(webhook, pod, user="bob")
+    assert refused.message.startswith(
+        'metadata.annotations[cellgate.io/submitter]: names "alice", but "bob" sends this'
+    )
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.user == "alice"
+
+
+async def test_a_controllers_pod_without_a_stamp_is_the_controllers() -> None:
+    webhook = Webhook()
+    _, stored = await _create(webhook, a_new_pod(), user=JOB_CONTROLLER)
+    assert stored["metadata"]["annotations"]["cellgate.io/submitter"] == JOB_CONTROLLER
+
+
+async def test_a_label_names_the_group_that_pays() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    _, stored = await _create(webhook, a_new_pod("a"))
+    assert stored["metadata"]["labels"] == {"cellgate.io/group": "vision"}
+    await _create(webhook, a_new_pod("b").charged_to("nlp"))
+    refused, _ = await _create(webhook, a_new_pod("c").charged_to("nlp"), user="bob")
+    assert "is not a quota group of yours" in refused.message
+    groups = [live.charge.group for live in await webhook.world.ledger.charges()]
+    assert groups == ["vision", "nlp"]
+
+
+async def test_a_queued_pod_is_gated_and_not_charged() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    answer, stored = await _create(webhook, a_pod("big").with_gpus(5))
+    assert stored["spec"]["schedulingGates"] == [{"name": "cellgate.io/queued"}]
+    assert "waits for room in the quotas of group vision" in answer.warnings[0]
+    assert await webhook.world.ledger.charges() == ()
+
+
+async def test_gates_are_ours_to_set() -> None:
+    other = {"name": "example.org/gate"}
+    gated = a_new_pod("a")._changed("spec", schedulingGates=[other, {"name": "cellgate.io/queued"}])
+    _, stored = await _create(Webhook(), gated)
+    assert stored["spec"]["schedulingGates"] == [other]
+    webhook = Webhook(gates_all=True)
+    _, stored = await _create(webhook, a_new_pod("b")._changed("spec", schedulingGates=[other]))
+    assert stored["spec"]["schedulingGates"] == [other, {"name": "cellgate.io/queued"}]
+
+
+async def test_a_pod_that_names_its_node_is_not_gated() -> None:
+    webhook = Webhook(gates_all=True)
+    _, stored = await _create(webhook, a_new_pod("a")._changed("spec", nodeName="node-7"))
+    assert "schedulingGates" not in stored["spec"]
+
+
+async def test_hived_pods_get_the_cell_priority_of_their_class() -> None:
+    members = (HivedMembers(leaf_count=8, pod_count=2),)
+    spec = HivedSpec(
+        vc=VcName("lab"),
+        priority=1000,
+        leaf_count=8,
+        gang=HivedGang(name="bert", members=members),
+    )
+    pod = a_pod().with_gpus(8).with_hived_spec(spec).of_class("oppo")
+    _, stored = await _create(Webhook(), pod)
+    written = parse_spec(stored["metadata"]["annotations"][SPEC])
+    assert (written.priority, written.gang) == (-1, spec.gang)
+
+
+async def test_hived_pods_cannot_have_more_devices_than_cells() -> None:
+    spec = HivedSpec(vc=VcName("lab"), leaf_count=1)
+    refused, _ = await _create(Webhook(), a_pod().with_gpus(8).with_hived_spec(spec))
+    assert refused.message == (
+        f"metadata.annotations[{SPEC}]: leafCellNumber is 1, but the containers ask for 8 "
+        "nvidia.com/gpu: it must be at least as many"
+    )
+
+
+async def test_pods_without_a_name_are_charged_one_by_one() -> None:
+    webhook = Webhook()
+    for _ in range(3):
+        await _create(webhook, a_new_pod().unnamed("bert-"))
+    assert len(await webhook.world.ledger.charges()) == 3
+
+
+async def test_a_dry_run_leaves_no_trace() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    answer, _ = await _create(webhook, a_pod("big").with_gpus(5), dry_run=True)
+    assert "waits for room" in answer.warnings[0]
+    assert await webhook.world.ledger.charges() == ()
+    assert webhook.log.pending == 0
+
+
+async def test_nobody_is_nobody() -> None:
+    refused, _ = await _create(Webhook(), a_new_pod(), user="")
+    assert refused.message.startswith("userInfo.username: must be set")
+
+
+@pytest.mark.parametrize("uid", ["x", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"])
+async def test_the_id_of_another_gangs_decision_is_refused(uid: str) -> None:
+    webhook = Webhook(world=World())
+    await _create(webhook, a_new_pod("a"), uid=uid)
+    refused, _ = await _create(webhook, a_new_pod("b"), uid=uid)
+    assert "is that of another gang" in refused.message
+
+
+async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:
+    webhook = Webhook({"quotas": QUOTAS})
+    await _create(webhook, a_new_pod("a"))
+    await _create(webhook, a_new_pod("b"))
+    await webhook.log.flush()
+    first, second = webhook.decisions.records
+    (known,) = webhook.decisions.documents.values()
+    assert '"kind":"Quotas"' in known.content
+    assert first.inputs["policy"] == second.inputs["policy"] == known.hash
+    assert second.inputs["usage"] == [1, 1]
+
+
+async def test_no_member_joins_a_running_gang_that_is_full() -> None:
+    webhook = Webhook()
+    members = [a_pod(name).with_gpus(1).in_gang("bert", size=2) for name in ("a", "b")]
+    for pod in members:
+        await webhook.pods.mutate(a_review(pod))
+    late = a_review(a_pod("c").with_gpus(1).in_gang("bert", size=2))
+    assert (await webhook.pods.mutate(late)).is_allowed  # nobody has seen the others yet
+    await webhook.world.ledger.confirm([GangKey("lab", "bert")], term=TERM)
+    assert (await webhook.pods.mutate(late)).is_allowed  # the API server does not tell
+    webhook.stored.extend(members)
+    refused = await webhook.pods.mutate(late)
+    assert refused.message == (
+        "metadata.labels[cellgate.io/gang]: gang lab/bert has all its 2 members; another one can "
+        "come when one of them has ended"
+    )
+    webhook.stored[0] = members[0].being_deleted()
+    assert (await webhook.pods.mutate(late)).is_allowed
+
+
+async def test_members_of_a_gang_may_ask_for_different_numbers() -> None:
+    webhook = Webhook()
+    for name, gpus in (("launcher", 1), ("worker-0", 4), ("worker-1", 4)):
+        pod = a_pod(name).with_gpus(gpus).in_gang("bert", size=3)
+        assert (await webhook.pods.mutate(a_review(pod))).is_allowed
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.leaf_count == 9
+
+
+async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named() -> None:
+    webhook = Webhook()
+    standard = {"metadata": {"name": "standard"}, "value": 0, "globalDefault": True}
+    webhook.priorities.upsert(standard)
+    _, pod = await _create(webhook, a_pod("a").with_gpus(1).of_class("standard"))
+    assert pod["spec"]["priorityClassName"] == "test"
+    assert pod["metadata"]["annotations"]["cellgate.io/requested-class"] == "test"
+    webhook.priorities.upsert({**standard, "globalDefault": False})
+    answer, _ = await _create(webhook, a_pod("b").with_gpus(1).of_class("standard"))
+    assert 'class "standard" is not listed' in answer.message
+
+
+async def test_a_decision_is_in_the_log_before_anybody_is_told() -> None:
+    """Whoever was told of it finds it there, though we be killed in the next moment."""
+    webhook = Webhook()
+    await webhook.pods.mutate(a_review(a_new_pod("a")))
+    assert webhook.log.pending == 1
+
+
+async def test_a_gang_may_be_lowered_into_a_class_that_counts_as_high() -> None:
+    """Not as high where the rule looked, but where it is charged: nothing has changed meanwhile."""
+    classes = """
+apiVersion: cellgate.io/v1
+kind: Classes
+classes:
+- {name: prod, cellPriority: 100}
+- {name: test, cellPriority: 10, high: true}
+- {name: oppo, cellPriority: -1, high: true}
+default: prod
+"""
+    rules = """
+apiVersion: cellgate.io/v1
+kind: Rules
+rules:
+- {priority: prod, when: "occupiedHigh == 3", then: test}
+- {priority: prod, occupiedHigh: "<= 0", then: test}
+"""
+    quotas = QUOTAS.replace("queue", "oppo").replace("leafCells: 4", "leafCells: 7")
+    webhook = Webhook({"classes": classes, "rules": rules, "quotas": quotas})
+    got = []
+    for name in "abc":
+        _, stored = await _create(webhook, a_new_pod(name).with_gpus(3))
+        got.append(stored["spec"]["priorityClassName"])
+    assert got == ["test", "test", "oppo"]

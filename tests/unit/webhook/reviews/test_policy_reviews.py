@@ -1,0 +1,88 @@
+"""Policy documents: what is refused, and what is told of bad ones that got in anyway."""
+
+import asyncio
+
+import pytest
+
+from kube.follow.priority_classes import PrioritySink
+from tests.support.reviews import CLASSES, Webhook, a_review, config_map
+from webhook.reviews import policy_reviews
+from webhook.reviews.policy_reviews import PolicyReviews
+
+CLUSTER = """
+apiVersion: cellgate.io/v1
+kind: Cluster
+nodeTopology:
+- {levels: [kubernetes.io/hostname], leafResource: nvidia.com/gpu, leafTypeLabel: type}
+virtualClusters: {default: {}}
+"""
+
+
+def _reviews(webhook: Webhook, **values: int) -> PolicyReviews:
+    priorities = PrioritySink()
+    priorities.replace(
+        [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
+    )
+    return PolicyReviews(
+        webhook.sink, priorities=priorities, ledger=webhook.world.ledger, admins=["root"]
+    )
+
+
+async def test_classes_must_be_in_the_order_of_their_priority_classes() -> None:
+    document = config_map("classes", CLASSES)
+    good = _reviews(Webhook(), prod=3, test=2, oppo=1)
+    assert (await good.validate(a_review(document, user="root"))).is_allowed
+    bad = await _reviews(Webhook(), prod=1, test=2).validate(a_review(document, user="root"))
+    assert bad.message == (
+        "ConfigMap classes: classes[1].name: the value of PriorityClass test is 2, not lower than "
+        "that of prod, which is 1"
+    )
+
+
+async def test_the_cluster_document_stays_while_gangs_run() -> None:
+    webhook = Webhook({"cluster": CLUSTER})
+    deletion = a_review(None, old=config_map("cluster", CLUSTER), user="root")
+    reviews = _reviews(webhook)
+    assert (await reviews.validate(deletion)).is_allowed
+    await webhook.world.replica().admit(webhook.world.ask())
+    refused = await reviews.validate(deletion)
+    assert refused.message == "the Cluster document cannot be deleted while gangs run: 1 do"
+    webhook.world.ledger.is_away = True
+    assert not (await reviews.validate(deletion)).is_allowed
+
+
+async def test_the_cluster_document_stays_while_the_ledger_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    webhook = Webhook({"cluster": CLUSTER})
+    monkeypatch.setattr(webhook.world.ledger, "holdings", hang)
+    monkeypatch.setattr(policy_reviews, "_LEDGER_SECONDS", 0.01)
+    deletion = a_review(None, old=config_map("cluster", CLUSTER), user="root")
+    refused = await _reviews(webhook).validate(deletion)
+    assert refused.message == "cannot tell whether gangs run: the ledger does not answer"
+
+
+@pytest.mark.parametrize("user", ["root", "alice"])
+async def test_other_config_maps_are_not_our_business(user: str) -> None:
+    other = {"metadata": {"name": "x"}, "data": {"policy.yaml": "nonsense"}}
+    assert (await _reviews(Webhook()).validate(a_review(other, user=user))).is_allowed
+
+
+@pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "replaced"])
+async def test_what_cannot_be_read_is_not_for_a_groups_admin_to_change(deletes: bool) -> None:
+    """It got in while we were down: the limits of before are in force, and would be gone."""
+    groups = "[{name: vision, admins: [carol], limits: {leafCells: %d}}]"
+    head = "apiVersion: cellgate.io/v1\nkind: Quotas\ngroups: "
+    webhook = Webhook({"quotas": head + groups % 4})
+    broken = config_map("quotas", "nonsense")
+    webhook.sink.upsert(broken)
+    after = None if deletes else config_map("quotas", head + groups % 400)
+    reviews = _reviews(webhook)
+    refused = await reviews.validate(a_review(after, old=broken, user="carol"))
+    assert refused.message == (
+        "the document that is there cannot be read: only an admin of policies may mend it"
+    )
+    assert (await reviews.validate(a_review(after, old=broken, user="root"))).is_allowed

@@ -1,0 +1,222 @@
+"""Templates: stamped once with the real submitter, and previewed."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from simulation.objects.patch import json_patch
+from tests.support.kube_objects import a_pod
+from tests.support.reviews import Webhook, a_review
+from webhook.wire import Answer
+
+JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
+DEPLOYMENT_CONTROLLER = "system:serviceaccount:kube-system:deployment-controller"
+OPERATOR = "system:serviceaccount:kubeflow:training-operator"
+IDENTITY = f"""
+apiVersion: cellgate.io/v1
+kind: Identity
+groups: {{vision: [alice]}}
+vcs: {{closed: {{groups: [vision]}}}}
+trustedControllers: ["{OPERATOR}"]
+templates:
+- {{apiVersion: kubeflow.org/v1, kind: PyTorchJob, path: "spec.pytorchReplicaSpecs.*.template"}}
+- {{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, path: spec.replicatedJobs.*.template.spec.template}}
+"""  # noqa: E501 - a path
+RULES = """
+apiVersion: cellgate.io/v1
+kind: Rules
+rules:
+- {user: "^mallory$", then: fail, note: not you}
+- {priority: prod, then: oppo, note: only opportunistic work}
+"""
+STAMP = {"cellgate.io/submitter": "alice", "cellgate.io/submitter-groups": '["a","b"]'}
+
+
+def a_template(**fields: Any) -> dict[str, Any]:
+    pod = a_pod().with_gpus(1)
+    spec = {**pod["spec"], "schedulerName": "default-scheduler"}
+    return {"metadata": {"labels": {"app": "x"}, **fields}, "spec": spec}
+
+
+def a_job(kind: str = "Job", template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    versions = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
+    version = versions.get(kind, "apps/v1")
+    inner = {"template": a_template() if template is None else template, **spec}
+    if kind == "CronJob":
+        inner = {"jobTemplate": {"spec": inner}}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "train", "namespace": "lab"},
+        "spec": inner,
+    }
+
+
+def stamped(obj: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """Return the object as the API server stores it."""
+    assert answer.is_allowed, answer.message
+    return json_patch(deepcopy(obj), list(answer.patch))
+
+
+@pytest.fixture
+def webhook() -> Webhook:
+    return Webhook({"identity": IDENTITY, "rules": RULES})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController"],
+)
+async def test_the_submitter_is_stamped_on_a_template(webhook: Webhook, kind: str) -> None:
+    job = a_job(kind)
+    answer = await webhook.templates.mutate(a_review(job, groups=("b", "", "a")))
+    assert stamped(job, answer)["spec"]["template"]["metadata"] == {
+        "labels": {"app": "x"},
+        "annotations": STAMP,
+    }
+
+
+async def test_a_cron_job_is_stamped_where_its_pods_come_from(webhook: Webhook) -> None:
+    job = a_job("CronJob", a_template(annotations={"mine": "1"}))
+    stored = stamped(job, await webhook.templates.mutate(a_review(job, groups=("b", "a"))))
+    template = stored["spec"]["jobTemplate"]["spec"]["template"]
+    assert template["metadata"]["annotations"] == {"mine": "1", **STAMP}
+
+
+async def test_listed_kinds_are_stamped_in_all_their_templates(webhook: Webhook) -> None:
+    torch = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "train"},
+        "spec": {
+            "pytorchReplicaSpecs": {
+                "Master": {"template": {"spec": a_template()["spec"]}},
+                "Worker": {"template": a_template()},
+            }
+        },
+    }
+    jobset = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {"replicatedJobs": [{"template": {"spec": {"template": a_template()}}}] * 2},
+    }
+    stored = stamped(torch, await webhook.templates.mutate(a_review(torch)))
+    specs = stored["spec"]["pytorchReplicaSpecs"]
+    for name in ("Master", "Worker"):
+        annotations = specs[name]["template"]["metadata"]["annotations"]
+        assert annotations["cellgate.io/submitter"] == "alice"
+    stored = stamped(jobset, await webhook.templates.mutate(a_review(jobset)))
+    for job in stored["spec"]["replicatedJobs"]:
+        annotations = job["template"]["spec"]["template"]["metadata"]["annotations"]
+        assert annotations["cellgate.io/submitter"] == "alice"
+
+
+async def test_what_is_not_managed_or_not_known_is_left_alone(webhook: Webhook) -> None:
+    plain = a_job(template={"spec": {"containers": [{"name": "main"}]}})
+    unknown = {**a_job(), "apiVersion": "example.org/v1"}
+    for obj in (plain, unknown, {"kind": 5}, {}):
+        answer = await webhook.templates.mutate(a_review(obj))
+        assert (answer.is_allowed, list(answer.patch)) == (True, [])
+
+
+async def test_nobody_submits_in_the_name_of_somebody_else(webhook: Webhook) -> None:
+    job = a_job(template=a_template(annotations=STAMP))
+    answer = await webhook.templates.mutate(a_review(job, user="bob"))
+    assert answer.message == (
+        'spec.template.metadata.annotations[cellgate.io/submitter]: names "alice", but "bob" sends '
+        "this; leave the annotation out, it is set for you"
+    )
+    own = await webhook.templates.mutate(a_review(job, user="alice", groups=("c",)))
+    annotations = stamped(job, own)["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["cellgate.io/submitter-groups"] == '["c"]'
+
+
+@pytest.mark.parametrize("controller", [DEPLOYMENT_CONTROLLER, OPERATOR])
+async def test_what_a_trusted_controller_makes_is_left_alone(
+    webhook: Webhook, controller: str
+) -> None:
+    replica_set = a_job("ReplicaSet", a_template(annotations=STAMP))
+    answer = await webhook.templates.mutate(a_review(replica_set, user=controller))
+    assert (answer.is_allowed, list(answer.patch)) == (True, [])
+
+
+async def test_a_stamp_stays(webhook: Webhook) -> None:
+    old = a_job("Deployment", a_template(annotations=STAMP))
+    same = a_job("Deployment", a_template(annotations=STAMP, labels={"app": "y"}))
+    gone = a_job("Deployment", a_template(labels={"app": "y"}))
+    other = a_job("Deployment", a_template(annotations={**STAMP, "cellgate.io/submitter": "bob"}))
+    groups = {**STAMP, "cellgate.io/submitter-groups": '["root"]'}
+    more = a_job("Deployment", a_template(annotations=groups))
+
+    kept = await webhook.templates.mutate(a_review(same, old=old, user="bob"))
+    assert (kept.is_allowed, list(kept.patch)) == (True, [])
+    put_back = await webhook.templates.mutate(a_review(gone, old=old, user="bob"))
+    assert stamped(gone, put_back)["spec"]["template"]["metadata"]["annotations"] == STAMP
+    for changed in (other, more):
+        refused = await webhook.templates.mutate(a_review(changed, old=old, user="bob"))
+        assert refused.message.endswith('was "alice" and cannot be changed')
+
+
+async def test_a_stamp_on_what_nobody_looked_at_is_not_believed(webhook: Webhook) -> None:
+    unmanaged = a_job("Deployment", {**a_template(annotations=STAMP), "spec": {"containers": []}})
+    managed = a_job("Deployment", a_template(annotations=STAMP))
+    answer = await webhook.templates.mutate(a_review(managed, old=unmanaged, user="bob"))
+    assert not answer.is_allowed
+
+
+async def test_a_stamp_on_what_the_api_server_does_not_ask_about_is_not_believed(
+    webhook: Webhook,
+) -> None:
+    forged = a_template(annotations=STAMP)
+    forged["spec"]["containers"] = [{"name": "main"}]
+    forged["spec"]["overhead"] = {"nvidia.com/gpu": "1"}
+    after = a_job("Deployment", a_template(annotations=STAMP))
+    review = a_review(after, old=a_job("Deployment", forged), user="bob")
+    refused = await webhook.templates.mutate(review)
+    assert 'names "alice", but "bob" sends this' in refused.message
+
+
+async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: Webhook) -> None:
+    old, scaled = a_job("Deployment"), a_job("Deployment", replicas=5)
+    changed = a_job("Deployment", a_template(labels={"app": "y"}))
+    left = await webhook.templates.mutate(a_review(scaled, old=old, user="bob"))
+    assert (left.is_allowed, list(left.patch)) == (True, [])
+    stored = stamped(changed, await webhook.templates.mutate(a_review(changed, old=old)))
+    annotations = stored["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["cellgate.io/submitter"] == "alice"
+
+
+async def test_the_submitter_is_told_at_once_what_pods_will_get(webhook: Webhook) -> None:
+    template = a_template()
+    template["spec"]["priorityClassName"] = "prod"
+    answer = await webhook.templates.mutate(a_review(a_job(template=template)))
+    assert answer.warnings == [
+        "cellgate: rule 2 lowers class prod to oppo: only opportunistic work"
+    ]
+    assert await webhook.world.ledger.charges() == ()
+
+
+async def test_what_would_be_refused_is_refused_now_unless_it_runs_later(webhook: Webhook) -> None:
+    refused = await webhook.templates.mutate(a_review(a_job(), user="mallory"))
+    assert refused.message.startswith(
+        "spec.template: mallory asked for 1 leaf cell in class test: "
+    )
+    for later in (a_job("CronJob"), a_job(suspend=True)):
+        answer = await webhook.templates.mutate(a_review(later, user="mallory"))
+        assert answer.is_allowed
+        assert answer.warnings[0].startswith(
+            "cellgate: as things are, its pods will be refused: mallory asked for"
+        )
+
+
+async def test_problems_of_a_template_are_told_with_their_path(webhook: Webhook) -> None:
+    template = a_template(labels={"cellgate.io/vc": "closed"})
+    answer = await webhook.templates.mutate(a_review(a_job(template=template), user="bob"))
+    assert answer.message == (
+        'spec.template.metadata.labels[cellgate.io/vc]: VC "closed" is not open to "bob"; it is '
+        "for groups vision"
+    )
+    open_to_alice = await webhook.templates.mutate(a_review(a_job(template=template)))
+    assert open_to_alice.is_allowed

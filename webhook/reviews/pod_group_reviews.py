@@ -1,0 +1,148 @@
+"""Reviews of PodGroups: the class that their pods will get is set when the group is created.
+
+A PodGroup of the Job controller has a Job, whose template tells what its pods ask for, and whose
+they are: it is decided about and charged like the first of them, which then follow.
+
+Other PodGroups do not say what their pods ask for. They are decided about as if each asked for one
+leaf cell; where that makes a difference, the pods are refused later and told why. Only groups in
+one of the admins' classes are touched, for others may have nothing to do with leaf cells.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from kube import marks
+from kube.api.client import KubeClient, KubeError
+from kube.follow.namespaces import NamespaceSink
+from kube.follow.policies import PolicySink
+from kube.read.objects import items, mapping, marks_of
+from kube.read.pod_groups import API_VERSION, KIND, PodGroup, read_pod_group
+from policy.errors import ConflictError, RequestError
+from policy.rules.decision import Outcome
+from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName
+from webhook.admission.admitter import Admitter
+from webhook.admission.time_budget import KUBE_SECONDS, within_budget
+from webhook.admission.verdict import Request, Verdict
+from webhook.reviews import patches
+from webhook.reviews.pod_reviews import PodReviews
+from webhook.reviews.template_stamps import find_templates, to_pod
+from webhook.wire import ALLOWED, Answer, ReviewRequest, try_again
+
+_OWNER = {"apiVersion": "batch/v1", "kind": "Job"}
+
+
+def is_pod_group(obj: Mapping[str, Any]) -> bool:
+    """Tell whether an object is a native PodGroup."""
+    return obj.get("apiVersion") == API_VERSION and obj.get("kind") == KIND
+
+
+class PodGroupReviews:
+    """Answers about PodGroups."""
+
+    def __init__(
+        self,
+        *,
+        policies: PolicySink,
+        namespaces: NamespaceSink,
+        admitter: Admitter,
+        pods: PodReviews,
+        client: KubeClient,
+    ) -> None:
+        self._policies = policies
+        self._namespaces = namespaces
+        self._admitter = admitter
+        self._pods = pods
+        self._client = client
+
+    async def mutate(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Answer:
+        """Give a new PodGroup the class that its pods will have to have."""
+        if review.operation != "CREATE":
+            return ALLOWED  # its class cannot be changed any more
+        group = read_pod_group(obj, namespace=review.namespace)
+        try:
+            if self._policies.policy.identity.is_trusted(review.user.username):
+                verdict = await self._decide_by_job(review, obj, group)
+            else:
+                verdict = self._preview(review, obj, group)
+        except RequestError as exc:
+            return Answer(is_allowed=False, message=str(exc))
+        except ConflictError as exc:
+            return try_again(exc)
+        return ALLOWED if verdict is None else _answer(obj, verdict)
+
+    def _preview(
+        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
+    ) -> Verdict | None:
+        classes = self._policies.policy.classes
+        if group.class_name is None or not classes.is_listed(group.class_name):
+            return None
+        vc = self._vc(review, obj)
+        request = self._request(review, group, vc=vc, class_name=group.class_name)
+        return self._admitter.preview(request)
+
+    async def _decide_by_job(
+        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
+    ) -> Verdict | None:
+        """Decide about the pods that a Job will have; None where that is not known."""
+        job = await self._find_job(review, obj)
+        policy = self._policies.policy
+        kinds = policy.identity.find_templates(
+            api_version=_OWNER["apiVersion"], kind=_OWNER["kind"]
+        )
+        templates = find_templates(job, kinds)
+        if not templates:
+            return None
+        pod = to_pod(review, templates[0], {})
+        pod["spec"] = {**pod["spec"], "schedulingGroup": {"podGroupName": group.key.name}}
+        named = group.class_name
+        if named is None or self._pods.is_unnamed(named):
+            named = policy.classes.default or None
+        return await self._pods.decide_for_group(review, pod, replace(group, class_name=named))
+
+    async def _find_job(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the Job that owns a PodGroup; an empty one if there is none, or it is not told."""
+        for owner in items(mapping(obj.get("metadata")).get("ownerReferences")):
+            if _OWNER.items() <= owner.items() and owner.get("controller") is True:
+                path = f"/apis/batch/v1/namespaces/{review.namespace}/jobs/{owner.get('name')}"
+                try:
+                    async with within_budget(KUBE_SECONDS):
+                        return await self._client.request("GET", path)
+                except (KubeError, TimeoutError):
+                    return {}  # its pods are refused later if they do not fit
+        return {}
+
+    def _request(
+        self, review: ReviewRequest, group: PodGroup, *, vc: VcName, class_name: ClassName
+    ) -> Request:
+        policy, user = self._policies.policy, UserName(review.user.username)
+        groups = policy.identity.groups_of(user, review.user.groups)
+        submission = Submission(
+            user=user,
+            groups=groups,
+            vc=vc,
+            requested_class=class_name,
+            gang=group.key,
+            gang_size=group.min_size or 1,
+            leaf_count=group.min_size or 1,
+        )
+        return Request(
+            submission=submission,
+            group=policy.quotas.find(user, groups, named=None, path=""),
+            decision=uuid4(),
+            policy=policy,
+            is_alone=False,
+        )
+
+    def _vc(self, review: ReviewRequest, obj: Mapping[str, Any]) -> VcName:
+        own = marks_of(obj, "labels").get(marks.VC_LABEL)
+        inherited = self._namespaces.labels(review.namespace).get(marks.VC_LABEL)
+        return VcName(str(own or inherited or DEFAULT_VC))
+
+
+def _answer(obj: Mapping[str, Any], verdict: Verdict) -> Answer:
+    if verdict.outcome is Outcome.REFUSED:
+        return Answer(is_allowed=False, message=verdict.admission.format_refusal())
+    patch = patches.class_patch(obj, verdict.final_class)
+    return Answer(is_allowed=True, patch=patch, warnings=verdict.format_warnings())
