@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from state.database import Database, open_database
-from state.migrate import migrate
+from state.database.database import Database, open_database
+from state.database.migrate import migrate
 from tests.compatibility.written import FOLDERS, Written
-from tests.postgres import empty_database_url, postgres
+from tests.support.postgres import empty_database_url, postgres
 
 __all__ = ["empty_database_url", "postgres"]
 

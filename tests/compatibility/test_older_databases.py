@@ -9,11 +9,11 @@ import pytest
 
 from policy.errors import ConflictError
 from policy.submission import ClassName, GangKey, GroupName, UserName, VcName
-from state.database import Database, open_database
-from state.ledger import Charge, Charged, Queued, Scope, Term
-from state.ledger_postgres import PostgresLedger
-from state.migrate import load_migrations, migrate
-from state.runs import PostgresHistory
+from state.database.database import Database, open_database
+from state.database.migrate import load_migrations, migrate
+from state.history.runs import PostgresHistory
+from state.ledger.ledger import Charge, Charged, Queued, Scope, Term
+from state.ledger.postgres import PostgresLedger
 from tests.compatibility.written import Written
 
 _LEADERSHIP = "cellgate-extender"

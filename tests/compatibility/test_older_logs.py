@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from extender.journal import SERVICE
-from extender.replay import replay_epoch
-from state.database import Database
-from state.decisions import PostgresDecisions
-from state.positions import END, Position
-from state.records import DecisionRecord
+from extender.cluster.journal import SERVICE
+from extender.cluster.replay import replay_epoch
+from state.database.database import Database
+from state.log.positions import END, Position
+from state.log.postgres import PostgresDecisions
+from state.log.records import DecisionRecord
 from tests.compatibility.written import Written
 
 _MOST = 10_000

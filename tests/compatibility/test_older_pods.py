@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from extender.replay import replay_epoch
+from extender.cluster.replay import replay_epoch
 from kube import marks
-from kube.pods import ManagedPod, read_pod
-from simulation.objects import Object
-from state.database import Database, open_database
-from state.decisions import PostgresDecisions
-from state.ledger_postgres import PostgresLedger
+from kube.read.pods import ManagedPod, read_pod
+from simulation.objects.fields import Object
+from state.database.database import Database, open_database
+from state.ledger.postgres import PostgresLedger
+from state.log.postgres import PostgresDecisions
 from tests.compatibility.written import Written
 from tests.integration.cli.services import Service, running
 

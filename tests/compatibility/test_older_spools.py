@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cli.serve import open_log
-from extender.replay import replay_epoch
-from state.database import Database
-from state.decisions import PostgresDecisions
+from extender.cluster.replay import replay_epoch
+from state.database.database import Database
+from state.log.postgres import PostgresDecisions
 from tests.compatibility.written import Written
 
 

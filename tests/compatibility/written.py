@@ -10,8 +10,8 @@ from typing import Any
 import asyncpg
 
 from simulation.cluster import SimulatedCluster
-from simulation.objects import Object, key_of
-from simulation.resources import (
+from simulation.objects.fields import Object, key_of
+from simulation.objects.resources import (
     CONFIG_MAPS,
     LEASES,
     NAMESPACES,
@@ -19,7 +19,7 @@ from simulation.resources import (
     PODS,
     PRIORITY_CLASSES,
 )
-from state.migrate import load_migrations, migrate
+from state.database.migrate import load_migrations, migrate
 
 FOLDERS = sorted(path for path in Path(__file__).with_name("written").iterdir())
 _MIGRATIONS = "schema_migrations"
