@@ -77,7 +77,7 @@ def build_reviews(
     admitter = Admitter(ledger=state.ledger, usage=state.usage, breaker=breaker, recent=recent)
     pods = PodReviews(
         view=view,
-        groups=PodGroups(view.pod_groups, client),
+        groups=PodGroups(view.pod_groups),
         members=Members(client),
         admitter=admitter,
         notes=DecisionNotes(log=state.log, metrics=metrics, told=told, clock=clock),

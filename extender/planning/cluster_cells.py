@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import Decision, MemberRequest
 from extender.cluster.cluster import Asked, Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import Kind
 

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Final
 
 from extender.feeds.requests import single_gang
-from kube.api.client import Object
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, PodUid
@@ -95,20 +94,19 @@ class HeldPods:
     """The pods that are held, as they were last seen."""
 
     def __init__(self) -> None:
-        self._pods: dict[HoldCode, dict[PodUid, tuple[ManagedPod, Object]]]
-        self._pods = {code: {} for code in HoldCode}
+        self._pods: dict[HoldCode, dict[PodUid, ManagedPod]] = {code: {} for code in HoldCode}
         self._holds: dict[PodUid, Hold] = {}
         self._unreported: dict[PodUid, float] = {}
         """Pods whose hold is to be reported, and when."""
 
-    def put(self, pod: ManagedPod, obj: Object, hold: Hold, *, now: float) -> None:
+    def put(self, pod: ManagedPod, hold: Hold, *, now: float) -> None:
         """Hold a pod; a change of the pod alone is not reported again."""
         before = self._holds.get(pod.uid)
         if before is None or before.code is not hold.code:
             self.remove(pod.uid)
             self._unreported[pod.uid] = now + hold.patience_seconds
         self._holds[pod.uid] = hold
-        self._pods[hold.code][pod.uid] = pod, obj
+        self._pods[hold.code][pod.uid] = pod
 
     def remove(self, uid: PodUid) -> Hold | None:
         """Do not hold a pod any more; return its hold if that was reported."""
@@ -118,7 +116,7 @@ class HeldPods:
         del self._pods[hold.code][uid]
         return hold if self._unreported.pop(uid, None) is None else None
 
-    def by_code(self, code: HoldCode) -> list[tuple[ManagedPod, Object]]:
+    def by_code(self, code: HoldCode) -> list[ManagedPod]:
         """Return the pods that are held for a reason."""
         return list(self._pods[code].values())
 
@@ -126,7 +124,7 @@ class HeldPods:
         """Whether pods are held for a reason."""
         return bool(self._pods[code])
 
-    def awaiting_quota(self, uid: PodUid) -> tuple[ManagedPod, Object] | None:
+    def awaiting_quota(self, uid: PodUid) -> ManagedPod | None:
         """Return a pod that waits for quota."""
         return self._pods[HoldCode.QUOTA].get(uid)
 
@@ -135,4 +133,4 @@ class HeldPods:
         for uid in [uid for uid, due in self._unreported.items() if due <= now]:
             del self._unreported[uid]
             hold = self._holds[uid]
-            yield self._pods[hold.code][uid][0], hold
+            yield self._pods[hold.code][uid], hold

@@ -6,8 +6,8 @@ there is something new, and what it asks for is done, many things at once.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
 
 from extender.cells.model import MemberRequest
 from extender.feeds.pod_feed import PodSink
@@ -27,10 +27,8 @@ from extender.planning.held_pods import (
 from extender.planning.quota_queue import QuotaQueue
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, QueuedPod, Step
-from kube.api.client import Object
 from kube.read.node_choice import NodeChoice
 from kube.read.pods import ManagedPod
-from kube.read.unbound_pod import read_unbound
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
@@ -90,12 +88,12 @@ class Planner:
         for member in self._pods.of_gang(gang):
             held = self._held.awaiting_quota(member.uid)
             if held is not None:
-                self._see(*held)
+                self._see(held)
 
     def rerank(self) -> None:
         """Classes mean something else now: so do the pods that wait."""
-        for pod, obj in self._held.by_code(HoldCode.CLASS):
-            self._see(pod, obj)
+        for pod in self._held.by_code(HoldCode.CLASS):
+            self._see(pod)
         self._gangs.rerank(self._priority)
         self.wake()
 
@@ -105,8 +103,8 @@ class Planner:
 
     def look_for_groups(self) -> None:
         """PodGroups came, changed or went: now it may be known how large a gang is."""
-        for pod, obj in self._held.by_code(HoldCode.POD_GROUP):
-            self._see(pod, obj)
+        for pod in self._held.by_code(HoldCode.POD_GROUP):
+            self._see(pod)
 
     def _priority(self, uid: PodUid) -> int | None:
         pod = self._pods.get(uid)
@@ -123,7 +121,7 @@ class Planner:
         """kube-scheduler does not offer a pod the node that is leased for it."""
         self._gangs.refuse_node(uid, now=self._clock.monotonic())
 
-    def _see(self, pod: ManagedPod, obj: Object) -> None:
+    def _see(self, pod: ManagedPod) -> None:
         """Take note of a pod that our gate holds or held."""
         if not (pod.is_gated or pod.is_released):
             self._let_go(pod.uid)
@@ -131,11 +129,11 @@ class Planner:
         hold = self._hold(pod)
         if hold is None:
             try:
-                self._gangs.see(_to_queued(pod, obj, self._to_request))
+                self._gangs.see(_to_queued(pod, self._to_request))
             except RequestError as exc:
                 hold = class_hold(pod, exc)
         if hold is not None:
-            self._held.put(pod, obj, hold, now=self._clock.monotonic())
+            self._held.put(pod, hold, now=self._clock.monotonic())
         else:
             self._let_go(pod.uid)
         self._news.set()
@@ -209,8 +207,9 @@ class Planner:
             if tell is None:
                 self._outcomes.gang_resumed(gang)
             elif (first := self._pods.get(tell.uid)) is not None:
+                why = tell.reason
                 self._outcomes.gang_waits(
-                    gang, first, code=tell.code, reason=tell.reason, change=tell.change
+                    gang, first, code=why.code, reason=why.text, change=why.change
                 )
 
     async def _perform(self, action: Action) -> None:
@@ -234,20 +233,18 @@ class Planner:
         self._news.set()
 
 
-def _to_queued(
-    pod: ManagedPod, obj: Mapping[str, Any], to_request: Callable[[ManagedPod], MemberRequest]
-) -> QueuedPod:
-    request, unbound = to_request(pod), read_unbound(obj)
+def _to_queued(pod: ManagedPod, to_request: Callable[[ManagedPod], MemberRequest]) -> QueuedPod:
+    request = to_request(pod)
     return QueuedPod(
         request=request,
         gang_size=len(request.gang_leaf_counts),
         is_gated=pod.is_gated,
         is_ending=pod.is_deleting,
         node=pod.node,
-        nominated=unbound.nominated,
-        is_refused=unbound.is_refused,
+        nominated=pod.nominated_node,
+        is_refused=pod.is_refused,
         placement=to_placement(pod),
-        node_wish=unbound.node_wish,
+        node_wish=pod.node_wish,
         may_preempt=pod.may_preempt,
         # A PodGroup says how many members are needed, not how many there may be.
         alone=to_single_request(request, pod) if pod.gang.size is None else None,

@@ -15,15 +15,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from extender.cells.model import Preempt, Reject, Wait
+from extender.cells.model import Preempt, Reason, ReasonCode, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.in_flight import Way
 from extender.queue.member_places import decide_unplaced, refusal, unplaced
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step
+from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
+from extender.queue.reasons import gathering, mismatch
 from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import Shape, Waiting, shape_of
@@ -34,7 +35,6 @@ from extender.queue.wanted_actions import (
     void_nominations,
     wanted_actions,
 )
-from extender.queue.wording import GATHERING, gathering, mismatch, tell_of
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 _RENEW_SECONDS = 5.0
@@ -257,19 +257,13 @@ class GangPlanner:
             gang.forget_refused_nodes(now)
             if unplaced(gang, self._cells):
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
-                if gang.told == GATHERING:
-                    self._resume(gang, step)
+                if gang.told is ReasonCode.GATHERING:
+                    _tell_resumed(gang, step)
             else:
                 self._waiting.remove(gang.key)
-                self._resume(gang, step)
+                _tell_resumed(gang, step)
                 self._send_surplus_alone(gang)
             self._act(gang, step, now=now)
-
-    def _resume(self, gang: QueuedGang, step: Step) -> None:
-        """Report that the gang does not wait any more for what its owner was told."""
-        if gang.told:
-            gang.told = ""
-            step.news[gang.key] = None
 
     def _send_surplus_alone(self, gang: QueuedGang) -> None:
         """Let members beyond what a gang needs go by themselves, now that it has its places."""
@@ -288,9 +282,9 @@ class GangPlanner:
         """Tell whose gang has been incomplete for a while what is missing."""
         for key, since in list(self._gathering.items()):
             gang = self._seen[key]
-            if now - since >= _GATHERING_SECONDS and gang.told != GATHERING:
-                gang.told = GATHERING
-                step.news[key] = gathering(gang)
+            is_told = gang.told is ReasonCode.GATHERING
+            if now - since >= _GATHERING_SECONDS and not is_told:
+                _tell(gang, gathering(gang), step)
 
     def _forget_gone(self, key: GangKey) -> None:
         """Keep nothing of a gang without pods: a standby makes no steps, and hears of many."""
@@ -369,9 +363,7 @@ class GangPlanner:
         # A gang that preempts, or that is wrong in itself, says nothing about those like it.
         self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
         self._waiting.refuse(gang.key)
-        if gang.told != decision.code:
-            gang.told = decision.code
-            step.news[gang.key] = tell_of(gang, decision)
+        _tell(gang, decision.reason, step)
 
     # -- acting
 
@@ -390,3 +382,17 @@ class GangPlanner:
                 step.actions.append(action)
                 if isinstance(action, Release):
                     self._way.enter(action.uid, now=now)
+
+
+def _tell(gang: QueuedGang, reason: Reason, step: Step) -> None:
+    """Tell why a gang waits, if it is for another reason than before."""
+    if gang.told != reason.code:
+        gang.told = reason.code
+        step.news[gang.key] = Tell(uid=gang.first.uid, reason=reason)
+
+
+def _tell_resumed(gang: QueuedGang, step: Step) -> None:
+    """Tell that a gang does not wait any more for the reason that was told last."""
+    if gang.told is not None:
+        gang.told = None
+        step.news[gang.key] = None

@@ -3,7 +3,8 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest, Reason
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 
@@ -73,7 +74,7 @@ class End:
     uid: PodUid
     victim: GangKey
     preemptor: GangKey
-    reason: str
+    reason: Reason
 
 
 Action = Release | Nominate | End
@@ -83,13 +84,9 @@ Action = Release | Nominate | End
 class Tell:
     """A gang waits for another reason than before: its owner should know."""
 
-    gang: GangKey
     uid: PodUid
     """The pod that carries the Event: the gang's oldest."""
-    code: str
-    reason: str
-    change: str
-    """What would have to change; part of the reason, too."""
+    reason: Reason
 
 
 @dataclass(slots=True)

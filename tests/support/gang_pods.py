@@ -1,7 +1,8 @@
 """Pods of gangs in VC lab, each with the eight leaf cells of a node."""
 
-from kube.read.placements import Placement
+from policy.placement import Placement
 from policy.submission import NodeName
+from policy.topology import CellTypeName, ChainName
 from tests.support.kube_objects import PodBuilder, a_pod
 
 
@@ -11,6 +12,9 @@ def member(name: str, *, gang: str = "g", size: int = 2) -> PodBuilder:
 
 def bound(name: str, node: str, **fields: object) -> PodBuilder:
     placement = Placement(
-        node=NodeName(node), leaf_cells=tuple(range(8)), chain="rack", vc_cell_type="node"
+        node=NodeName(node),
+        leaf_cells=tuple(range(8)),
+        chain=ChainName("rack"),
+        vc_cell_type=CellTypeName("node"),
     )
     return member(name, **fields).placed(placement).bound_to(node)  # type: ignore[arg-type]

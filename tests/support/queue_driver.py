@@ -1,7 +1,7 @@
 """A planner's world, driven a step at a time."""
 
-from extender.cells.model import Placement
 from extender.queue.model import Action
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from tests.property.planner_world import PlannerWorld
 from tests.support.cells.builders import GangBuilder, a_cluster
@@ -34,7 +34,7 @@ def news(world: PlannerWorld) -> dict[str, str]:
     """Step, and return the new reasons by gang: empty for a gang that waits no longer."""
     step = world.planner.step(now=world.now)
     world.actions += step.actions
-    return {gang.name: tell.reason if tell else "" for gang, tell in step.news.items()}
+    return {gang.name: tell.reason.text if tell else "" for gang, tell in step.news.items()}
 
 
 def run(world: PlannerWorld) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.cells.model import Decision, Place, Preempt, ReasonCode, Wait
+from extender.cells.model import Decision, Place, Preempt, Reason, ReasonCode, Wait
 from extender.cluster.cluster import Asked
 from extender.cluster.document_text import read_cluster_text
 from extender.outcomes.outcomes import EndedBy
@@ -34,10 +34,13 @@ def add(shell: Shell, pod: PodBuilder) -> None:
     shell.pods.upsert(pod)
 
 
+def refusal(shell: Shell, name: str, code: ReasonCode) -> Wait:
+    reason = Reason(code=code, arguments={}, text=f"because {code}", change="more nodes")
+    return Wait(request=shell.to_request(shell.pod(name)), reason=reason)
+
+
 def refuse(shell: Shell, name: str, code: ReasonCode = ReasonCode.NO_ROOM) -> None:
-    request = shell.to_request(shell.pod(name))
-    wait = Wait(request=request, code=code, reason=f"because {code}", change="more nodes")
-    shell.outcomes.pod_decided(shell.pod(name), wait, offered=NODES)
+    shell.outcomes.pod_decided(shell.pod(name), refusal(shell, name, code), offered=NODES)
 
 
 def gang_waits(shell: Shell, name: str, code: str = "no-room") -> None:
@@ -67,7 +70,7 @@ def test_a_pod_is_told_once_per_reason(shell: Shell) -> None:
 def test_what_is_wrong_with_one_nominated_node_is_no_news(shell: Shell) -> None:
     add(shell, member("a", gang="bert"))
     refuse(shell, "a")
-    one = Wait(request=shell.to_request(shell.pod("a")), code=ReasonCode.BAD_CELLS, reason="bad")
+    one = refusal(shell, "a", ReasonCode.BAD_CELLS)
     shell.outcomes.pod_decided(shell.pod("a"), one, offered=NODES[:1])
     assert waiting(shell) == [("a", "no-room")]
 

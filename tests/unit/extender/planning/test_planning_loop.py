@@ -20,11 +20,12 @@ from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
 from kube.read.node_choice import NodeChoice
-from kube.read.placements import Placement
 from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import BackendError
+from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid
+from policy.topology import ChainName
 from tests.support.cluster_texts import hived_text
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
@@ -322,7 +323,7 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
         plans.add_nodes()
         for index in range(4):
             node = NodeName(f"node-{index:02}")
-            there = Placement(node=node, leaf_cells=tuple(range(8)), chain="rack")
+            there = Placement(node=node, leaf_cells=tuple(range(8)), chain=ChainName("rack"))
             low = a_hived_pod(f"low-{index}", priority=0).placed(there).bound_to(node)
             plans.shell.pods.upsert(low)
         plans.shell.pods.upsert(a_hived_pod("high", priority=5).gated())

@@ -37,8 +37,8 @@ def test_who_waits_long_for_its_members_is_told_once() -> None:
     assert news(world) == {}
     world.now += 5
     assert news(world) == {
-        "bert": "gang ns/bert is scheduled once 2 members exist (1 so far); create the missing "
-        "members or check `cellgate.io/gang-size`"
+        "bert": "gang ns/bert is incomplete; scheduled once all members exist (1 of 2 so far); "
+        "check `cellgate.io/gang-size`"
     }
     assert news(world) == {}
     world.create(a_gang("bert").of(4, 4).member(0), size=2)
@@ -84,8 +84,8 @@ def test_members_that_disagree_are_told_so() -> None:
     world.create(a_gang("bert").of(1, 1).in_vc("b").member(1), size=2)
     deliver(world)
     assert news(world) == {
-        "bert": "a member of gang ns/bert asks for VC b where the gang has a; "
-        "all members of a gang must agree"
+        "bert": "a member of gang ns/bert has VC b, but the first member has VC a; use the same "
+        "values for all members, or another gang name for this one"
     }
     assert world.actions == []
 

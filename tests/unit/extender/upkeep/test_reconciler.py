@@ -1,6 +1,7 @@
 """Drift between the engine and the pods that exist: found, corrected, counted."""
 
-from extender.cells.model import ReasonCode, Wait
+from extender.cells.answers import wait
+from extender.cells.model import ReasonCode
 from extender.feeds.requests import to_bound
 from policy.classes import NO_CLASSES
 from policy.submission import GangKey, PodUid
@@ -71,8 +72,8 @@ def test_nobody_waits_who_does_not_exist() -> None:
     for name in ("there", "gone"):
         pod = shell.pods.read(member(name))
         assert pod is not None
-        wait = Wait(request=shell.to_request(pod), code=ReasonCode.NO_ROOM, reason="no room")
-        shell.outcomes.pod_decided(pod, wait, offered=())
+        full = wait(shell.to_request(pod), ReasonCode.GANG_FULL, members=1, leaf_cells=8)
+        shell.outcomes.pod_decided(pod, full, offered=())
     mending = shell.reconciler()
     list(mending.reconcile())
     assert len(shell.waiting) == 2
