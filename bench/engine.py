@@ -15,15 +15,8 @@ from bench.clusters import LEAVES, build_topology, node_names
 from bench.report import SEED, Result, percentile
 from bench.spread import measure_spread
 from extender.cells.engine import Engine
-from extender.cells.model import (
-    Decision,
-    MemberRequest,
-    NodeCell,
-    Place,
-    Placement,
-    Preempt,
-    Wait,
-)
+from extender.cells.model import Decision, MemberRequest, NodeCell, Place, Preempt, Wait
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import CellTypeName, Topology
 

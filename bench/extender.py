@@ -21,10 +21,11 @@ from bench.processes import Measured
 from bench.report import Result, percentile
 from kube import marks
 from kube.hived.bind_info import placement_annotations
-from kube.read.placements import Placement
+from policy.placement import Placement
 from policy.submission import NodeName
-from simulation.api.resources import PODS
+from policy.topology import CellTypeName, ChainName
 from simulation.cluster import SimulatedCluster
+from simulation.objects.resources import PODS
 
 _RACK = 25
 _FILTER = "/v1/extender/filter"
@@ -178,8 +179,8 @@ def _running_pod(index: int, *, nodes: int, pods: int) -> dict[str, Any]:
     placement = Placement(
         node=node,
         leaf_cells=tuple(range(place * leaves, (place + 1) * leaves)),
-        vc_cell_type="node",
-        chain="rack",
+        vc_cell_type=CellTypeName("node"),
+        chain=ChainName("rack"),
     )
     pod["metadata"]["annotations"] = placement_annotations(placement)
     pod["spec"]["nodeName"] = node

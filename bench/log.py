@@ -26,7 +26,7 @@ from state.log.log import DecisionLog, LogSettings
 from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, Kind
-from state.spool.spool import Spool
+from state.log.spool.spool import Spool
 
 _NODES = (100, 5000)
 _OFFERED_PER_SECOND = 6000

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from extender.app import run_extender
-from extender.feeds.policy_feed import load_cluster_file
+from extender.feeds.cluster_file import load_cluster_file
 from extender.settings import ExtenderSettings
 from extender.upkeep.ledger_sync import LEADERSHIP
 from kube.api.client import connect
@@ -27,8 +27,8 @@ from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
 from state.log.log import DecisionLog
 from state.log.postgres import PostgresDecisions
-from state.spool.mirror import open_mirror
-from state.spool.spool import Spool
+from state.log.spool.mirror import open_mirror
+from state.log.spool.spool import Spool
 from webhook.app import WebhookSettings, run_webhook
 
 _LOOK_SECONDS = 0.2

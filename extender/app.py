@@ -215,10 +215,10 @@ async def _lead(
     settings: ExtenderSettings,
 ) -> None:
     """Get to know everything, lead when it is our turn, and go on until we do not lead any more."""
-    await state.groups.looked.wait()
+    await state.groups.synced.wait()
     for feed in feeds.values():
         await feed.synced.wait()
-    await state.policies.usable.wait()
+    await state.keeper.usable.wait()
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
     await state.leading.catch_up(feeds["pods"].reach)

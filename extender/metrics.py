@@ -47,7 +47,7 @@ class ExtenderMetrics:
 
     def count_decision(self, decision: Decision) -> None:
         """Count one plan."""
-        outcome = "placed" if isinstance(decision, Place) else str(decision.code)
+        outcome = "placed" if isinstance(decision, Place) else str(decision.reason.code)
         self.decisions.labels(outcome).inc()
 
 

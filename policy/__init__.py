@@ -11,6 +11,7 @@ The core's contract, shared with `extender.cells` and `extender.queue`:
 
     classes     Priority classes, ranked: which is higher, which are high, and what each means …
     errors      Errors, classified by who must act.
+    placement   Where a pod is, or is to be: the type that engine, annotations and log share.
     policy      A policy: what all documents together mean.
     shaping     Shapes: what pods of a VC, a group or a purpose get beside their class.
     store       The policy in force: all documents together, or the last ones that were good.

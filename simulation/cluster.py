@@ -15,13 +15,13 @@ from aiohttp import web
 
 from simulation import users
 from simulation.admission import priority
-from simulation.api.identity import ADMIN, Tokens, User
-from simulation.api.objects import Object, format_time
-from simulation.api.resources import CONFIG_MAPS, NAMESPACES, NODES, PRIORITY_CLASSES, Resource
 from simulation.api.server import ApiServer
-from simulation.api.store import Store
 from simulation.extender_calls import Extender, ExtenderSettings
 from simulation.kubelet import Kubelet
+from simulation.objects.fields import Object, format_time
+from simulation.objects.identity import ADMIN, Tokens, User
+from simulation.objects.resources import CONFIG_MAPS, NAMESPACES, NODES, PRIORITY_CLASSES, Resource
+from simulation.objects.store import Store
 from simulation.scheduler import Scheduler
 
 SYSTEM_NAMESPACE = "cellgate-system"

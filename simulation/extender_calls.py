@@ -8,8 +8,8 @@ import aiohttp
 import orjson
 
 from policy.errors import CellgateError
-from simulation.api.objects import Object
-from simulation.api.pods import all_containers
+from simulation.objects.fields import Object
+from simulation.objects.pods import all_containers
 
 
 class ExtenderError(CellgateError):

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from simulation.api.objects import (
+from simulation.objects.fields import (
     Object,
     clone,
     format_time,
@@ -17,9 +17,9 @@ from simulation.api.objects import (
     set_condition,
     version_of,
 )
-from simulation.api.pods import FINISHED
-from simulation.api.resources import EVENTS, NEW_EVENTS, PODS, Resource
-from simulation.api.store import Store
+from simulation.objects.pods import FINISHED
+from simulation.objects.resources import EVENTS, NEW_EVENTS, PODS, Resource
+from simulation.objects.store import Store
 
 RUN_SECONDS = "simulation.cellgate.io/run-seconds"
 """Annotation: how long a pod runs before it succeeds; without it, until it is deleted."""

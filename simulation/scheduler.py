@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from simulation.api import pods
-from simulation.api.objects import Object, clone, key_of, set_condition, version_of
-from simulation.api.resources import NODES, PODS
-from simulation.api.status import ApiError
-from simulation.api.store import Change, Store
 from simulation.extender_calls import Extender, ExtenderError
+from simulation.objects import pods
+from simulation.objects.fields import Object, clone, key_of, set_condition, version_of
+from simulation.objects.resources import NODES, PODS
+from simulation.objects.status import ApiError
+from simulation.objects.store import Change, Store
 
 logger = logging.getLogger(__name__)
 

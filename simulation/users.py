@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import aiohttp
 import orjson
 
-from simulation.api.identity import Tokens, User
-from simulation.api.objects import Object, parse_time
-from simulation.api.pods import FINISHED
 from simulation.kubelet import RUN_SECONDS
+from simulation.objects.fields import Object, parse_time
+from simulation.objects.identity import Tokens, User
+from simulation.objects.pods import FINISHED
 from simulation.scheduler import CELLGATE_SCHEDULER
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,6 @@ later members follow it. The rooms, each of which imports only rooms below it:
     routes          HTTP: one route for each kind of review
     wire            AdmissionReview v1: request and response
     cluster_view    the policies and other objects that reviews read, kept current by feeds
-    policy_watcher  reports policy documents that are not in force because they are bad
     settings        the settings of one webhook process
     metrics         the webhook's own metrics
 """

@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Final
 
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.feed import Feed
+from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from service.collecting import settle_collector
 from service.health import Health
@@ -21,7 +23,6 @@ from webhook.certificates.callers import require_client_certificate
 from webhook.certificates.provider import build_certificates
 from webhook.cluster_view import ClusterView, Source
 from webhook.metrics import WebhookMetrics
-from webhook.policy_watcher import PolicyWatcher
 from webhook.routes import ReviewRoutes
 from webhook.settings import WebhookSettings
 from webhook.wiring import State, build_reviews
@@ -31,6 +32,7 @@ __all__ = ["WebhookSettings", "run_webhook"]
 # The API server takes 3 MB and stores 1.5 MB; in a review, which may carry one of each, every `<`
 # has six bytes. More than we take is a failed call, with which a fail-open overlay lets a pod pass.
 _MAX_BODY_BYTES = 32 * 2**20
+_POD_GROUPS: Final = "PodGroups synced"
 
 
 @asynccontextmanager
@@ -47,12 +49,12 @@ async def run_webhook(
     metrics = ServiceMetrics()
     LogMetrics(metrics.registry, log)
     webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client)
-    watcher = PolicyWatcher(webhook_metrics, events, namespace=settings.namespace)
-    view = ClusterView(policies=PolicySink(watcher.on_change))
+    view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client))
+    webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
     health = Health()
     serving = build_certificates(settings, client=client, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources()}
-    health.expect(*(f"{name} synced" for name in sources), *serving.conditions)
+    health.expect(*(f"{name} synced" for name in sources), _POD_GROUPS, *serving.conditions)
     reviews = build_reviews(
         settings,
         view=view,
@@ -80,6 +82,8 @@ async def run_webhook(
         for name, source in sources.items():
             feed = _feed(client, source, on_synced=partial(_meet, health, f"{name} synced"))
             webhook.supervisor.start(f"{name} feed", feed.run())
+        groups = view.pod_groups.run(on_synced=partial(_meet, health, _POD_GROUPS))
+        webhook.supervisor.start("PodGroups", groups)
         webhook.supervisor.start("events", events.run())
         webhook.supervisor.start("ledger probe", reviews.breaker.run())
         webhook.supervisor.start("recent gangs", reviews.recent.run())
@@ -100,5 +104,4 @@ def _feed(client: KubeClient, source: Source, *, on_synced: Callable[[], None]) 
         sink=source.sink,
         query=source.query,
         on_synced=on_synced,
-        is_optional=source.is_optional,
     )

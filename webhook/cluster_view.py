@@ -1,4 +1,4 @@
-"""What the webhook knows of the cluster, from memory: each kind followed by a feed of its own."""
+"""What the webhook knows of the cluster: a copy of each kind of object, kept by a feed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,11 +7,9 @@ from kube import marks
 from kube.api.feed import Sink
 from kube.follow import priority_classes
 from kube.follow.namespaces import NamespaceSink
+from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.follow.priority_classes import PrioritySink
-from kube.read import pod_groups as podgroups
-from kube.read.gangs import GangForm
-from kube.read.pod_groups import PodGroupSink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +19,6 @@ class Source:
     path: str
     sink: Sink
     query: Mapping[str, str] = field(default_factory=dict)
-    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +26,12 @@ class ClusterView:
     """Policies, and the other objects that decisions depend on."""
 
     policies: PolicySink
+    pod_groups: PodGroupFollower
     namespaces: NamespaceSink = field(default_factory=NamespaceSink)
-    pod_groups: Mapping[GangForm, PodGroupSink] = field(
-        default_factory=lambda: {form: PodGroupSink() for form in podgroups.APIS}
-    )
     priorities: PrioritySink = field(default_factory=PrioritySink)
 
     def sources(self, namespace: str) -> dict[str, Source]:
-        """Say what to follow; policy documents are in `namespace`."""
+        """Say what to follow beside PodGroups; policy documents are in `namespace`."""
         return {
             "policies": Source(
                 path=f"/api/v1/namespaces/{namespace}/configmaps",
@@ -45,10 +40,4 @@ class ClusterView:
             ),
             "priority classes": Source(path=priority_classes.PATH, sink=self.priorities),
             "namespaces": Source(path="/api/v1/namespaces", sink=self.namespaces),
-            **{
-                f"{form} pod groups": Source(
-                    path=f"/apis/{podgroups.APIS[form]}/podgroups", sink=sink, is_optional=True
-                )
-                for form, sink in self.pod_groups.items()
-            },
         }

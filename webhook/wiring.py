@@ -77,7 +77,7 @@ def build_reviews(
     admitter = Admitter(ledger=state.ledger, usage=state.usage, breaker=breaker, recent=recent)
     pods = PodReviews(
         view=view,
-        groups=PodGroupFinder(view.pod_groups, client),
+        groups=PodGroupFinder(view.pod_groups),
         members=LiveMembers(client),
         admitter=admitter,
         recorder=DecisionRecorder(log=state.log, metrics=metrics, events=pending, clock=clock),

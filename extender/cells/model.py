@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from policy.placement import Placement
 from policy.submission import DEFAULT_VC, GangKey, LeafType, NodeName, PodUid, VcName
-from policy.topology import CellAddress, CellTypeName, ChainName, PinnedCellId
+from policy.topology import CellAddress, ChainName, PinnedCellId
 
 OPPORTUNISTIC = -1
 HIGHEST_PRIORITY = 1000
@@ -52,18 +53,6 @@ class MemberRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """The leaf cells chosen for one member: indices of devices on one node."""
-
-    node: NodeName
-    leaf_cells: tuple[int, ...]
-    chain: ChainName | None = None
-    vc_cell: str | None = None
-    """Virtual address of the preassigned cell it counts against; None if opportunistic."""
-    vc_cell_type: CellTypeName | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCell:
     """A node as it was observed."""
 
@@ -101,15 +90,17 @@ class Place:
 
 
 class ReasonCode(StrEnum):
-    """Why a member does not start, for machines."""
+    """Why a gang does not start, or ends, for programs. Stored in the log: codes do not change."""
 
     NO_ROOM = "no-room"
     VC_FULL = "vc-full"
     BAD_CELLS = "bad-cells"
     NODE_NOT_OFFERED = "node-not-offered"
     GANG_FULL = "gang-full"
+    GATHERING = "gathering"
     BEING_PREEMPTED = "being-preempted"
     PREEMPTING = "preempting"
+    PREEMPTED = "preempted"
     UNKNOWN_VC = "unknown-vc"
     UNKNOWN_PINNED_CELL = "unknown-pinned-cell"
     UNKNOWN_LEAF_TYPE = "unknown-leaf-type"
@@ -122,15 +113,31 @@ class ReasonCode(StrEnum):
     SEARCH_ENDED = "search-ended"
 
 
+Argument = int | str | tuple["Argument", ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """A code and its arguments for programs, and the sentence that `wording` makes of them.
+
+    Programs compare codes and arguments: texts may be worded otherwise in another version.
+    """
+
+    code: ReasonCode
+    arguments: Mapping[str, Argument]
+    """Names and numbers of the sentence; long lists are cut, and their length is told."""
+    text: str
+    """The whole sentence, equal for equal states."""
+    change: str
+    """The end of the sentence: what would have to change."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """The member cannot start now; `reason` is a stable sentence for its owner."""
+    """The member cannot start now."""
 
     request: MemberRequest
-    code: ReasonCode
-    reason: str
-    change: str = ""
-    """What would have to change; part of the reason, too."""
+    reason: Reason
     cancels_own: bool = False
     """Its own preemption came to nothing (bad or withdrawn nodes) and is given up."""
 
@@ -140,9 +147,7 @@ class Reject:
     """The request can never be served as it is; its owner must change it."""
 
     request: MemberRequest
-    code: ReasonCode
-    reason: str
-    change: str = ""
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +155,7 @@ class Preempt:
     """The gang can start when the victims have ended; its cells are reserved until then."""
 
     request: MemberRequest
-    code: ReasonCode
-    reason: str
-    change: str = ""
+    reason: Reason
     victims: tuple[GangKey, ...]
     """Gangs to be ended, whole; never one that does not help."""
     seats: tuple[Seat, ...] = ()

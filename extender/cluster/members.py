@@ -7,7 +7,8 @@ are answered here.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
+from policy.placement import Placement
 from policy.submission import GangKey, PodUid
 
 

@@ -12,15 +12,10 @@ from typing import Any, Final
 
 import orjson
 
-from extender.cells.model import (
-    Decision,
-    MemberRequest,
-    Place,
-    Placement,
-    Preempt,
-    ReleaseMode,
-)
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, ReleaseMode
+from extender.cells.wording import WORDING
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName
 
 Row = dict[str, Any]
@@ -120,11 +115,32 @@ def encode_decision(decision: Decision) -> Row:
             "downgraded": list(map(str, decision.downgraded)),
             "cancelled": list(map(str, decision.cancelled)),
         }
-    row: Row = {"is": type(decision).__name__.lower(), "code": str(decision.code)}
+    reason = decision.reason
+    row: Row = {"is": type(decision).__name__.lower(), "code": str(reason.code)}
     if isinstance(decision, Preempt):
         row["victims"] = list(map(str, decision.victims))
         row["cancelled"] = list(map(str, decision.cancelled))
-    return row | {"reason": decision.reason}
+    arguments = orjson.loads(orjson.dumps(reason.arguments))
+    return row | {"arguments": arguments, "reason": reason.text, "wording": WORDING}
+
+
+def is_same_decision(logged: Row, replayed: Row) -> bool:
+    """Whether a decision that was logged came out the same.
+
+    The sentence is compared only if the logged one has the present wording. Under another, the
+    arguments that were logged then are compared, and those that were added since are not.
+    """
+    if logged.get("wording") == replayed.get("wording"):
+        return logged == replayed
+    return _wordless(logged, logged) == _wordless(replayed, logged)
+
+
+def _wordless(row: Row, logged: Row) -> Row:
+    """A decision without its sentence, and with those arguments that the logged one has."""
+    told = row.get("arguments", {})
+    arguments = {name: told.get(name) for name in logged.get("arguments", {})}
+    bare = {key: value for key, value in row.items() if key not in ("reason", "wording")}
+    return bare | {"arguments": arguments}
 
 
 def _checksum(placements: Sequence[Placement]) -> int:

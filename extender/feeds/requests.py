@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from extender.cells.model import OPPORTUNISTIC, MemberRequest, Placement, ReleaseMode
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReleaseMode
+from extender.cells.observe.bound_pods import PlacedMember
 from kube.read.managed_pod import DeviceUse
 from kube.read.pods import ManagedPod
 from policy.classes import Classes
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import GangKey
-from policy.topology import CellTypeName, ChainName, PinnedCellId
+from policy.topology import PinnedCellId
 
 
 class GangSizes(Protocol):
@@ -39,7 +40,7 @@ def to_single_request(request: MemberRequest, pod: ManagedPod) -> MemberRequest:
     )
 
 
-def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Bound:
+def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> PlacedMember:
     """Say where a pod runs, or was released to run. A fact: whatever its class, it is taken in."""
     placement = to_placement(pod)
     try:
@@ -50,10 +51,12 @@ def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Bound:
     request = _build(pod, priority=priority, size=pod.gang.size or sizes.size(pod))
     where = pod.node or (pod.placement.node if pod.placement else None)
     assert where is not None, "only for pods that are bound or released"
-    return Bound(request=request, placement=placement or Placement(node=where, leaf_cells=()))
+    return PlacedMember(
+        request=request, placement=placement or Placement(node=where, leaf_cells=())
+    )
 
 
-def to_foreign_use(use: DeviceUse, *, namespace: str) -> Bound:
+def to_foreign_use(use: DeviceUse, *, namespace: str) -> PlacedMember:
     """Count the devices of a pod that makes no sense to us, but runs."""
     request = MemberRequest(
         member=use.uid,
@@ -61,7 +64,7 @@ def to_foreign_use(use: DeviceUse, *, namespace: str) -> Bound:
         leaf_count=use.device_count,
         gang_leaf_counts=(use.device_count,),
     )
-    return Bound(request=request, placement=Placement(node=use.node, leaf_cells=()))
+    return PlacedMember(request=request, placement=Placement(node=use.node, leaf_cells=()))
 
 
 def to_placement(pod: ManagedPod) -> Placement | None:
@@ -69,13 +72,7 @@ def to_placement(pod: ManagedPod) -> Placement | None:
     told = pod.placement
     if told is None or pod.node not in (None, told.node) or len(told.leaf_cells) != pod.leaf_count:
         return None
-    return Placement(
-        node=told.node,
-        leaf_cells=told.leaf_cells,
-        chain=ChainName(told.chain) if told.chain else None,
-        vc_cell=told.vc_cell,
-        vc_cell_type=CellTypeName(told.vc_cell_type) if told.vc_cell_type else None,
-    )
+    return told
 
 
 def _priority(pod: ManagedPod, classes: Classes) -> int:

@@ -7,8 +7,9 @@ built from views of the engine, which do not change, so that this can be done be
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from extender.cells.model import GangState, GangView, Placement
-from extender.cells.views.shapes import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
+from extender.cells.model import GangState, GangView
+from extender.cells.views.state_views import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
+from policy.placement import Placement
 from policy.submission import VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
 

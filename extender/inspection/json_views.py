@@ -3,17 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from extender.cells.model import (
-    Decision,
-    GangView,
-    NodeCell,
-    Place,
-    Placement,
-    Preempt,
-)
+from extender.cells.model import Decision, GangView, NodeCell, Place, Preempt
 from extender.cells.views.listings import Holders
-from extender.cells.views.shapes import CellView, VcView
+from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.waiting_pods import Waiting
+from policy.placement import Placement
 from state.log.records import DecisionRecord
 
 Shape = dict[str, Any]
@@ -142,9 +136,9 @@ def show_decision(decision: Decision) -> Shape:
         }
     victims: Sequence[Any] = decision.victims if isinstance(decision, Preempt) else ()
     return {
-        "outcome": str(decision.code),
-        "reason": decision.reason,
-        "change": decision.change,
+        "outcome": str(decision.reason.code),
+        "reason": decision.reason.text,
+        "change": decision.reason.change,
         "victims": list(map(str, victims)),
     }
 

@@ -16,7 +16,7 @@ from extender.cells.model import OPPORTUNISTIC, Preempt
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.eviction import Ending
-from extender.queue.wording import preemption_words
+from extender.queue.reasons import preempted
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError
 from policy.submission import GangKey, PodUid
@@ -85,7 +85,7 @@ class Victims:
         preemptor = decision.request.member
         for pod in pods:
             if self._is_bound(pod):
-                why = preemption_words(decision.request, pod.gang.key)
+                why = preempted(pod.gang.key, by=decision.request).text
                 self._put(_ToEnd(pod, why, lambda: not self._pods.has_ended(preemptor)))
             else:
                 self._cluster.forget_member(pod.uid)

@@ -7,10 +7,10 @@ from extender.outcomes.eviction import Ending
 from extender.planning.pending_writes import Writing
 from extender.queue.model import Action, End, Nominate, Release
 from extender.term import Leading
-from extender.verbs import wire
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
 from kube.api.pod_writer import PodWriter
+from kube.hived.bind_info import placement_annotations
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError
 
@@ -46,14 +46,14 @@ class Hands:
         )
         match action:
             case Release(placement=placement):
-                annotations = wire.to_annotations(placement)
+                annotations = placement_annotations(placement)
                 return await self._writer.release(
                     reference, node=placement.node, annotations=annotations
                 )
             case Nominate(node=node):
                 return await self._writer.nominate(reference, node=node)
             case End(reason=reason):
-                await self._ending.end(pod, why=reason, is_wanted=is_wanted)
+                await self._ending.end(pod, why=reason.text, is_wanted=is_wanted)
                 return None
             case _:
                 assert_never(action)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import Decision, MemberRequest
 from extender.cluster.cluster import Asked, Cluster
 from extender.feeds.pod_feed import PodSink
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import Kind
 

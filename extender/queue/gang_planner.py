@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from extender.cells.model import Preempt, Reject, Wait
+from extender.cells.model import Preempt, Reason, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.in_flight import Way
@@ -24,6 +24,7 @@ from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
+from extender.queue.reasons import gathering, mismatch
 from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import Shape, Waiting, shape_of
@@ -34,7 +35,6 @@ from extender.queue.wanted_actions import (
     void_nominations,
     wanted_actions,
 )
-from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 _RENEW_SECONDS = 5.0
@@ -279,10 +279,8 @@ class GangPlanner:
         """Tell whose gang has been incomplete for a while what is missing."""
         for key, since in list(self._gathering.items()):
             gang = self._seen[key]
-            if now - since >= _GATHERING_SECONDS and gang.told != GATHERING:
-                gang.told = GATHERING
-                reason = gathering_words(gang)
-                step.tells.append(Tell(gang=key, uid=gang.first.uid, code=GATHERING, reason=reason))
+            if now - since >= _GATHERING_SECONDS:
+                _tell(gang, gathering(gang), step)
 
     def _forget_gone(self, key: GangKey) -> None:
         """Keep nothing of a gang without pods: a standby makes no steps, and hears of many."""
@@ -338,7 +336,7 @@ class GangPlanner:
             self._withdraw(*(placed.request.member for placed in decisions[:-1]))
         match refused:
             case None:
-                gang.told = ""
+                gang.told = None
             case Preempt(victims=victims) as last:
                 # One that may not preempt only hears whom it waits for.
                 gang.victims = victims if gang.first.may_preempt else ()
@@ -362,10 +360,7 @@ class GangPlanner:
         # A gang that preempts, or that is wrong in itself, says nothing about those like it.
         self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
         self._waiting.refuse(gang.key)
-        if gang.told != decision.code:
-            gang.told, reason = decision.code, decision.reason
-            uid = gang.first.uid
-            step.tells.append(Tell(gang=gang.key, uid=uid, code=gang.told, reason=reason))
+        _tell(gang, decision.reason, step)
 
     # -- acting
 
@@ -384,3 +379,10 @@ class GangPlanner:
                 step.actions.append(action)
                 if isinstance(action, Release):
                     self._way.enter(action.uid, now=now)
+
+
+def _tell(gang: QueuedGang, reason: Reason, step: Step) -> None:
+    """Tell why a gang waits, if it is for another reason than before."""
+    if gang.told != reason.code:
+        gang.told = reason.code
+        step.tells.append(Tell(gang=gang.key, uid=gang.first.uid, reason=reason))

@@ -3,7 +3,8 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import Decision, MemberRequest, Reason
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 
@@ -73,7 +74,7 @@ class End:
     uid: PodUid
     victim: GangKey
     preemptor: GangKey
-    reason: str
+    reason: Reason
 
 
 Action = Release | Nominate | End
@@ -85,8 +86,7 @@ class Tell:
 
     gang: GangKey
     uid: PodUid
-    code: str
-    reason: str
+    reason: Reason
 
 
 @dataclass(slots=True)

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Hashable, Sequence
 from typing import Protocol
 
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import Decision, MemberRequest
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 

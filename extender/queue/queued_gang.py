@@ -1,9 +1,11 @@
 """One gang as the planner sees it: the pods of it that exist, and what became of them."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
+from extender.cells.answers import terms
+from extender.cells.model import ReasonCode
 from extender.queue.model import QueuedPod
 from extender.queue.order import Standing
 from policy.submission import GangKey, NodeName, PodUid
@@ -31,7 +33,7 @@ class QueuedGang:
     kept: they end nevertheless, and the gang looks again."""
     waits_since: float = 0.0
     """Ranked like one that was created then, where it is no younger itself."""
-    told: str = ""
+    told: ReasonCode | None = None
     """Code of the reason that its owner was told last."""
     _in_order: list[QueuedPod] | None = None
     """Its pods, sorted; None after a change. Looks are many, changes few."""
@@ -115,8 +117,8 @@ class QueuedGang:
 
     def disagreeing(self) -> QueuedPod | None:
         """A member that does not ask for the same as the first."""
-        theirs = _terms(self.first)
-        return next((pod for pod in self.members() if _terms(pod) != theirs), None)
+        theirs = gang_terms(self.first)
+        return next((pod for pod in self.members() if gang_terms(pod) != theirs), None)
 
     def node_wishes(self) -> tuple[Hashable, ...]:
         """The different node wishes of its members."""
@@ -154,24 +156,6 @@ def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
     return replace(pod, request=replace(pod.request, priority=rank), alone=alone)
 
 
-def _terms(pod: QueuedPod) -> Mapping[str, object]:
-    """What all members of a gang must agree on, by the words users know."""
-    request = pod.request
-    return {
-        "gang size": pod.gang_size,
-        "gang minimum": request.gang_min,
-        "VC": request.vc,
-        "priority": request.priority,
-        "leaf type": request.leaf_type,
-        "pinned cell": request.pinned,
-    }
-
-
-def disagreement(gang: QueuedGang, pod: QueuedPod) -> str:
-    """Say in what a member differs: `VC: lab, the gang's is team`."""
-    theirs, mine = _terms(gang.first), _terms(pod)
-    return ", ".join(
-        f"{word} {mine[word]} where the gang has {theirs[word]}"
-        for word in theirs
-        if mine[word] != theirs[word]
-    )
+def gang_terms(pod: QueuedPod) -> dict[str, int | str]:
+    """What all members of a gang must agree on, by the words that users know."""
+    return {"gang size": pod.gang_size, **terms(pod.request)}

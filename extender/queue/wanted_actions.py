@@ -6,7 +6,7 @@ from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.wording import preemption_words
+from extender.queue.reasons import preempted
 
 
 def is_bound(pod: QueuedPod, cells: Cells) -> bool:
@@ -69,5 +69,5 @@ def _for_victims(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
                 uid=uid,
                 victim=victim,
                 preemptor=gang.key,
-                reason=preemption_words(gang.first.request, victim),
+                reason=preempted(victim, by=gang.first.request),
             )

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from extender.cells.model import Placement
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.metrics import ExtenderMetrics
@@ -18,7 +17,9 @@ from extender.planning.pending_writes import Writing
 from extender.term import Leading
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
+from kube.hived.bind_info import placement_annotations
 from policy.errors import BackendError, RequestError
+from policy.placement import Placement
 from policy.submission import PodUid
 from service.clock import Clock
 from state.log.records import Kind
@@ -73,7 +74,7 @@ class Binding:
         try:
             with self._noted(PodUid(arguments.uid)):
                 await self._binder.bind(
-                    reference, node=arguments.node, annotations=wire.to_annotations(placement)
+                    reference, node=arguments.node, annotations=placement_annotations(placement)
                 )
         except BackendError as exc:
             self._metrics.binds.labels("failed").inc()
@@ -120,7 +121,7 @@ class Binding:
         """Let no lease end that a pod has used; it may have ended meanwhile, with its pod."""
         member = self._cluster.members.get(PodUid(arguments.uid))
         if member is not None and member.placement.node == placement.node:
-            self._cluster.observe_bound(Bound(request=member.request, placement=placement))
+            self._cluster.observe_bound(PlacedMember(request=member.request, placement=placement))
 
     def _placement(self, arguments: wire.BindArguments) -> Placement:
         placement = self._cluster.engine.placement(PodUid(arguments.uid))

@@ -89,5 +89,5 @@ class Filter:
 def _refusal(decision: Wait | Reject | Preempt, arguments: wire.FilterArguments) -> bytes:
     """What its owner must change is an error, which kube-scheduler repeats less often."""
     if isinstance(decision, Reject):
-        return orjson.dumps(wire.error_answer(decision.reason))
-    return orjson.dumps(wire.wait_answer(decision.reason, arguments))
+        return orjson.dumps(wire.error_answer(decision.reason.text))
+    return orjson.dumps(wire.wait_answer(decision.reason.text, arguments))

@@ -87,5 +87,5 @@ def _is_beyond_size(pod: ManagedPod, decision: Decision) -> bool:
     return (
         pod.gang.size is None
         and isinstance(decision, Wait)
-        and decision.code is ReasonCode.GANG_FULL
+        and decision.reason.code is ReasonCode.GANG_FULL
     )

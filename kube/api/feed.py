@@ -24,7 +24,6 @@ _PATIENCE = 1.25
 """How much longer than that a stream may be silent before it is dead."""
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MOST_SECONDS = 10.0
-_MISSING_PAUSE_SECONDS = 60.0
 
 
 class Sink(Protocol):
@@ -58,13 +57,13 @@ class Feed:
         """Follow the objects at a path.
 
         `trim` keeps of each object what the sink looks at: a list holds all of them at once. An
-        optional kind may be one that the cluster lacks, or whose owner's webhook is broken: it is
-        as good as synced then, and followed as soon as it can be.
+        optional kind may be one that the cluster loses: `run` returns then. Or its conversion
+        webhook is broken: it is as good as synced then, and followed as soon as it can be.
         """
         self._is_optional = is_optional
         self._watch_seconds = watch_seconds
         self._client = client
-        self._path = path
+        self.path = path
         self._sink = sink
         self._query = dict(query or {})
         self._trim = trim or (lambda obj: obj)
@@ -101,7 +100,7 @@ class Feed:
         return version
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled; of an optional kind, until the cluster lacks it."""
         backoff = _BACKOFF_FIRST_SECONDS
         version: str | None = None
         while True:
@@ -115,31 +114,26 @@ class Feed:
                     version, backoff = self._note(seen), _BACKOFF_FIRST_SECONDS
             except KubeError as exc:
                 if exc.is_missing and self._is_optional:
-                    await self._pass_over()
-                    continue
+                    self._sink.replace([])
+                    self._on_synced()
+                    return
                 if exc.is_gone:
                     version = None
-                if self._is_optional:
+                if self._is_optional and exc.status:
                     self._on_synced()
-                logger.warning("watch interrupted", extra={"path": self._path, "error": str(exc)})
+                logger.warning("watch interrupted", extra={"path": self.path, "error": str(exc)})
             if time.monotonic() - began > _BACKOFF_MOST_SECONDS:
                 backoff = _BACKOFF_FIRST_SECONDS  # it was well, and only had nothing to say
             # After an orderly end too: a server that ends every stream at once is not flooded.
             await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
             backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
 
-    async def _pass_over(self) -> None:
-        """The cluster does not know the kind: there is none, and there may be later."""
-        self._sink.replace([])
-        self._on_synced()
-        await asyncio.sleep(_MISSING_PAUSE_SECONDS)
-
     async def _list(self) -> str:
         objects: list[Object] = []
         query = {**self._query, "limit": _PAGE_SIZE}
         while True:
-            page = await self._client.request("GET", self._path, query=query)
-            with _expected_shape(self._path):
+            page = await self._client.request("GET", self.path, query=query)
+            with _expected_shape(self.path):
                 objects.extend(map(self._trim, page.get("items") or ()))
                 version, token = (
                     page["metadata"]["resourceVersion"],
@@ -161,10 +155,10 @@ class Feed:
             "timeoutSeconds": str(self._watch_seconds),
         }
         events = self._client.watch(
-            self._path, query=query, idle_seconds=self._watch_seconds * _PATIENCE
+            self.path, query=query, idle_seconds=self._watch_seconds * _PATIENCE
         )
         async for event in events:
-            with _expected_shape(self._path):
+            with _expected_shape(self.path):
                 kind, obj = event["type"], event["object"]
                 if kind == "ERROR":
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))

@@ -6,7 +6,6 @@ Compact JSON with keys in a fixed order, for example
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -16,24 +15,11 @@ from kube.read import size_limits
 from kube.read.fields import Fields, Problems
 from kube.read.texts import FREE_TEXT, OBJECT_NAME, show
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import NodeName
+from policy.topology import CellTypeName, ChainName
 
 PATH: Final = f"metadata.annotations[{marks.PLACEMENT_ANNOTATION}]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """The leaf cells of one pod."""
-
-    node: NodeName
-    leaf_cells: tuple[int, ...]
-    """Device numbers on the node, in the order in which the container is told them."""
-    vc_cell: str | None = None
-    """Address of the VC's preassigned cell that it counts against; None if opportunistic."""
-    vc_cell_type: str | None = None
-    """Type of that cell: finds the claim again when addresses have changed with the cluster."""
-    chain: str | None = None
-    """Tells devices of equal numbers apart where a node stands in several chains."""
 
 
 def format_placement(placement: Placement) -> str:
@@ -79,8 +65,8 @@ def _read_placement(fields: Fields) -> Placement:
         node=NodeName(fields.required_text("node", OBJECT_NAME)),
         leaf_cells=_read_leaf_cells(fields),
         vc_cell=fields.text("vcCell", FREE_TEXT) or None,
-        vc_cell_type=fields.text("vcCellType", FREE_TEXT) or None,
-        chain=fields.text("chain", FREE_TEXT) or None,
+        vc_cell_type=CellTypeName(fields.text("vcCellType", FREE_TEXT)) or None,
+        chain=ChainName(fields.text("chain", FREE_TEXT)) or None,
     )
 
 

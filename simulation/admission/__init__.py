@@ -1,8 +1,8 @@
-"""What a write passes before it is stored: defaults, webhooks, checks.
+"""What a write passes before it is stored: defaults, priority, webhooks, checks, in the real order.
 
-admission  The order in which a write is admitted.
-checks     What a body must look like, and what a client cannot decide: common to create and …
-priority   The Priority admission plugin: the class of a pod gives its integer priority.
-review     AdmissionReview: what admission knows of a request, and its two-way translation. …
-webhooks   Admission webhooks: which of the stored configurations match a request, and …
+admission  the order of the steps
+checks     what a body must look like, and what a client cannot decide
+priority   the Priority admission plugin
+review     AdmissionReview objects
+webhooks   which stored webhook configurations match a request, and the calls
 """

@@ -9,9 +9,9 @@ from dataclasses import replace
 from simulation.admission import priority
 from simulation.admission.review import Attributes
 from simulation.admission.webhooks import Webhooks
-from simulation.api import pods
-from simulation.api.resources import MUTATING_WEBHOOKS, PODS, VALIDATING_WEBHOOKS
-from simulation.api.store import Store
+from simulation.objects import pods
+from simulation.objects.resources import MUTATING_WEBHOOKS, PODS, VALIDATING_WEBHOOKS
+from simulation.objects.store import Store
 
 
 class Admission:

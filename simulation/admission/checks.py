@@ -3,16 +3,16 @@
 import re
 
 from simulation.admission.webhooks import check_configuration
-from simulation.api import pods, status
-from simulation.api.objects import Object, clone, version_of
-from simulation.api.resources import (
+from simulation.objects import pods, status
+from simulation.objects.fields import Object, clone, version_of
+from simulation.objects.resources import (
     MUTATING_WEBHOOKS,
     PODS,
     PRIORITY_CLASSES,
     VALIDATING_WEBHOOKS,
     Target,
 )
-from simulation.api.status import ApiError
+from simulation.objects.status import ApiError
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 # Set by the server once, kept whatever a client writes.

@@ -4,10 +4,10 @@ It runs before the mutating webhooks and again after one of them changed the pod
 why a webhook that changes the class must also take away what the first run filled in.
 """
 
-from simulation.api.objects import Object, clone
-from simulation.api.resources import PODS, PRIORITY_CLASSES
-from simulation.api.status import ApiError, forbidden
-from simulation.api.store import Store
+from simulation.objects.fields import Object, clone
+from simulation.objects.resources import PODS, PRIORITY_CLASSES
+from simulation.objects.status import ApiError, forbidden
+from simulation.objects.store import Store
 
 _LOWER = "PreemptLowerPriority"
 _COMPUTED = "priority admission controller computed {} from the given PriorityClass name"

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 
 from policy.errors import CellgateError
-from simulation.api.identity import User
-from simulation.api.objects import Object
-from simulation.api.patch import json_patch
-from simulation.api.resources import Target
-from simulation.api.status import ApiError
+from simulation.objects.fields import Object
+from simulation.objects.identity import User
+from simulation.objects.patch import json_patch
+from simulation.objects.resources import Target
+from simulation.objects.status import ApiError
 
 API_VERSION = "admission.k8s.io/v1"
 

@@ -20,12 +20,17 @@ import orjson
 
 from simulation.admission import review
 from simulation.admission.review import Attributes, CallError
-from simulation.api import status
-from simulation.api.objects import Object
-from simulation.api.patch import PatchError
-from simulation.api.resources import MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS, Resource
-from simulation.api.selectors import matches_selector
-from simulation.api.store import Store
+from simulation.objects import status
+from simulation.objects.fields import Object
+from simulation.objects.patch import PatchError
+from simulation.objects.resources import (
+    MUTATING_WEBHOOKS,
+    NAMESPACES,
+    VALIDATING_WEBHOOKS,
+    Resource,
+)
+from simulation.objects.selectors import matches_selector
+from simulation.objects.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -17,16 +17,17 @@ from aiohttp import web
 from simulation.admission import checks
 from simulation.admission.admission import Admission
 from simulation.admission.webhooks import Webhooks
-from simulation.api import patch, status, watch
-from simulation.api.identity import Tokens
-from simulation.api.objects import Object, key_of
-from simulation.api.patch import PatchError
-from simulation.api.resources import Target, parse_path
-from simulation.api.selectors import Selects, build_selects, parse_number
-from simulation.api.status import ApiError
-from simulation.api.store import Store
+from simulation.api import watch
 from simulation.api.token_reviews import RIGHTS_PATH, WHO_PATH, review_access, review_token
 from simulation.api.verbs import Call, Verbs
+from simulation.objects import patch, status
+from simulation.objects.fields import Object, key_of
+from simulation.objects.identity import Tokens
+from simulation.objects.patch import PatchError
+from simulation.objects.resources import Target, parse_path
+from simulation.objects.selectors import Selects, build_selects, parse_number
+from simulation.objects.status import ApiError
+from simulation.objects.store import Store
 
 VERSION = {"major": "1", "minor": "37", "gitVersion": "v1.37.0+simulated", "platform": "simulated"}
 

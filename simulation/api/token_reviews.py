@@ -3,9 +3,9 @@
 Only admins may do anything with what is no resource: the simulated cluster has no roles.
 """
 
-from simulation.api.identity import ADMIN, Tokens
-from simulation.api.objects import Object
-from simulation.api.status import bad_request, invalid
+from simulation.objects.fields import Object
+from simulation.objects.identity import ADMIN, Tokens
+from simulation.objects.status import bad_request, invalid
 
 WHO_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
 RIGHTS_PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from simulation.admission import checks
 from simulation.admission.admission import Admission
 from simulation.admission.review import Attributes
-from simulation.api import pods, status
-from simulation.api.identity import User
-from simulation.api.objects import Key, Object, clone, format_time, version_of
-from simulation.api.resources import NAMESPACES, PODS, Target
-from simulation.api.status import ApiError
-from simulation.api.store import Store
+from simulation.objects import pods, status
+from simulation.objects.fields import Key, Object, clone, format_time, version_of
+from simulation.objects.identity import User
+from simulation.objects.resources import NAMESPACES, PODS, Target
+from simulation.objects.status import ApiError
+from simulation.objects.store import Store
 
 _TRIES = 5
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"

@@ -10,12 +10,12 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 
-from simulation.api import status
-from simulation.api.objects import Object
-from simulation.api.resources import Resource
-from simulation.api.selectors import Selects, parse_number
-from simulation.api.status import ApiError
-from simulation.api.store import Change, Store
+from simulation.objects import status
+from simulation.objects.fields import Object
+from simulation.objects.resources import Resource
+from simulation.objects.selectors import Selects, parse_number
+from simulation.objects.status import ApiError
+from simulation.objects.store import Change, Store
 
 BOOKMARK_SECONDS = 10.0
 _BOOKMARK_BEFORE_END_SECONDS = 2.0

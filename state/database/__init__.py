@@ -1,9 +1,13 @@
-"""Connections, schema, named SQL, retention.
+"""Connections, schema, named SQL and retention: the parts of `state` that know asyncpg.
 
-database     From `--database-url` to a connection pool, and from Postgres' errors to ours.
-late         A database that need not be there when a service starts.
-maintenance  Keeps the tables that grow: makes the log's days to come, forgets what is too …
-migrate      Brings the schema of a database up to date: files in order, each once, each …
-queries      Reads `queries.sql`, so that all SQL can be reviewed in one place and is called …
-schema       The schema as text: what a migrated database holds, read from its catalog.
+All SQL that the services send is in `queries.sql`, by name. `schema.sql` is the sum of the
+migrations, written by `python -m state.database.schema` and compared by a test.
+
+database       `--database-url` to a connection pool; errors of Postgres to `BackendError`
+late           a database that may become available after a service has started
+migrate        applies `state/migrations` in order, each file once
+schema         the schema as text
+queries        reads `queries.sql`
+column_values  texts and JSON in the form that Postgres can hold
+maintenance    creates and drops partitions of the tables that grow
 """

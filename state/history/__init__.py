@@ -1,5 +1,9 @@
-"""Runs of gangs: what was asked, granted, waited for, run, and how it ended.
+"""The history of gangs: one row per run, with what was asked, granted and used.
 
-facts  The history of gangs: what was asked, granted, waited, run, where, how it ended. Pure.
-runs   Questions about the history of gangs, answered from Postgres. What is stored: facts.py.
+Facts about a run arrive from several services, in any order and more than once. `facts.merge` is
+the rule by which they are merged; the SQL query `merge_gang_history` follows the same rule.
+
+facts   what is known of a run, and how facts are merged
+runs    questions about runs, answered from Postgres
+memory  the same answers from memory, for tests
 """

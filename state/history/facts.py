@@ -14,6 +14,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
+from state.database.column_values import to_text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GangFacts:
@@ -73,3 +75,18 @@ def _merge_value(name: str, one: Any, other: Any) -> Any:  # noqa: ANN401 - of a
     if one is None or other is None:
         return other if one is None else one
     return _RULES.get(name, max)(one, other)
+
+
+def to_storable_facts(facts: GangFacts) -> GangFacts:
+    """Return the facts as Postgres would hold them."""
+    return GangFacts(**{name: _to_column(getattr(facts, name)) for name in _NAMES})
+
+
+def _to_column(value: Any) -> Any:  # noqa: ANN401 - of any field
+    match value:
+        case str():
+            return to_text(value)
+        case tuple():
+            return tuple(sorted({to_text(item) for item in value}))
+        case _:
+            return value

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import asyncpg
 
+from state.database.column_values import to_text
 from state.database.database import backend_errors
 from state.database.queries import sql
 from state.history.facts import GangFacts
-from state.log.storable import to_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Hours:
 
 
 class HistoryStore(Protocol):
-    """Where the history is asked for: here or in `state.log.memory`."""
+    """Where the history is asked for: here or in `state.history.memory`."""
 
     async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
         """Return the newest runs of one user's gangs, newest first."""

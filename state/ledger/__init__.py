@@ -1,13 +1,17 @@
-"""Who holds how many leaf cells at which class, and within which limits.
+"""The ledger: which gang is charged how many leaf cells, at which class, to which user and group.
 
-assumed_charges  Charges that only this process counts: what was let in while the ledger did …
-batches          Charges that wait at the same time share one transaction.
-ledger           The ledger: who holds or has reserved how many leaf cells, and within which …
-memory           The ledger in memory, for tests: the same answers as Postgres, computed the …
-memory_sums      Rows of the sums that the ledger in memory adds up. Pure.
-memory_usage     Usage in memory beside a ledger in memory, for tests: always fresh, unless …
-postgres         The ledger in Postgres: each call is one round trip to a function of the …
-rows             Charges, usage and the rest, from and to what the ledger's functions in …
-usage_cache      Current usage in the memory of every process, so that a rule never waits …
-usage_metrics    What is measured of the live cache of usage: how old is what this process …
+`ledger` is the port and its types; `postgres` implements it, and `memory` is its twin for tests,
+held to the same contract by `tests/contract`. Usage in memory (`usage_cache`) lets rules read
+current usage without waiting for Postgres.
+
+ledger           the port: charges, limits, answers
+postgres         the ledger in Postgres
+rows             charges and usage from and to the functions of the schema
+batches          concurrent charges that share one transaction
+usage_cache      current usage in memory, refreshed by LISTEN
+usage_metrics    age of the usage in memory
+assumed_charges  charges that only this process counts while Postgres is unavailable
+memory           the ledger in memory, for tests
+memory_sums      sums of the ledger in memory
+memory_usage     usage in memory beside the ledger in memory, for tests
 """

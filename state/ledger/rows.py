@@ -12,6 +12,7 @@ from uuid import UUID
 import orjson
 
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
+from state.database.column_values import to_text
 from state.ledger.ledger import (
     Charge,
     DayUse,
@@ -23,7 +24,6 @@ from state.ledger.ledger import (
     Usage,
     to_units,
 )
-from state.log.storable import to_text
 
 Row = Mapping[str, Any]
 

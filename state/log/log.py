@@ -24,9 +24,9 @@ from typing import NoReturn, Protocol
 from policy.errors import BackendError
 from state.log.positions import END, Position
 from state.log.records import DecisionRecord
-from state.spool.mirror import Mirror
-from state.spool.record_spool import RecordMirror, RecordSpool, uninterrupted
-from state.spool.spool import Spool
+from state.log.spool.mirror import Mirror
+from state.log.spool.record_spool import RecordMirror, RecordSpool, uninterrupted
+from state.log.spool.spool import Spool
 
 __all__ = ["DecisionLog", "DecisionRecord", "DecisionStore", "LogSettings"]
 

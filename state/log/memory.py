@@ -1,17 +1,16 @@
-"""What is stored in Postgres, in memory instead, for tests. tests/contract keeps both alike."""
+"""The log in memory, for tests. `tests/contract` holds it to Postgres' answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime
 from itertools import groupby
 from uuid import UUID
 
 from policy.errors import BackendError
-from state.history.facts import GangFacts, merge_all
-from state.history.runs import Hours
+from state.database.column_values import to_text
+from state.history.facts import GangFacts, merge_all, to_storable_facts
 from state.log.positions import END, Position
 from state.log.records import DecisionRecord, LoggedDocument
-from state.log.storable import to_storable, to_storable_facts, to_text
+from state.log.storable import to_storable
 
 _SECONDS_PER_HOUR = 3600
 
@@ -107,84 +106,5 @@ class MemoryDecisions:
             raise BackendError("the store is away")
 
 
-class MemoryHistory:
-    """A HistoryStore over the facts of a MemoryDecisions."""
-
-    def __init__(self, decisions: MemoryDecisions) -> None:
-        self._decisions = decisions
-
-    async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one user's gangs, newest first."""
-        return self._newest("user_name", user_name, limit)
-
-    async def of_gang(self, gang: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one gang, newest first."""
-        return self._newest("gang", gang, limit)
-
-    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole days, UTC."""
-        since = datetime.combine(first, time(), UTC)
-        until = datetime.combine(last, time(), UTC) + timedelta(days=1)
-        found = [_Part.of(fact, since, until) for fact in self._decisions.history.values()]
-        # What ends at midnight ends on the day before, and one that ends later on another day.
-        return _sum_parts(
-            replace(part, gangs=int(part.fact.ended_at is None or part.fact.ended_at <= until))
-            for part in found
-        )
-
-    async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between any two moments."""
-        return _sum_parts(_Part.of(fact, since, until) for fact in self._decisions.history.values())
-
-    def _newest(self, name: str, value: str, limit: int) -> list[GangFacts]:
-        found = [fact for fact in self._decisions.history.values() if getattr(fact, name) == value]
-        # Postgres sorts what has no time first when the newest come first.
-        found.sort(key=lambda fact: (fact.asked_at is None, fact.asked_at), reverse=True)
-        return found[:limit]
-
-
 def _newest(records: Iterable[DecisionRecord], limit: int) -> list[DecisionRecord]:
     return sorted(records, key=lambda record: (record.at, record.key), reverse=True)[:limit]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """What one run used between two moments."""
-
-    fact: GangFacts
-    seconds: float
-    gangs: int = 1
-
-    @classmethod
-    def of(cls, fact: GangFacts, since: datetime, until: datetime) -> "_Part":
-        if fact.started_at is None:
-            return cls(fact=fact, seconds=0.0)
-        end = min(fact.ended_at or datetime.now(UTC), until)
-        return cls(fact=fact, seconds=(end - max(fact.started_at, since)).total_seconds())
-
-
-def _sum_parts(parts: Iterable[_Part]) -> list[Hours]:
-    sums: dict[tuple[str | None, ...], Hours] = {}
-    for part in parts:
-        if part.seconds <= 0:
-            continue
-        fact = part.fact
-        names = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
-        user, group, vc, class_name = whose = tuple(name or None for name in names)
-        known = sums.get(whose) or Hours(
-            user_name=user,
-            group_name=group,
-            vc=vc,
-            class_name=class_name,
-            leaf_cell_hours=0.0,
-            gangs=0,
-        )
-        hours = (fact.leaf_count or 0) * part.seconds / _SECONDS_PER_HOUR
-        sums[whose] = replace(
-            known, leaf_cell_hours=known.leaf_cell_hours + hours, gangs=known.gangs + part.gangs
-        )
-    return [sums[whose] for whose in sorted(sums, key=_nulls_last)]
-
-
-def _nulls_last(values: tuple[str | None, ...]) -> list[tuple[bool, str]]:
-    return [(value is None, value or "") for value in values]

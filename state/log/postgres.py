@@ -8,12 +8,12 @@ from typing import Any, Final
 import asyncpg
 import orjson
 
+from state.database.column_values import to_json, to_optional_text, to_text
 from state.database.database import backend_errors
 from state.database.queries import sql
-from state.history.facts import GangFacts, merge_all
+from state.history.facts import GangFacts, merge_all, to_storable_facts
 from state.log.positions import END, Position
 from state.log.records import OBSERVATIONS, DecisionRecord, LoggedDocument
-from state.log.storable import to_json, to_optional_text, to_storable_facts, to_text
 
 # Postgres will say the same about these rows tomorrow: bad data, a broken constraint, too large.
 _REFUSED_CLASSES = ("22", "23", "54")

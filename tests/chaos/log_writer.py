@@ -15,8 +15,8 @@ from state.database.database import PoolSettings, open_database
 from state.log.log import DecisionLog, LogSettings
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord
-from state.spool.mirror import open_mirror
-from state.spool.spool import Spool, SpoolSettings
+from state.log.spool.mirror import open_mirror
+from state.log.spool.spool import Spool, SpoolSettings
 
 _SETTINGS = LogSettings(
     first_retry_seconds=0.01, longest_retry_seconds=0.1, batch_size=50, spool_after_seconds=0.02

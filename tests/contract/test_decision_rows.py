@@ -10,11 +10,12 @@ import pytest
 
 from state.database.database import Database
 from state.history.facts import GangFacts
+from state.history.memory import MemoryHistory
 from state.history.runs import Hours, PostgresHistory
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import EpochJournal, find_holes
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions, MemoryHistory
+from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, Kind, LoggedDocument
 from tests.support.records import a_decision
@@ -33,7 +34,7 @@ class Stores:
 def stores(request: pytest.FixtureRequest) -> Stores:
     if request.param == "memory":
         decisions = MemoryDecisions()
-        return Stores(decisions, MemoryHistory(decisions))
+        return Stores(decisions, MemoryHistory(decisions.history))
     pool = request.getfixturevalue(request.param).pool
     return Stores(PostgresDecisions(pool), PostgresHistory(pool))
 
@@ -359,15 +360,15 @@ async def test_random_facts_mean_the_same_to_both(database: Database) -> None:
     for run in range(5):
         asked = (f"a/{run}", 10)
         found = await PostgresHistory(database.pool).of_gang(*asked)
-        assert found == await MemoryHistory(twin).of_gang(*asked)
+        assert found == await MemoryHistory(twin.history).of_gang(*asked)
     span = (_NOON - 100 * _HOUR, _NOON + 100 * _HOUR)
-    hours = await MemoryHistory(twin).hours_between(*span)
+    hours = await MemoryHistory(twin.history).hours_between(*span)
     assert hours
     assert await PostgresHistory(database.pool).hours_between(*span) == hours
     for first, last in ((-3, 3), (-1, 0), (1, 1)):
         days = ((_NOON + first * 24 * _HOUR).date(), (_NOON + last * 24 * _HOUR).date())
         told = await PostgresHistory(database.pool).hours_of_days(*days)
-        assert told == await MemoryHistory(twin).hours_of_days(*days)
+        assert told == await MemoryHistory(twin.history).hours_of_days(*days)
 
 
 def _random_facts(dice: Random) -> GangFacts:

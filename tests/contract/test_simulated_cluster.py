@@ -13,10 +13,10 @@ import pytest
 import yaml
 from aiohttp import web
 
-from simulation.api.identity import User
-from simulation.api.objects import Object
-from simulation.api.resources import PODS
 from simulation.cluster import SimulatedCluster
+from simulation.objects.fields import Object
+from simulation.objects.identity import User
+from simulation.objects.resources import PODS
 from simulation.users import Gang, Users, plan_gangs
 from tests.contract.kube import MERGE_PATCH, Kube, a_binding, a_pod
 

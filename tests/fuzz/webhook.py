@@ -24,8 +24,8 @@ import uvloop
 from kube.api.client import connect
 from service.running import RunningService
 from service.settings import Address
-from simulation.api.patch import json_patch
 from simulation.cluster import SimulatedCluster
+from simulation.objects.patch import json_patch
 from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog

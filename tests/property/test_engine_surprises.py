@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, NodeCell, Place, Placement, ReleaseMode
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.model import Decision, MemberRequest, NodeCell, Place, ReleaseMode
+from extender.cells.observe.bound_pods import PlacedMember
 from policy.errors import ConflictError
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 from tests.property.clusters import clusters
@@ -182,7 +183,7 @@ class Surprises(RuleBasedStateMachine):
         members = [
             (
                 slot.is_bound,
-                Bound(
+                PlacedMember(
                     request=replace(gangs[gang.gang].request, member=uid, leaf_count=slot.size),
                     placement=gang.members[uid],
                 ),

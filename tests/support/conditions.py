@@ -7,7 +7,7 @@ import yaml
 
 import manifests
 from simulation.admission.webhooks import is_met
-from simulation.api.patch import json_patch
+from simulation.objects.patch import json_patch
 
 _FOLDER = Path(manifests.__file__).parent
 _TEXT = (_FOLDER / "base" / "webhooks.yaml").read_text()

@@ -1,7 +1,7 @@
 """A planner's world, driven a step at a time."""
 
-from extender.cells.model import Placement
 from extender.queue.model import Action
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from tests.property.planner_world import PlannerWorld
 from tests.support.cells.builders import GangBuilder, a_cluster

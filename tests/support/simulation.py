@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from simulation.api.objects import Object, format_time
-from simulation.api.resources import CONFIG_MAPS, NODES, PODS
-from simulation.api.store import Store
+from simulation.objects.fields import Object, format_time
+from simulation.objects.resources import CONFIG_MAPS, NODES, PODS
+from simulation.objects.store import Store
 
 
 class Clock:

@@ -4,11 +4,11 @@ The class of a native PodGroup is set when it is created and never changes; its 
 Pods that would then get another class are refused.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from kube.api.client import KubeClient, KubeError
-from kube.read.pod_groups import APIS, PodGroup, PodGroupSink, read_pod_group
+from kube.api.client import KubeError
+from kube.follow.pod_groups import PodGroupFollower
+from kube.read.pod_groups import PodGroup
 from kube.read.pods import GangForm, ManagedPod
 from policy.errors import RequestError
 from policy.policy import Policy
@@ -21,22 +21,20 @@ from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 class PodGroupFinder:
     """Finds the PodGroup of a pod: in memory, or, if it is too new, at the API server."""
 
-    def __init__(self, sinks: Mapping[GangForm, PodGroupSink], client: KubeClient) -> None:
-        self._sinks = sinks
-        self._client = client
+    def __init__(self, followed: PodGroupFollower) -> None:
+        self._followed = followed
 
     async def find(self, pod: ManagedPod) -> PodGroup | None:
         """Return a pod's PodGroup; None if it has none. Raises RequestError if it must have one."""
-        sink = self._sinks.get(pod.gang.form)
-        if sink is None or pod.gang.size is not None:
+        form, key = pod.gang.form, pod.gang.key
+        if form not in self._followed.sinks or pod.gang.size is not None:
             return None
-        return sink.find(pod.gang.key) or await self._load(pod.gang.form, pod.gang.key)
+        return self._followed.find(pod) or await self._load(form, key)
 
     async def _load(self, form: GangForm, key: GangKey) -> PodGroup | None:
-        path = f"/apis/{APIS[form]}/namespaces/{key.namespace}/podgroups/{key.name}"
         try:
             async with within_budget(KUBE_SECONDS):
-                return read_pod_group(await self._client.request("GET", path))
+                return await self._followed.read(form, key)
         except TimeoutError:
             return None  # an API server that does not answer is no reason to refuse the pod
         except KubeError as exc:

@@ -1,20 +1,20 @@
 """Why a gang cannot start now: the first of the reasons that is true."""
 
 from collections.abc import Callable
+from functools import partial
 
-from extender.cells.decide import wording
-from extender.cells.decide.refusals import chains_of
-from extender.cells.fit.chain_choice import Chains
+from extender.cells.answers import needed, owner, wait
+from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
-from extender.cells.model import Wait
-from extender.cells.state.table import Table
+from extender.cells.model import ReasonCode, Wait
+from extender.cells.state.allocation_table import AllocationTable
 from policy.topology import ChainName
 
 
 class Reasons:
     """Explains the present state of the table."""
 
-    def __init__(self, table: Table, chains: Chains) -> None:
+    def __init__(self, table: AllocationTable, chains: ChainFitter) -> None:
         self._table = table
         self._chains = chains
 
@@ -24,12 +24,15 @@ class Reasons:
         chains = chains_of(self._table, request)
         if not chains:
             return None
-        count = self._promised if self._chains.is_guaranteed(request) else self._leaf_count
+        count = self._promised if self._table.is_guaranteed(request) else self._leaf_count
         most = _over_chains(ask, chains, lambda chain: count(ask, chain))
+        too_large = partial(wait, request, ReasonCode.TOO_LARGE, **owner(request))
         if sum(ask.sizes) > most:
-            return wording.too_large(request, ask.sizes, most=most)
+            return too_large(**needed(request, ask.sizes), total=sum(ask.sizes), limit=most)
         widest = max(self._widest(ask, chain) for chain in chains)
-        return wording.too_wide(request, widest=widest) if ask.sizes[0] > widest else None
+        if ask.sizes[0] > widest:
+            return too_large(member=max(request.gang_leaf_counts), limit=widest)
+        return None
 
     def _leaf_count(self, ask: Ask, chain: ChainName) -> int:
         return self._table.trees[chain].root.leaf_count
@@ -44,7 +47,7 @@ class Reasons:
         if not self._table.supplies[chain].is_uniform:
             return tree.root.leaf_count  # cells of a level differ
         highest = tree.node_level
-        if self._chains.is_guaranteed(ask.request) and ask.request.pinned is None:
+        if self._table.is_guaranteed(ask.request) and ask.request.pinned is None:
             rungs = self._table.vcs[ask.request.vc].unmapped
             highest = max(level for name, level in rungs if name == chain)
         return tree.levels[min(highest, tree.node_level) - 1].leaf_count
@@ -52,23 +55,25 @@ class Reasons:
     def why_not(self, ask: Ask) -> Wait:
         """The reason to wait, when nothing was found."""
         request, sizes = ask.request, ask.sizes
+        needs = needed(request, sizes)
         chains = chains_of(self._table, request)
-        is_guaranteed = self._chains.is_guaranteed(request)
+        is_guaranteed = self._table.is_guaranteed(request)
         if is_guaranteed:
             left = _over_chains(ask, chains, lambda chain: self._unused(ask, chain))
             if left < sum(sizes):
                 promised = _over_chains(ask, chains, lambda chain: self._promised(ask, chain))
-                return wording.vc_full(request, sizes, left=left, promised=promised)
+                told = {"promised": promised, "unused": left, **owner(request)}
+                return wait(request, ReasonCode.VC_FULL, **needs, **told)
         if any(self._chains.fits_anywhere(ask, chain) for chain in chains):
-            return wording.no_candidate(request, sizes)
+            return wait(request, ReasonCode.NODE_NOT_OFFERED, **needs)
         if ask.budget.is_cut:
-            return wording.search_ended(request, sizes)
+            return wait(request, ReasonCode.SEARCH_ENDED, **needs)
         bad = sum(self._table.trees[chain].root.bad for chain in chains)
         if is_guaranteed and bad:
-            return wording.bad_cells(request, sizes, bad=bad)
+            return wait(request, ReasonCode.BAD_CELLS, **needs, bad=bad)
         rooms = [self._table.idle[chain] for chain in chains]
         found = max((room.capacity(room.root, sizes[-1]) for room in rooms), default=0)
-        return wording.no_room(request, sizes, found=min(found, len(sizes) - 1))
+        return wait(request, ReasonCode.NO_ROOM, **needs, room=min(found, len(sizes) - 1))
 
     def _unused(self, ask: Ask, chain: ChainName) -> int:
         """Leaf cells of a VC in a chain that its guaranteed gangs do not use."""

@@ -1,19 +1,19 @@
-"""Slots that lack leaves, by their node. Private to `extender.cells`."""
+"""Slots that have fewer leaves than their member uses, by node."""
 
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
 from policy.submission import NodeName
 
 
-class SlotsByNode(dict[NodeName, dict[Slot, Gang]]):
-    """Found again when something becomes of their node."""
+class SlotsByNode(dict[NodeName, dict[MemberSlot, PlacedGang]]):
+    """Slots by node, so that they are found when leaves of the node become known or free."""
 
-    def note(self, gang: Gang, slot: Slot) -> None:
-        """A slot is one of them from now on."""
+    def add(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Add a slot under the node of its placement."""
         self.setdefault(slot_placement(slot).node, {})[slot] = gang
 
-    def drop(self, slot: Slot) -> None:
-        """A slot is none of them any more; it still says where it is."""
+    def drop(self, slot: MemberSlot) -> None:
+        """Remove a slot; its placement must still name the same node."""
         node = slot_placement(slot).node
         del self[node][slot]
         if not self[node]:

@@ -1,15 +1,15 @@
-"""Leaves of cells told as placements."""
+"""Translates the leaves of a slot to a `Placement`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.cells.model import Placement
-from extender.cells.state.gangs import Slot
+from extender.cells.state.placed_gangs import MemberSlot
 from extender.cells.state.tree import Cell
+from policy.placement import Placement
 
 
 def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placement:
-    """The placement that some leaves of one node make."""
+    """The placement of a member on some leaves of one node."""
     tree = leaves[0].chain
     node = leaves[0].node
     assert node is not None
@@ -21,16 +21,16 @@ def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placemen
     )
 
 
-def slot_placement(slot: Slot) -> Placement:
-    """Where a slot is.
+def slot_placement(slot: MemberSlot) -> Placement:
+    """The placement of a slot.
 
-    Asked a dozen times until a pod is bound, and seldom another answer: the last one is kept.
+    It is read about a dozen times until a pod is bound and rarely changes, so it is cached.
     """
-    if slot.observed is not None:
-        return slot.observed
-    leaves, claim, shown = slot.leaves, slot.claim, slot.shown
-    if shown is None or shown[0] is not leaves or shown[1] is not claim:
+    if slot.reported_placement is not None:
+        return slot.reported_placement
+    leaves, claim, cached = slot.leaves, slot.claim, slot.cached_placement
+    if cached is None or cached[0] is not leaves or cached[1] is not claim:
         placement = placement_of(leaves, claim_cell=claim.cell if claim else None)
         placement = replace(placement, vc_cell=claim.address) if claim else placement
-        slot.shown = shown = leaves, claim, placement
-    return shown[2]
+        slot.cached_placement = cached = leaves, claim, placement
+    return cached[2]

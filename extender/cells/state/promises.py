@@ -1,4 +1,4 @@
-"""What all VCs were promised, told to those who count it. Private to `extender.cells`."""
+"""Adds up what all VCs were promised, for the supply and the rankings."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def count_promises(
     trees: Mapping[ChainName, ChainTree],
     supplies: Mapping[ChainName, Supply],
 ) -> None:
-    """VCs were promised cells, or other ones than before."""
+    """Set the promise counters of supplies and rankings after promises changed."""
     unused = {name: Counter[int]() for name in trees}
     for vc in vcs.values():
         for chain in [chain for chain in vc.rankings if chain not in vc.chains()]:

@@ -24,8 +24,8 @@ from extender.inspection.tokens import TokenCheck
 from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient, KubeError, connect
 from service.settings import Address
-from simulation.api.identity import User
 from simulation.cluster import SimulatedCluster
+from simulation.objects.identity import User
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 

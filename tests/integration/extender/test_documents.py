@@ -54,8 +54,8 @@ async def test_a_vc_gets_its_share_and_not_more(tmp_path: Path, text: str) -> No
         assert answer["NodeNames"] == []
         (reason,) = answer["FailedAndUnresolvableNodes"].values()
         assert reason.startswith(
-            "gang lab/second needs 1 x 8 leaf cells, each member's in one cell of VC lab; of 8 leaf"
-            " cells that the VC was promised 0 are unused; it starts when gangs of"
+            "gang lab/second needs 1 x 8 leaf cells, each member in one cell of VC lab; 0 of the 8 "
+            "leaf cells promised to VC lab are unused; starts once other gangs of VC lab"
         )
         assert await caller.filter(second, FOUR) == answer
         assert "cellgate_extender_repeats_total 1.0" in await caller.text("/metrics")
@@ -86,7 +86,7 @@ async def test_a_bad_document_does_not_get_in_and_everybody_is_told(tmp_path: Pa
         await apply(client, hived_text(lab=99))
         (event,) = await until(lambda: events(client, about="cellgate-cluster"))
         assert event[0] == "InvalidPolicy"
-        assert "the last good version stays in force: virtualClusters: chain" in event[1]
+        assert "last valid version, if any, stays in force: virtualClusters: chain" in event[1]
         assert await vcs(caller) == {"lab": 1}
         assert "cellgate_extender_policy_problems 1.0" in await caller.text("/metrics")
 

@@ -17,11 +17,11 @@ from extender.cells.model import (
     MemberRequest,
     NodeCell,
     Place,
-    Placement,
     Preempt,
     Reject,
     ReleaseMode,
 )
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import PhysicalCell, PinnedCellId, Topology
 from tests.support.cells.builders import nodes_of
@@ -146,12 +146,12 @@ class Player:
             self._apply(decision)
             return Outcome("bind", node=decision.placement.node)
         if isinstance(decision, Reject):
-            return Outcome("user_error", text=decision.reason)
-        if decision.code == "gang-full":
-            return Outcome("user_error", text=decision.reason)
+            return Outcome("user_error", text=decision.reason.text)
+        if decision.reason.code == "gang-full":
+            return Outcome("user_error", text=decision.reason.text)
         if not isinstance(decision, Preempt):
             self._apply(decision)
-        return Outcome("wait", text=decision.reason)
+        return Outcome("wait", text=decision.reason.text)
 
     def preempt(self, name: str, nodes: list[NodeName]) -> Outcome:
         decision = self.decide(name, nodes)
@@ -159,10 +159,10 @@ class Player:
             self._apply(decision)
             return Outcome("preempt", victims=self._on_one_node(decision))
         if isinstance(decision, Reject):
-            return Outcome("user_error", text=decision.reason)
+            return Outcome("user_error", text=decision.reason.text)
         if not isinstance(decision, Place):
             self._apply(decision)
-            return Outcome("wait", text=decision.reason)
+            return Outcome("wait", text=decision.reason.text)
         return Outcome("wait")
 
     def _apply(self, decision: Decision) -> None:

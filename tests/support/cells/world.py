@@ -1,8 +1,9 @@
 """An engine with shorthands for tests: ask, place, bind, end; invariants after every step."""
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, GangState, GangView, Place, Placement
-from extender.cells.views.shapes import VcCellView
+from extender.cells.model import Decision, GangState, GangView, Place
+from extender.cells.views.state_views import VcCellView
+from policy.placement import Placement
 from policy.submission import NodeName, VcName
 from policy.topology import CellTypeName, Topology
 from tests.support.cells.builders import ClusterBuilder, GangBuilder, an_engine, nodes_of

@@ -6,11 +6,12 @@ from extender.inspection.census import Census
 from extender.outcomes.waiting_pods import Refusals, Waiting, WaitingPods
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.reconciler import Reconciler
-from kube.read.placements import Placement
 from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
+from policy.topology import CellTypeName, ChainName
 from service.clock import Clock
 from tests.support.extender_shell import NoSizes, Shell
 from tests.support.kube_objects import PodBuilder, a_pod
@@ -23,7 +24,10 @@ def member(name: str, *, gang: str = "g", size: int = 2) -> PodBuilder:
 
 def bound(name: str, node: str, **fields: object) -> PodBuilder:
     placement = Placement(
-        node=NodeName(node), leaf_cells=tuple(range(8)), chain="rack", vc_cell_type="node"
+        node=NodeName(node),
+        leaf_cells=tuple(range(8)),
+        chain=ChainName("rack"),
+        vc_cell_type=CellTypeName("node"),
     )
     return member(name, **fields).placed(placement).bound_to(node)  # type: ignore[arg-type]
 

@@ -21,11 +21,12 @@ from kube.api.binder import PodRef
 from kube.api.events import EventWriter
 from kube.api.pod_ender import Ended
 from kube.read.node_choice import NodeChoice
-from kube.read.placements import Placement
 from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES
 from policy.errors import BackendError
+from policy.placement import Placement
 from policy.submission import NodeName, PodUid
+from policy.topology import ChainName
 from service.clock import Clock
 from tests.support.cluster_texts import hived_text
 from tests.support.extender_shell import Shell
@@ -243,7 +244,7 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
         plans.add_nodes()
         for index in range(4):
             node = NodeName(f"node-{index:02}")
-            there = Placement(node=node, leaf_cells=tuple(range(8)), chain="rack")
+            there = Placement(node=node, leaf_cells=tuple(range(8)), chain=ChainName("rack"))
             low = a_hived_pod(f"low-{index}", priority=0).placed(there).bound_to(node)
             plans.shell.pods.upsert(low)
         plans.shell.pods.upsert(a_hived_pod("high", priority=5).gated())

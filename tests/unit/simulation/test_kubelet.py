@@ -2,10 +2,10 @@
 
 import pytest
 
-from simulation.api.objects import Object, clone, format_time, version_of
-from simulation.api.resources import EVENTS, PODS
-from simulation.api.store import Store
 from simulation.kubelet import RUN_SECONDS, Kubelet
+from simulation.objects.fields import Object, clone, format_time, version_of
+from simulation.objects.resources import EVENTS, PODS
+from simulation.objects.store import Store
 from tests.support.simulation import Clock, a_pod
 
 

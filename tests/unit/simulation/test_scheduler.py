@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from simulation.api import pods
-from simulation.api.objects import Object, clone, key_of, version_of
-from simulation.api.resources import PODS
-from simulation.api.store import Store
 from simulation.extender_calls import Extender, ExtenderError, ExtenderSettings, Filtered
+from simulation.objects import pods
+from simulation.objects.fields import Object, clone, key_of, version_of
+from simulation.objects.resources import PODS
+from simulation.objects.store import Store
 from simulation.scheduler import Scheduler
 from tests.support.simulation import Clock, a_node, a_pod
 

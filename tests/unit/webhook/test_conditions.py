@@ -9,7 +9,7 @@ import pytest
 from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
 from policy.identity.identity import BUILT_IN_CONTROLLERS
-from simulation.api.patch import json_patch
+from simulation.objects.patch import json_patch
 from tests.support.conditions import fail_open_guard, hook_of, is_asked
 from tests.support.kube_objects import PodBuilder, a_pod
 from tests.support.policy import HEAD

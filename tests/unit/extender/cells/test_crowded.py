@@ -97,4 +97,4 @@ def test_who_uses_its_whole_share_waits_whoever_else_runs() -> None:
     decision = world.ask(a_gang("second").of(8).at(5))
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.VC_FULL
+    assert decision.reason.code is ReasonCode.VC_FULL

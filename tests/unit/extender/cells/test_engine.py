@@ -5,15 +5,8 @@ from dataclasses import replace
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import (
-    MemberRequest,
-    NodeCell,
-    Place,
-    Placement,
-    ReasonCode,
-    Reject,
-    Wait,
-)
+from extender.cells.model import MemberRequest, NodeCell, Place, Reason, ReasonCode, Reject, Wait
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 NODES = [NodeName("n0"), NodeName("n1"), NodeName("n2")]
@@ -89,10 +82,19 @@ def test_a_gang_waits_when_only_part_of_it_fits(engine: Engine) -> None:
 
     assert engine.plan(request, candidate_nodes=NODES) == Wait(
         request=request,
-        code=ReasonCode.NO_ROOM,
-        reason="gang vision/bert needs 3 x 8 leaf cells of type A100, each member's on one node; "
-        "there is room for 2 of 3 members now; it starts when enough of them are free",
-        change="it starts when enough of them are free",
+        reason=Reason(
+            code=ReasonCode.NO_ROOM,
+            arguments={
+                "gang": "vision/bert",
+                "needs": ((3, 8),),
+                "members": 3,
+                "leaf_type": "A100",
+                "room": 2,
+            },
+            text="gang vision/bert needs 3 x 8 leaf cells of type A100, each member on one node; "
+            "room for 2 of 3 members now; starts once enough leaf cells are free",
+            change="starts once enough leaf cells are free",
+        ),
     )
 
 
@@ -112,10 +114,13 @@ def test_a_node_that_is_not_offered_is_never_used(engine: Engine) -> None:
 
     assert decision == Wait(
         request=a_member("a"),
-        code=ReasonCode.NODE_NOT_OFFERED,
-        reason="gang vision/bert has a place on node n1, which kube-scheduler does not offer to "
-        "this pod; check the node's taints and the pod's node selector",
-        change="check the node's taints and the pod's node selector",
+        reason=Reason(
+            code=ReasonCode.NODE_NOT_OFFERED,
+            arguments={"gang": "vision/bert", "node": "n1"},
+            text="gang vision/bert has a place on node n1, but kube-scheduler does not offer this "
+            "node to the pod; check the node's taints and the pod's node selector",
+            change="check the node's taints and the pod's node selector",
+        ),
     )
 
 
@@ -132,10 +137,13 @@ def test_a_member_beyond_the_gangs_size_is_turned_away(engine: Engine) -> None:
 
     assert decision == Wait(
         request=a_member("b"),
-        code=ReasonCode.GANG_FULL,
-        reason="gang vision/bert has 1 member of 8 leaf cells, and all are there already; "
-        "raise the gang's size, or end one of them",
-        change="raise the gang's size, or end one of them",
+        reason=Reason(
+            code=ReasonCode.GANG_FULL,
+            arguments={"gang": "vision/bert", "members": 1, "leaf_cells": 8},
+            text="gang vision/bert already has its only member with 8 leaf cells; "
+            "delete this pod, or check `cellgate.io/gang-size`",
+            change="delete this pod, or check `cellgate.io/gang-size`",
+        ),
     )
 
 
@@ -152,7 +160,7 @@ def test_members_that_disagree_about_their_gang_are_refused(engine: Engine) -> N
     decision = engine.plan(a_member("large", size=3, leaves=8), candidate_nodes=NODES)
 
     assert isinstance(decision, Reject)
-    assert decision.code is ReasonCode.GANG_MISMATCH
+    assert decision.reason.code is ReasonCode.GANG_MISMATCH
 
 
 def test_a_replacement_finds_the_place_of_the_member_that_ended(engine: Engine) -> None:

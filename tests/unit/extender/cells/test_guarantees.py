@@ -36,10 +36,10 @@ def test_a_vc_gets_no_more_than_it_was_promised() -> None:
     decision = world.ask(a_gang("two").in_vc("a").of(1))
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.VC_FULL
-    assert decision.reason == (
-        "gang ns/two needs 1 x 1 leaf cells, each member's in one cell of VC a; of 2 leaf cells "
-        "that the VC was promised 0 are unused; it starts when gangs of VC a end, or at a "
+    assert decision.reason.code is ReasonCode.VC_FULL
+    assert decision.reason.text == (
+        "gang ns/two needs 1 x 1 leaf cells, each member in one cell of VC a; 0 of the 2 leaf "
+        "cells promised to VC a are unused; starts once other gangs of VC a have ended, or with a "
         "higher priority than theirs"
     )
 
@@ -52,7 +52,7 @@ def test_opportunistic_gangs_use_what_others_do_not_and_leave_when_they_do() -> 
 
     assert isinstance(decision, Preempt)
     assert [victim.name for victim in decision.victims] == ["borrower"]
-    assert decision.change == "it starts when ns/borrower ended"
+    assert decision.reason.change == "starts once ns/borrower has ended"
 
 
 def test_a_guaranteed_gang_of_another_vc_is_never_a_victim() -> None:
@@ -93,7 +93,7 @@ def test_requests_that_can_never_be_served_are_rejected_with_a_code() -> None:
     for code, gang in cases.items():
         decision = world.ask(gang)
         assert isinstance(decision, Reject)
-        assert decision.code is code
+        assert decision.reason.code is code
 
 
 def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
@@ -105,7 +105,7 @@ def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
 
     assert world.nodes_of("one") == ["n1"]
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.BAD_CELLS
+    assert decision.reason.code is ReasonCode.BAD_CELLS
     assert [cell.is_doomed for cell in world.cells_of("a")] == [False, True]
 
 

@@ -175,7 +175,7 @@ def test_two_late_members_reserve_a_place_each() -> None:
     stranger = replace(gang.member(1), member=PodUid("three-9"))
     full = world.engine.plan(stranger, candidate_nodes=world.nodes)
     assert isinstance(full, Wait)
-    assert full.code is ReasonCode.GANG_FULL
+    assert full.reason.code is ReasonCode.GANG_FULL
 
 
 def test_a_late_member_is_placed_near_its_gang() -> None:

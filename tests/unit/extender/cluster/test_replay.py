@@ -1,18 +1,21 @@
 """An epoch decided again from its rows alone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
-from extender.cells.model import MemberRequest, Placement, Preempt, ReleaseMode
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.model import MemberRequest, Preempt, ReleaseMode
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Asked, Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import LogJournal
-from extender.cluster.replay import replay_epoch
+from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
@@ -44,7 +47,7 @@ class Load:
         """`has_grace`: members are told to end some time before they have."""
         self.store = MemoryDecisions()
         self.log = DecisionLog(self.store)
-        self.running: dict[PodUid, Bound] = {}
+        self.running: dict[PodUid, PlacedMember] = {}
         self.asking: dict[PodUid, MemberRequest] = {}
         self.ending: dict[PodUid, None] = {}
         self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
@@ -120,7 +123,7 @@ class Load:
         assert placement is not None
         if self._random.random() < 0.1:  # somebody else binds it elsewhere
             placement = Placement(node=self._random.choice(NODES), leaf_cells=())
-        self.running[uid] = Bound(request=self.asking.pop(uid), placement=placement)
+        self.running[uid] = PlacedMember(request=self.asking.pop(uid), placement=placement)
         self.cluster.observe_bound(self.running[uid])
 
     def _end(self) -> None:
@@ -223,23 +226,92 @@ async def _decide_alike(load: Load) -> set[str]:
     return {record.outcome for record in load.store.records}
 
 
-async def test_a_decision_that_was_tampered_with_is_found() -> None:
+async def replay_with(outcome: str, change: Callable[[dict[str, Any]], None]) -> Report:
+    """Replay an epoch in which the row of one decision was changed."""
     load = Load(1, hived_text(racks=2, nodes=4, a=4, b=3))
-    for _ in range(60):
+    for _ in range(200):
         load.step()
     await load.log.flush()
     index, record = next(
         (index, record)
         for index, record in enumerate(load.store.records)
-        if record.details.get("decision", {}).get("is") == "place"
+        if record.details.get("decision", {}).get("is") == outcome
     )
-    decision = {**record.details["decision"], "leafCells": [99]}
+    decision = deepcopy(record.details["decision"])
+    change(decision)
     load.store.records[index] = replace(record, details={"decision": decision})
-
     report = await replay_epoch(load.store, epoch=1)
+    assert all(one.sequence == record.sequence for one in report.differences)
+    return report
+
+
+async def test_a_decision_that_was_tampered_with_is_found() -> None:
+    report = await replay_with("place", lambda row: row.update(leafCells=[99]))
     (difference,) = report.differences
-    assert (difference.sequence, difference.subject) == (record.sequence, record.subject)
     assert difference.logged["leafCells"] == [99]
+
+
+def without_arguments(row: dict[str, Any]) -> None:
+    """The row as it was written before reasons had arguments."""
+    del row["arguments"], row["wording"]
+    row["reason"] = "said in other words"
+
+
+def of_another_wording(row: dict[str, Any]) -> None:
+    row.update(wording=row["wording"] + 1, reason="said in other words")
+
+
+def of_a_wording_with_fewer_arguments(row: dict[str, Any]) -> None:
+    of_another_wording(row)
+    del row["arguments"]["gang"]
+
+
+@pytest.mark.parametrize("outcome", ["wait", "reject", "preempt"])
+@pytest.mark.parametrize(
+    "change", [without_arguments, of_another_wording, of_a_wording_with_fewer_arguments]
+)
+async def test_a_row_in_other_words_is_no_difference(
+    outcome: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    report = await replay_with(outcome, change)
+    assert report.is_identical
+
+
+def another_text(row: dict[str, Any]) -> None:
+    row["reason"] = "said in other words"
+
+
+def another_argument(row: dict[str, Any]) -> None:
+    of_another_wording(row)
+    row["arguments"]["gang"] = "lab/other"
+
+
+def another_code(row: dict[str, Any]) -> None:
+    without_arguments(row)
+    row["code"] = "bad-cells"
+
+
+def another_outcome(row: dict[str, Any]) -> None:
+    without_arguments(row)
+    row["is"] = "place"
+
+
+@pytest.mark.parametrize("outcome", ["wait", "reject", "preempt"])
+@pytest.mark.parametrize("change", [another_text, another_argument, another_code, another_outcome])
+async def test_another_text_of_the_same_wording_and_another_reason_are_differences(
+    outcome: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    report = await replay_with(outcome, change)
+    assert len(report.differences) == 1
+
+
+async def test_other_victims_are_a_difference_under_any_wording() -> None:
+    def change(row: dict[str, Any]) -> None:
+        without_arguments(row)
+        row["victims"] = ["lab/somebody-else"]
+
+    report = await replay_with("preempt", change)
+    assert len(report.differences) == 1
 
 
 async def test_a_lost_row_is_a_hole() -> None:

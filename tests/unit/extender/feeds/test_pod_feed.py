@@ -3,8 +3,9 @@
 import pytest
 
 from kube import marks
-from kube.read.placements import Placement
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import ChainName
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
@@ -20,7 +21,9 @@ def shell() -> Shell:
 
 def a_running_hived_pod() -> PodBuilder:
     """It holds a whole node by HiveD's annotation alone."""
-    placement = Placement(node=NodeName("node-00"), leaf_cells=tuple(range(8)), chain="rack")
+    placement = Placement(
+        node=NodeName("node-00"), leaf_cells=tuple(range(8)), chain=ChainName("rack")
+    )
     spec = "{virtualCluster: lab, priority: -1, leafCellNumber: 8}"
     return a_pod("a").for_hived().with_hived_spec(spec).placed(placement).bound_to("node-00")
 

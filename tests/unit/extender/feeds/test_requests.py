@@ -6,10 +6,10 @@ from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReleaseMode
 from extender.feeds.requests import to_bound, to_member_request, to_single_request
 from kube import marks
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec
-from kube.read.placements import Placement
 from kube.read.pods import ManagedPod, read_pod
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid, VcName
 from tests.support.kube_objects import PodBuilder, a_pod
 

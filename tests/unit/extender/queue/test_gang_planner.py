@@ -35,9 +35,9 @@ def test_who_waits_long_for_its_members_is_told_once() -> None:
     submit(world, a_gang("bert").of(4, 4), missing=1)
     assert world.planner.step(now=world.now).tells == []
     world.now += 5
-    assert [tell.reason for tell in world.planner.step(now=world.now).tells] == [
-        "gang ns/bert has 1 of the 2 members that it needs to start; it is looked at when they "
-        "exist: create them, or correct the gang's size"
+    assert [tell.reason.text for tell in world.planner.step(now=world.now).tells] == [
+        "gang ns/bert is incomplete; scheduled once all members exist (1 of 2 so far); check "
+        "`cellgate.io/gang-size`"
     ]
     assert world.planner.step(now=world.now).tells == []
 
@@ -81,9 +81,9 @@ def test_members_that_disagree_are_told_so() -> None:
     deliver(world)
     step = world.planner.step(now=world.now)
     assert step.actions == []
-    assert [tell.reason for tell in step.tells] == [
-        "a member of gang ns/bert asks for VC b where the gang has a; "
-        "all members of a gang must agree"
+    assert [tell.reason.text for tell in step.tells] == [
+        "a member of gang ns/bert has VC b, but the first member has VC a; use the same values for "
+        "all members, or another gang name for this one"
     ]
 
 
@@ -299,6 +299,6 @@ def test_a_reason_is_told_once() -> None:
     run(world)
     submit(world, a_gang("next").of(4, 4))
     tells = world.planner.step(now=world.now).tells
-    assert [(tell.gang.name, tell.code) for tell in tells] == [("next", "vc-full")]
+    assert [(tell.gang.name, tell.reason.code) for tell in tells] == [("next", "vc-full")]
     world.planner.wake()
     assert world.planner.step(now=world.now).tells == []

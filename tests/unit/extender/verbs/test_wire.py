@@ -5,7 +5,6 @@ from typing import Any
 import orjson
 import pytest
 
-from extender.cells.model import Placement
 from extender.verbs import wire
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
@@ -88,15 +87,6 @@ def test_garbage_is_refused_with_every_path(body: bytes, told: str) -> None:
     with pytest.raises(RequestError) as error:
         parse_body(wire.FilterArguments, body)
     assert told in str(error.value)
-
-
-def test_a_bound_pod_carries_its_placement_for_us_and_for_hived() -> None:
-    placement = Placement(node=NodeName("n1"), leaf_cells=(4, 5))
-    annotations = wire.to_annotations(placement)
-
-    assert annotations["cellgate.io/placement"] == '{"node":"n1","leafCells":[4,5]}'
-    assert annotations["hivedscheduler.microsoft.com/pod-leaf-cell-isolation"] == "4,5"
-    assert "hivedscheduler.microsoft.com/pod-bind-info" in annotations
 
 
 def test_the_case_of_a_key_does_not_matter_and_gos_own_name_wins() -> None:

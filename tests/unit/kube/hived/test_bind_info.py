@@ -3,16 +3,14 @@
 import pytest
 
 from kube.hived.bind_info import (
-    HivedBindInfo,
-    MemberPlacement,
     format_bind_info,
-    format_isolation,
     parse_bind_info,
     placement_annotations,
 )
-from kube.read.placements import Placement
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import NodeName
+from policy.topology import CellTypeName, ChainName
 
 _PATH = "metadata.annotations[hivedscheduler.microsoft.com/pod-bind-info]"
 
@@ -30,20 +28,11 @@ affinityGroupBindInfo:
     preassignedCellTypes: [RACK, RACK]
 """
 
-_INFO = HivedBindInfo(
+_PLACEMENT = Placement(
     node=NodeName("0.0.1.0"),
     leaf_cells=(1, 3),
-    chain="3-DGX2-V100-NODE",
-    gang=(
-        (
-            MemberPlacement(
-                node=NodeName("0.0.2.0"), leaf_cells=(0, 1), vc_cell_types=("NODE", "NODE")
-            ),
-            MemberPlacement(
-                node=NodeName("0.0.1.0"), leaf_cells=(1, 3), vc_cell_types=("RACK", "RACK")
-            ),
-        ),
-    ),
+    chain=ChainName("3-DGX2-V100-NODE"),
+    vc_cell_type=CellTypeName("RACK"),
 )
 
 
@@ -57,30 +46,22 @@ _INFO = HivedBindInfo(
             ),
             id="as an old HiveD wrote it",
         ),
-        pytest.param(format_bind_info(_INFO), id="as we write it"),
+        pytest.param(format_bind_info(_PLACEMENT), id="as we write it"),
     ],
 )
-def test_bind_info_is_read(text: str) -> None:
-    assert parse_bind_info(text) == _INFO
-
-
-def test_a_pods_own_part_is_its_placement() -> None:
-    assert _INFO.to_placement() == Placement(
-        node=NodeName("0.0.1.0"),
-        leaf_cells=(1, 3),
-        vc_cell_type="RACK",
-        chain="3-DGX2-V100-NODE",
-    )
+def test_a_pods_own_part_is_read(text: str) -> None:
+    assert parse_bind_info(text) == _PLACEMENT
 
 
 @pytest.mark.parametrize("types", ["[]", "['', '']", "[~, ~]"])
 def test_an_opportunistic_pod_has_no_cell_of_its_vc(types: str) -> None:
-    info = parse_bind_info(_TEXT.replace("[RACK, RACK]", types))
-    assert info.to_placement().vc_cell_type is None
+    assert parse_bind_info(_TEXT.replace("[RACK, RACK]", types)).vc_cell_type is None
 
 
 def test_placements_are_written_in_all_three_annotations() -> None:
-    placement = Placement(node=NodeName("gpu-7"), leaf_cells=(1, 0), vc_cell="lab/0", chain="NODE")
+    placement = Placement(
+        node=NodeName("gpu-7"), leaf_cells=(1, 0), vc_cell="lab/0", chain=ChainName("NODE")
+    )
     assert placement_annotations(placement) == {
         "cellgate.io/placement": (
             '{"node":"gpu-7","leafCells":[1,0],"vcCell":"lab/0","chain":"NODE"}'
@@ -92,15 +73,6 @@ def test_placements_are_written_in_all_three_annotations() -> None:
         ),
         "hivedscheduler.microsoft.com/pod-leaf-cell-isolation": "1,0",
     }
-
-
-def test_the_whole_gang_can_be_written() -> None:
-    annotations = placement_annotations(_INFO.to_placement(), gang=_INFO.gang)
-    assert parse_bind_info(annotations["hivedscheduler.microsoft.com/pod-bind-info"]) == _INFO
-
-
-def test_isolation_keeps_the_order_of_the_placement() -> None:
-    assert format_isolation((1, 3, 4, 7, 0, 2, 6)) == "1,3,4,7,0,2,6"
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 import pytest
 
-from kube.read.placements import Placement, format_placement, parse_placement
+from kube.read.placements import format_placement, parse_placement
 from policy.errors import RequestError
+from policy.placement import Placement
 from policy.submission import NodeName
+from policy.topology import CellTypeName, ChainName
 
 _PATH = "metadata.annotations[cellgate.io/placement]"
 
@@ -19,8 +21,8 @@ _EXAMPLES = [
             node=NodeName("0.0.1.0"),
             leaf_cells=(1, 3, 0),
             vc_cell="lab/0",
-            vc_cell_type="DGX2-V100-NODE",
-            chain="3-DGX2-V100-NODE",
+            vc_cell_type=CellTypeName("DGX2-V100-NODE"),
+            chain=ChainName("3-DGX2-V100-NODE"),
         ),
         '{"node":"0.0.1.0","leafCells":[1,3,0],"vcCell":"lab/0",'
         '"vcCellType":"DGX2-V100-NODE","chain":"3-DGX2-V100-NODE"}',

@@ -6,6 +6,7 @@ import pytest
 
 from kube import marks
 from kube.hived.spec import HivedSpec
+from kube.read.node_choice import NodeWish
 from kube.read.pods import (
     DeviceUse,
     Gang,
@@ -27,6 +28,7 @@ from policy.submission import (
     UserName,
     VcName,
 )
+from policy.topology import ChainName
 from tests.support.kube_objects import NVIDIA, PodBuilder, a_pod
 
 _SINGLE = Gang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
@@ -256,6 +258,36 @@ def test_phases(phase: str, expected: PodPhase, is_finished: bool) -> None:
     assert (pod.phase, pod.is_finished) == (expected, is_finished)
 
 
+@pytest.mark.parametrize(
+    ("reason", "is_refused"), [("Unschedulable", True), ("SchedulerError", False)]
+)
+def test_a_pod_is_refused_if_kube_scheduler_found_no_node(reason: str, is_refused: bool) -> None:
+    pod = a_pod().with_gpus(1).gated()
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}, condition]
+    pod["status"]["nominatedNodeName"] = "n-1"
+
+    assert _read(pod).is_refused is is_refused
+    assert _read(pod).nominated_node == "n-1"
+
+
+def test_what_kube_scheduler_writes_does_not_make_it_another_pod() -> None:
+    pod = a_pod().with_gpus(1).gated()
+    before = _read(pod)
+    pod["status"]["nominatedNodeName"] = "n-1"
+    pod["spec"]["nodeSelector"] = {"zone": "a"}
+
+    assert _read(pod) == before
+    assert _read(pod).node_wish.selector == (("zone", "a"),)
+
+
+def test_a_bound_pod_has_no_wishes() -> None:
+    pod = a_pod().with_gpus(1).bound_to("n-1")
+    pod["spec"]["nodeSelector"] = {"zone": "a"}
+
+    assert _read(pod).node_wish == NodeWish()
+
+
 def test_gates_of_others_do_not_count() -> None:
     pod = a_pod().with_gpus(1)
     pod["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
@@ -299,7 +331,7 @@ class TestPlacement:
         text = "{node: gpu-7, leafCellIsolation: [3, 1], cellChain: NODE}"
         pod = a_pod().with_gpus(2).annotated(marks.HIVED_BIND_INFO_ANNOTATION, text)
         assert _read(pod).placement == Placement(
-            node=NodeName("gpu-7"), leaf_cells=(3, 1), chain="NODE"
+            node=NodeName("gpu-7"), leaf_cells=(3, 1), chain=ChainName("NODE")
         )
 
     @pytest.mark.parametrize(

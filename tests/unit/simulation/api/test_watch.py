@@ -6,10 +6,10 @@ from contextlib import aclosing
 import pytest
 
 from simulation.api import watch
-from simulation.api.objects import Object
-from simulation.api.resources import CONFIG_MAPS
-from simulation.api.store import Store
 from simulation.api.watch import Watch, parse_options
+from simulation.objects.fields import Object
+from simulation.objects.resources import CONFIG_MAPS
+from simulation.objects.store import Store
 from tests.support.simulation import a_configmap
 
 

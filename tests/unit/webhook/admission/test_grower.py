@@ -99,8 +99,8 @@ async def test_a_gang_that_would_have_been_lowered_does_not_grow() -> None:
     assert str(refused.value) == (
         'with this pod, gang lab/bert would have class "oppo", but its members have class "prod", '
         "which cannot be changed: alice holds 4 leaf cells, 4 of them in high classes. Rule 1 "
-        "lowers class prod to oppo: occupiedHigh would be 6 (4 held, 2 asked for), which is > 4. With 2 "
-        "fewer leaf cells held or asked for in high classes it would not apply."
+        "lowers class prod to oppo: occupiedHigh would be 6 (4 held, 2 asked for), which is > 4. "
+        "With 2 fewer leaf cells held or asked for in high classes it would not apply."
     )
 
 

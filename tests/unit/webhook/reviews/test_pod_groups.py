@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulation.api.patch import json_patch
+from simulation.objects.patch import json_patch
 from tests.support.kube_objects import PodBuilder, a_pod
 from tests.support.reviews import Webhook, a_review
 

@@ -6,7 +6,7 @@ import pytest
 
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, parse_spec
 from policy.submission import GangKey, VcName
-from simulation.api.patch import json_patch
+from simulation.objects.patch import json_patch
 from tests.support.admission import World
 from tests.support.charges import TERM
 from tests.support.kube_objects import PodBuilder, a_pod

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulation.api.patch import json_patch
+from simulation.objects.patch import json_patch
 from tests.support.kube_objects import a_pod
 from tests.support.reviews import Webhook, a_review
 from webhook.wire import ReviewResponse

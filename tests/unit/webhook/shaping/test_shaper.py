@@ -6,7 +6,7 @@ import pytest
 
 from policy.errors import RequestError
 from policy.submission import UserName
-from simulation.api.patch import json_patch
+from simulation.objects.patch import json_patch
 from tests.support.kube_objects import a_pod
 from tests.support.policy import HEAD, a_submission
 from tests.support.reviews import Webhook, a_review

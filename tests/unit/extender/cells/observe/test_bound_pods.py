@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import NodeCell, Place, Placement, Preempt, Reject, Wait
+from extender.cells.model import NodeCell, Place, Preempt, Reject, Wait
+from policy.placement import Placement
 from policy.submission import NodeName, PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.world import World

@@ -1,7 +1,7 @@
 """Victims: whole gangs, the fewest, the smallest, the youngest; and preemption as a state."""
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
-from extender.cells.views.shapes import CellState
+from extender.cells.views.state_views import CellState
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.world import World
 
@@ -99,8 +99,8 @@ def test_a_late_member_of_a_victim_waits() -> None:
     decision = world.ask(pair, member=1)
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.BEING_PREEMPTED
-    assert "ns/high" in decision.reason
+    assert decision.reason.code is ReasonCode.BEING_PREEMPTED
+    assert "ns/high" in decision.reason.text
 
 
 def test_a_higher_priority_overtakes_and_ends_nobody_for_that() -> None:

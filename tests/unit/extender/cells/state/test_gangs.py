@@ -101,7 +101,7 @@ def test_a_stranger_cannot_join_a_gang() -> None:
     decision = world.ask(a_gang("team").of(1, 1).in_vc("b"), member=1)
 
     assert isinstance(decision, Reject)
-    assert decision.code is ReasonCode.GANG_MISMATCH
+    assert decision.reason.code is ReasonCode.GANG_MISMATCH
 
 
 def test_a_gang_spans_chains_only_where_it_says_so() -> None:
@@ -126,7 +126,7 @@ def test_with_strict_candidates_the_whole_gang_stays_on_them() -> None:
     assert {decision.placement.node, decision.others[0].node} == {"r0/n0", "r2/n1"}
     only = world.ask(gang, nodes=["r0/n0"])
     assert isinstance(only, Wait)
-    assert only.code is ReasonCode.NODE_NOT_OFFERED
+    assert only.reason.code is ReasonCode.NODE_NOT_OFFERED
 
 
 def test_a_decision_that_is_out_of_date_changes_nothing() -> None:

@@ -1,0 +1,277 @@
+"""Bins ranked by what it costs to clear them: who looks for victims looks at cells first.
+
+A `Clearance` knows of every bin of one source (the cells that a VC has mapped, or those that nobody
+has) which gangs would have to end there so that it holds a member of one size, and ranks the bins
+by that damage. So the cheapest bins are found without looking at all gangs. It is brought up to
+date when it is asked, at the cost of what has changed.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from extender.cells.budget import KNOWN_CLEARANCES
+from extender.cells.fit.demand import Candidates
+from extender.cells.preempt.damage import NO_DAMAGE, Damage, DamageCache, total
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
+from extender.cells.state.tree import Cell
+from policy.submission import VcName
+from policy.topology import ChainName, PinnedCellId
+
+_Entry = tuple[Damage, int, int]
+"""Damage, leaves that would be left over, order of the bin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinSource:
+    """Which bins, and who may be ended there."""
+
+    chain: ChainName
+    size: int
+    """Leaf cells of the member that a bin is to hold."""
+    level: int | None = None
+    """Cells of this level, up to the node's, that are unclaimed; None: mapped cells of a VC."""
+    vc: VcName | None = None
+    pinned: PinnedCellId | None = None
+    below: int = 0
+    """Guaranteed gangs of the VC below this priority may be ended, and all opportunistic ones."""
+
+
+class EvictionRanking:
+    """The bins of one source, cheapest first."""
+
+    def __init__(
+        self,
+        table: AllocationTable,
+        source: BinSource,
+        harms: DamageCache,
+        *,
+        nodes: Candidates | None = None,
+    ) -> None:
+        self._table = table
+        self._source = source
+        self._tree = table.trees[source.chain]
+        self._harms = harms
+        self._nodes = nodes
+        """Only the bins of these nodes; None: of all."""
+        self._bins: dict[Cell, list[Cell]] = {}
+        """Bins by node."""
+        self._entries: dict[Cell, tuple[_Entry | None, int]] = {}
+        """Entry of each bin in the ranking, None if it cannot be cleared; members it would hold."""
+        self._ranked: list[_Entry] = []
+        self.capacity = 0
+        """Members that all bins together would hold without all those who may be ended."""
+        self._read = 0
+        self._build()
+
+    def refresh(self) -> None:
+        """Follow what has changed since the last time."""
+        changes = self._table.changes
+        changed = changes.since(self._read)
+        if changed is None:
+            self._build()
+            return
+        self._read = changes.now
+        if changed:
+            self._harms.refresh()
+            for node in self._nodes_of(changed):
+                self._look_again(node)
+
+    def cheapest(self) -> Iterator[tuple[Damage, Cell]]:
+        """Bins with the damage of clearing each, the least first."""
+        for entry in self._ranked:
+            yield entry[0], self._tree.cells[entry[2]]
+
+    def price(self, bin_: Cell) -> _Entry | None:
+        """What clearing a bin costs; None if that is not to be had, or it is none of these."""
+        known = self._entries.get(bin_)
+        return known[0] if known is not None else None
+
+    def victims(self, bin_: Cell) -> list[PlacedGang]:
+        """Who has to end so that a bin holds a member; the bin can be cleared."""
+        found = self._victims(bin_, self._inside(bin_))
+        assert found is not None
+        return found
+
+    def bins_in(self, cell: Cell) -> Iterator[Cell]:
+        """The bins below a cell above the nodes."""
+        for node in cell.at_level(self._tree.node_level):
+            yield from self._bins.get(node, ())
+
+    def __len__(self) -> int:
+        return len(self._ranked)
+
+    def audit(self) -> bool:
+        """True if it is what a new one would be."""
+        self.refresh()
+        fresh = EvictionRanking(self._table, self._source, self._harms, nodes=self._nodes)
+        is_same = self._ranked == fresh._ranked and self._entries == fresh._entries
+        return is_same and self.capacity == fresh.capacity
+
+    # -- following
+
+    def _build(self) -> None:
+        self._read = self._table.changes.now
+        self._harms.refresh()
+        self._bins.clear()
+        self._entries.clear()
+        self.capacity = 0
+        for node in self._all_nodes():
+            bins = list(self._bins_at(node))
+            if bins:
+                self._bins[node] = bins
+                self._entries.update((bin_, self._entry(bin_)) for bin_ in bins)
+        self._ranked = sorted(entry for entry, _ in self._entries.values() if entry is not None)
+        self.capacity = sum(count for _, count in self._entries.values())
+
+    def _all_nodes(self) -> Iterable[Cell]:
+        by_node = self._tree.by_node
+        if self._nodes is not None:
+            names = self._nodes if len(self._nodes) < len(by_node) else by_node
+            return [by_node[name] for name in names if name in by_node and name in self._nodes]
+        if self._source.vc is None:
+            return by_node.values()
+        claims = self._table.vcs[self._source.vc].claims.values()
+        return self._nodes_of([claim.cell for claim in claims])
+
+    def _nodes_of(self, changed: "Sequence[Cell | PlacedGang]") -> dict[Cell, None]:
+        """The nodes that changes touch: of gangs, all that they are on."""
+        found: dict[Cell, None] = {}
+        level, tree = self._tree.node_level, self._tree
+        for item in dict.fromkeys(changed):
+            if isinstance(item, PlacedGang):
+                leaves = [slot.leaves[0] for slot in item.slots if slot.leaves]
+                found.update((c.ancestor(level), None) for c in leaves if c.chain is tree)
+            elif item.chain is tree and item.level <= level:
+                found[item.ancestor(level)] = None
+            elif item.chain is tree:
+                found.update(dict.fromkeys(item.at_level(level)))
+        return found
+
+    def _look_again(self, node: Cell) -> None:
+        for bin_ in self._bins.pop(node, ()):
+            entry, count = self._entries.pop(bin_)
+            self.capacity -= count
+            if entry is not None:
+                del self._ranked[bisect_left(self._ranked, entry)]
+        if self._tree.cells.get(node.order) is not node or (
+            self._nodes is not None and node.node not in self._nodes
+        ):
+            return
+        bins = list(self._bins_at(node))
+        if bins:
+            self._bins[node] = bins
+        for bin_ in bins:
+            entry, count = self._entries[bin_] = self._entry(bin_)
+            self.capacity += count
+            if entry is not None:
+                insort(self._ranked, entry)
+
+    # -- bins
+
+    def _bins_at(self, node: Cell) -> Iterator[Cell]:
+        """The bins of the source on a node."""
+        source = self._source
+        if source.level is not None:
+            if node.enclosing_claim() is None:
+                yield from (c for c in node.at_level(source.level) if c.is_unclaimed())
+            return
+        claim = node.enclosing_claim()
+        if claim is not None:
+            if claim.vc == source.vc and claim.virtual.pinned == source.pinned:
+                yield node
+        elif node.claims_below:
+            yield from self._claimed_below(node)
+
+    def _claimed_below(self, cell: Cell) -> Iterator[Cell]:
+        for child in cell.children:
+            claim = child.claim
+            if claim is not None:
+                if claim.vc == self._source.vc and claim.virtual.pinned == self._source.pinned:
+                    yield child
+            elif child.claims_below:
+                yield from self._claimed_below(child)
+
+    def _entry(self, bin_: Cell) -> tuple[_Entry | None, int]:
+        size = self._source.size
+        if bin_.idle >= bin_.leaf_count:
+            entry = (NO_DAMAGE, bin_.idle - size, bin_.order) if bin_.idle >= size else None
+            return entry, bin_.idle // size
+        inside = self._inside(bin_)
+        room = bin_.idle + sum(count for count, _ in inside.values())
+        if room < size:
+            return None, 0
+        victims = self._victims(bin_, inside)
+        assert victims is not None
+        harm = total([inside[gang][1] for gang in victims]) if victims else NO_DAMAGE
+        return (harm, room - size, bin_.order), room // size
+
+    def _inside(self, bin_: Cell) -> dict[PlacedGang, tuple[int, Damage]]:
+        """Who may be ended in a bin: the leaves that would be idle then, and what it costs."""
+        found: dict[PlacedGang, tuple[int, Damage]] = {}
+        for leaf in bin_.leaves():
+            gang = leaf.holder
+            if gang is None or leaf.reserver is not None or leaf.is_bad:
+                continue
+            known = found.get(gang)
+            if known is not None:
+                found[gang] = (known[0] + 1, known[1])
+            elif (harm := self._harm(gang)) is not None:
+                found[gang] = (1, harm)
+        return found
+
+    def _harm(self, gang: PlacedGang) -> Damage | None:
+        if gang.is_guaranteed:
+            source = self._source
+            is_below = gang.request.vc == source.vc and gang.request.priority < source.below
+            if not is_below:
+                return None
+        return self._harms.of(gang)
+
+    def _victims(
+        self, bin_: Cell, inside: dict[PlacedGang, tuple[int, Damage]]
+    ) -> list[PlacedGang] | None:
+        """A few gangs without which a bin holds a member: one alone if possible."""
+        missing = self._source.size - bin_.idle
+        if missing <= 0:
+            return []
+        alone = [gang for gang, (count, _) in inside.items() if count >= missing]
+        if alone:
+            return [min(alone, key=lambda gang: inside[gang][1])]
+        taken: list[PlacedGang] = []
+        for gang in sorted(inside, key=lambda gang: (-inside[gang][0], inside[gang][1])):
+            taken.append(gang)
+            missing -= inside[gang][0]
+            if missing <= 0:
+                return taken
+        return None
+
+
+class EvictionRankings:
+    """The clearances that were lately asked for."""
+
+    def __init__(self, table: AllocationTable) -> None:
+        self._table = table
+        self._harms = DamageCache(table.changes)
+        self._known: dict[BinSource, EvictionRanking] = {}
+
+    def of(self, source: BinSource) -> EvictionRanking:
+        """The bins of a source, up to date."""
+        known = self._known.pop(source, None)
+        if known is None:
+            if len(self._known) >= KNOWN_CLEARANCES:
+                del self._known[next(iter(self._known))]
+            known = EvictionRanking(self._table, source, self._harms)
+        else:
+            known.refresh()
+        self._known[source] = known
+        return known
+
+    def only(self, source: BinSource, nodes: Candidates) -> EvictionRanking:
+        """The same for the bins of some nodes; not remembered."""
+        return EvictionRanking(self._table, source, self._harms, nodes=nodes)
+
+    def audit(self) -> bool:
+        """True if all of them are what new ones would be."""
+        return self._harms.audit() and all([known.audit() for known in self._known.values()])

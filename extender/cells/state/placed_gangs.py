@@ -1,0 +1,167 @@
+"""Gangs that hold or reserve leaf cells, and the slots of their members."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from extender.cells.model import GangState, MemberRequest, ReleaseMode
+from extender.cells.state.tree import Cell
+from extender.cells.state.vcs import Claim
+from policy.placement import Placement
+from policy.submission import GangKey, PodUid
+
+
+@dataclass(slots=True, eq=False)
+class MemberSlot:
+    """The leaves of one member of a gang."""
+
+    leaves: tuple[Cell, ...]
+    """All of one node, in the order in which the container sees them."""
+    size: int
+    """Leaf cells that the member uses; more than `leaves` if not all of them can be counted."""
+    claim: Claim | None = None
+    """The preassigned cell that it counts against; None if the gang is opportunistic."""
+    member: PodUid | None = None
+    is_bound: bool = False
+    reported_placement: Placement | None = None
+    """The placement that the member's pod reports, while `leaves` does not cover it."""
+    reported_devices: tuple[int, ...] = ()
+    """Devices that the placement of a bound member named when it was observed."""
+    missing_leaves: int = 0
+    """Leaf cells of its node that it uses and that are not in `leaves`: other slots have them."""
+    had_member: bool = False
+    """True once a member had it: it may wait for a replacement, and no lease expires on it."""
+    is_reserved: bool = False
+    """True while its leaves are only reserved, since victims still hold them."""
+    is_foreign: bool = False
+    """The engine did not place its member: it counts against no VC and is never replaced."""
+    is_ending: bool = False
+    """Its member is terminating; it keeps its leaves until it has ended."""
+    cached_placement: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(
+        default=None, init=False
+    )
+    """The last result of `placements.slot_placement`, with the leaves and claim it is for."""
+
+
+@dataclass(slots=True, eq=False)
+class PlacedGang:
+    """One gang, from its first decision to the end of its last member."""
+
+    key: GangKey
+    request: MemberRequest
+    """The request of its first member; only fields that all members share are used."""
+    sequence_number: int
+    """Higher means younger; it breaks ties between pods of the same age."""
+    is_guaranteed: bool
+    slots: list[MemberSlot] = field(default_factory=list)
+    lease_expires: float = 0.0
+    waiting_members: dict[PodUid, int] = field(default_factory=dict)
+    """Members that wait for a reserved slot, with their number of leaf cells."""
+    downgraded_by: GangKey | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """True if the engine placed none of its members: then it is never a victim."""
+        held = [slot for slot in self.slots if not slot.is_reserved]
+        return bool(held) and all(slot.is_foreign for slot in held)
+
+    @property
+    def priority(self) -> int:
+        """The priority at which it counts as a victim: a downgraded gang is opportunistic."""
+        return self.request.priority if self.is_guaranteed else -1
+
+    @property
+    def is_preempting(self) -> bool:
+        """True if all its slots are still reserved."""
+        return bool(self.slots) and all(slot.is_reserved for slot in self.slots)
+
+    @property
+    def is_ending(self) -> bool:
+        """True if all its remaining members are ending, so that all its leaves become free.
+
+        A slot whose first member is still to come keeps the gang alive; a slot that waits for a
+        replacement does not.
+        """
+        held = [slot for slot in self.slots if not slot.is_reserved]
+        return any(slot.is_ending for slot in held) and all(
+            slot.is_ending or (slot.member is None and slot.had_member) for slot in held
+        )
+
+    @property
+    def leaf_count(self) -> int:
+        """Number of leaves that it holds, without reserved ones."""
+        return sum(len(slot.leaves) for slot in self.slots if not slot.is_reserved)
+
+    def may_be_ended_for(self, request: MemberRequest) -> bool:
+        """True if a guaranteed gang may preempt it.
+
+        It must be opportunistic, or of the same VC at a lower priority. A gang that is preempting
+        itself is not a victim: cancelling its reservation is enough.
+        """
+        if self.is_foreign or self.is_preempting:
+            return False
+        return not self.is_guaranteed or self.is_below(request)
+
+    def is_below(self, request: MemberRequest) -> bool:
+        """True if it is a guaranteed gang of the same VC at a lower priority."""
+        mine = self.request
+        return self.is_guaranteed and mine.vc == request.vc and mine.priority < request.priority
+
+    def slot_of(self, member: PodUid) -> MemberSlot | None:
+        return next((slot for slot in self.slots if slot.member == member), None)
+
+    def open_slots(self, leaf_count: int) -> list[MemberSlot]:
+        """Slots of a size that have no member, without reserved ones."""
+        return [
+            slot
+            for slot in self.slots
+            if slot.member is None and slot.size == leaf_count and not slot.is_reserved
+        ]
+
+    def reserved_slots(self, leaf_count: int | None = None) -> list[MemberSlot]:
+        """Slots (of a size) that are reserved, whether or not the victims have ended."""
+        return [
+            slot
+            for slot in self.slots
+            if slot.is_reserved and (leaf_count is None or slot.size == leaf_count)
+        ]
+
+    def reserved_for(self, member: PodUid) -> MemberSlot | None:
+        """The slot that is reserved for a late member; None while the whole gang is preempting."""
+        size = self.waiting_members.get(member)
+        if size is None or self.is_preempting:
+            return None
+        return next(iter(self.reserved_slots(size)), None)
+
+    def has_members(self) -> bool:
+        return any(slot.member is not None for slot in self.slots)
+
+    def keeps_slots(self) -> bool:
+        return self.request.release is ReleaseMode.WHOLE
+
+    def is_being_preempted(self) -> bool:
+        return any(
+            leaf.reserver is not None
+            for slot in self.slots
+            if not slot.is_reserved
+            for leaf in slot.leaves
+        )
+
+    def state(self) -> GangState:
+        if self.is_preempting:
+            return GangState.PREEMPTING
+        return GangState.BEING_PREEMPTED if self.is_being_preempted() else GangState.ALLOCATED
+
+    def victims(self) -> "list[PlacedGang]":
+        """Gangs that hold leaves which this gang has reserved, by key."""
+        return holders(self.reserved_slots())
+
+
+def holders(slots: Sequence[MemberSlot]) -> list[PlacedGang]:
+    """Gangs that hold leaves of some slots, sorted by key."""
+    found = {
+        leaf.holder.key: leaf.holder
+        for slot in slots
+        for leaf in slot.leaves
+        if leaf.holder is not None
+    }
+    return [found[key] for key in sorted(found)]

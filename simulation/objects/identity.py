@@ -1,0 +1,62 @@
+"""Who sends a request: a token table, and impersonation. Nobody is refused for lack of rights.
+
+A request without any credentials is the admin's: the server listens on loopback only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from multidict import CIMultiDictProxy
+
+from simulation.objects.fields import Object
+from simulation.objects.status import ApiError, bad_request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """A user as webhooks are told."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+    def to_user_info(self) -> Object:
+        """The userInfo of an AdmissionReview."""
+        groups = [*self.groups, "system:authenticated"]
+        return {"username": self.name, "uid": self.name, "groups": groups}
+
+
+ADMIN = User(name="admin", groups=("system:masters",))
+
+
+class Tokens:
+    """Which bearer token is whose."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, User] = {}
+
+    def issue(self, user: User) -> str:
+        """The token of a user: the same one each time, guessable on purpose."""
+        token = f"simulated:{user.name}"
+        self._users[token] = user
+        return token
+
+    def identify(self, headers: CIMultiDictProxy[str]) -> User:
+        """The user of a request; 401 for a token that was never issued."""
+        user = self._authenticate(headers)
+        name, groups = headers.get("Impersonate-User"), headers.getall("Impersonate-Group", [])
+        if groups and not name:
+            raise bad_request("requested groups without impersonating a user")
+        return User(name=name, groups=tuple(groups)) if name else user
+
+    def _authenticate(self, headers: Mapping[str, str]) -> User:
+        scheme, _, token = headers.get("Authorization", "").partition(" ")
+        if not scheme:
+            return ADMIN
+        user = self.find(token) if scheme.lower() == "bearer" else None
+        if user is None:
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+        return user
+
+    def find(self, token: str) -> User | None:
+        """Whose token it is, if it was issued."""
+        return self._users.get(token)
