@@ -143,9 +143,7 @@ class CertificateRenewer:
         try:
             return read_files(secret.files)
         except ValueError as exc:
-            logger.error(
-                "certificates in the Secret damaged, restoring them", extra={"error": str(exc)}
-            )
+            logger.error("certificates damaged, restoring them", extra={"error": str(exc)})
             return self._shared.known
 
     async def _publish(self, certificates: Certificates) -> bool:

@@ -62,7 +62,7 @@ class SharedCertificates:
             certificates = read_files(read_secret(obj).files)
             use_pair(self.context, certificates.others[WEBHOOK])
         except (ValueError, KeyError) as exc:
-            logger.error("certificates in the Secret not usable", extra={"error": str(exc)})
+            logger.error("certificates not usable", extra={"error": str(exc)})
             return
         if certificates != self.known:
             logger.info("certificates loaded")
