@@ -10,6 +10,7 @@ from certs.serving import ServingCertificates, follow_client_ca
 from certs.store import CertificateStore
 from kube.api import webhook_configurations
 from kube.api.client import KubeClient
+from kube.api.feed import FeedSource
 from kube.api.leadership import Leadership, LeadershipSettings
 from kube.api.secrets import Secrets
 from service.clock import Clock
@@ -22,7 +23,6 @@ from webhook.certificates.renewer import (
     WebhookConfigurationSink,
 )
 from webhook.certificates.shared_certificates import SharedCertificates
-from webhook.cluster_view import Source
 from webhook.settings import WebhookSettings
 
 CERTIFICATES: Final = "certificates"
@@ -33,14 +33,14 @@ class DirectoryCertificates:
 
     conditions: tuple[str, ...] = ()
 
-    def __init__(self, settings: WebhookSettings) -> None:
+    def __init__(self, settings: WebhookSettings, clock: Clock) -> None:
         assert settings.certificates is not None
         self._certificates = ServingCertificates(
             CertificateStore(settings.certificates),
             hosts=settings.hosts,
             clients=[],
             client_ca=settings.client_ca,
-            utc_now=Clock().now,
+            utc_now=clock.now,
         )
 
     @property
@@ -48,7 +48,7 @@ class DirectoryCertificates:
         """The TLS context of the server."""
         return self._certificates.context
 
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, FeedSource]:
         """No objects to watch."""
         return {}
 
@@ -62,11 +62,12 @@ class SecretCertificates:
 
     conditions = (f"{CERTIFICATES} to serve with",)
 
-    def __init__(self, settings: WebhookSettings, *, client: KubeClient, health: Health) -> None:
+    def __init__(
+        self, settings: WebhookSettings, *, client: KubeClient, clock: Clock, health: Health
+    ) -> None:
         assert settings.secret is not None
         self._settings = settings
         self._client = client
-        clock = Clock()
         self._shared = SharedCertificates(
             now=clock.now(),
             client_ca=settings.client_ca,
@@ -92,18 +93,18 @@ class SecretCertificates:
         """The TLS context of the server."""
         return self._shared.context
 
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, FeedSource]:
         """Return the objects to watch, by name: RBAC allows no others."""
         path = Secrets(self._client, namespace=self._settings.namespace).path
         changes = WebhookConfigurationSink(self._shared.changed)
         return {
-            CERTIFICATES: Source(
+            CERTIFICATES: FeedSource(
                 path=path,
                 sink=self._shared,
                 query={"fieldSelector": f"metadata.name={self._settings.secret}"},
             ),
             **{
-                kind: Source(
+                kind: FeedSource(
                     path=f"{webhook_configurations.GROUP}/{kind}",
                     sink=changes,
                     query={"fieldSelector": f"metadata.name={webhook_configurations.NAME}"},
@@ -121,9 +122,9 @@ class SecretCertificates:
 
 
 def build_certificates(
-    settings: WebhookSettings, *, client: KubeClient, health: Health
+    settings: WebhookSettings, *, client: KubeClient, clock: Clock, health: Health
 ) -> DirectoryCertificates | SecretCertificates:
     """Choose by the settings."""
     if settings.secret is not None:
-        return SecretCertificates(settings, client=client, health=health)
-    return DirectoryCertificates(settings)
+        return SecretCertificates(settings, client=client, clock=clock, health=health)
+    return DirectoryCertificates(settings, clock)
