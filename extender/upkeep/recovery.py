@@ -48,7 +48,7 @@ def recover(
         yield from pods.recover(now=now)
         halves.complete()
         yield
-        yield from cluster.engine.check_stepwise()
+        yield from cluster.check_stepwise()
     keeper.start()
     reranker.start()
     logger.info("recovered", extra={"nodes": len(cluster.nodes), "pods": len(pods)})
