@@ -14,7 +14,7 @@ from extender.cells.model import (
 )
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
-from extender.cells.wording import count_sizes, sizes_text
+from extender.cells.wording import MEMBER_SIZES, count_sizes, sizes_text
 
 
 def refusal(
@@ -75,7 +75,7 @@ def _are_equal(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def _all_terms(request: MemberRequest) -> dict[str, int | str]:
     counts = request.gang_leaf_counts
-    return {**terms(request), "members": sizes_text(count_sizes(counts), len(counts))}
+    return {**terms(request), MEMBER_SIZES: sizes_text(count_sizes(counts), len(counts))}
 
 
 def _refusal_of_vc(table: AllocationTable, request: MemberRequest) -> Reject | None:
