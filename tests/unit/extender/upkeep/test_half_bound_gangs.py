@@ -47,8 +47,8 @@ def test_a_half_bound_gang_gets_its_places_before_anybody_else_can_ask() -> None
     looked_after = halves(shell, released)
     looked_after.complete()
 
-    assert shell.cluster.has_member(PodUid("uid-of-b"))
-    assert not shell.cluster.has_member(PodUid("uid-of-alone"))
+    assert shell.cluster.has_place(PodUid("uid-of-b"))
+    assert not shell.cluster.has_place(PodUid("uid-of-alone"))
     shell.pods.upsert(bound("b", "node-01"))
     looked_after.look(now=10_000)
     assert released == []
