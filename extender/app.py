@@ -1,9 +1,8 @@
 """Puts the extender together: feeds, state, verbs, routes, background tasks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -25,9 +24,8 @@ from extender.upkeep.lease_expiry import expire_leases, see_preemptions_through
 from extender.upkeep.recovery import recover
 from extender.verbs.routes import VerbRoutes
 from extender.wiring import State, Upkeep, Verbs
-from kube import marks
-from kube.api.client import KubeClient, Object
-from kube.api.feed import Feed, Sink, paused
+from kube.api.client import KubeClient
+from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leader_label import LeaderLabel
 from kube.api.leadership import Leadership
 from kube.api.token_reviews import Reviews
@@ -63,10 +61,11 @@ async def run_extender(
     Without a ledger nobody confirms what the webhook charges: only for tests.
     """
     settings.check()
-    measured = ServiceMetrics()
+    clock, measured = Clock(), ServiceMetrics()
     state = State(
         client=client,
-        leading=_build_leading(settings, client),
+        clock=clock,
+        leading=_build_leading(settings, client, clock),
         log=log,
         ledger=ledger,
         registry=measured.registry,
@@ -77,10 +76,13 @@ async def run_extender(
         await state.file.load()
     sources = _sources(state, settings.namespace)
     health = Health([*map(_synced, sources), *_CONDITIONS])
-    feeds = {name: _feed(client, name, source, health) for name, source in sources.items()}
+    feeds = {
+        name: Feed(client, source, clock=clock, on_synced=partial(health.meet, _synced(name)))
+        for name, source in sources.items()
+    }
     verbs = Verbs(state, client)
-    certificates = _load_certificates(settings)
-    guard = _build_guard(client) if certificates else None
+    certificates = _load_certificates(settings, clock)
+    guard = _build_guard(client, clock) if certificates else None
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured, guard=guard)
     tls = certificates.context if certificates else None
     async with running(
@@ -95,7 +97,7 @@ async def run_extender(
         yield extender
 
 
-def _load_certificates(settings: ExtenderSettings) -> ServingCertificates | None:
+def _load_certificates(settings: ExtenderSettings, clock: Clock) -> ServingCertificates | None:
     if not settings.serves_tls or settings.certificates is None:
         return None
     store = CertificateStore(settings.certificates, serving="extender")
@@ -104,54 +106,28 @@ def _load_certificates(settings: ExtenderSettings) -> ServingCertificates | None
         hosts=settings.hosts,
         clients=[SCHEDULER],
         client_ca=store.ca_path,
-        utc_now=Clock().now,
+        utc_now=clock.now,
     )
 
 
-def _build_guard(client: KubeClient) -> Middleware:
-    clock = Clock()
+def _build_guard(client: KubeClient, clock: Clock) -> Middleware:
     tokens = TokenCheck(Reviews(client), monotonic=clock.monotonic)
     return Guard(tokens, utc_now=clock.now).middleware
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """Where a feed gets its objects, and where they go."""
-
-    path: str
-    sink: Sink
-    query: Mapping[str, str] = field(default_factory=dict)
-    trim: Callable[[Object], Object] | None = None
-
-
-def _sources(state: State, namespace: str) -> dict[str, _Source]:
+def _sources(state: State, namespace: str) -> dict[str, FeedSource]:
     return {
-        "policies": _Source(
-            path=f"/api/v1/namespaces/{namespace}/configmaps",
-            sink=state.policies,
-            query={"labelSelector": marks.POLICY_LABEL},
-        ),
-        "namespaces": _Source(path="/api/v1/namespaces", sink=state.namespaces),
-        "nodes": _Source(
+        "policies": state.policies.source(namespace),
+        "namespaces": FeedSource(path="/api/v1/namespaces", sink=state.namespaces),
+        "nodes": FeedSource(
             path="/api/v1/nodes", sink=NodeSink(state.cluster, state.node_choice), trim=trim_node
         ),
-        "pods": _Source(path="/api/v1/pods", sink=state.pods, trim=trim_pod),
+        "pods": FeedSource(path="/api/v1/pods", sink=state.pods, trim=trim_pod),
     }
 
 
 def _synced(name: str) -> str:
     return f"{name} synced"
-
-
-def _feed(client: KubeClient, name: str, source: _Source, health: Health) -> Feed:
-    return Feed(
-        client,
-        source.path,
-        sink=source.sink,
-        query=source.query,
-        trim=source.trim,
-        on_synced=partial(health.meet, _synced(name)),
-    )
 
 
 def _build_app(
@@ -273,8 +249,7 @@ async def _take_in(state: State, upkeep: Upkeep, *, feeds: Mapping[str, Feed]) -
         await in_slices(steps)
 
 
-def _build_leading(settings: ExtenderSettings, client: KubeClient) -> Leading:
-    clock = Clock()
+def _build_leading(settings: ExtenderSettings, client: KubeClient, clock: Clock) -> Leading:
     if settings.leadership is None:
         return Leading(NoRivals(clock))
     term = Leadership(client, settings.leadership, monotonic=clock.monotonic, utc_now=clock.now)

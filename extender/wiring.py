@@ -58,6 +58,7 @@ class State:
         self,
         *,
         client: KubeClient,
+        clock: Clock,
         leading: Leading,
         log: DecisionLog,
         ledger: Ledger | None,
@@ -66,9 +67,9 @@ class State:
         lease_seconds: float,
     ) -> None:
         self.log = log
-        self.clock = Clock()
+        self.clock = clock
         self.metrics = ExtenderMetrics(registry)
-        self.events = EventWriter(client)
+        self.events = EventWriter(client, clock)
         self.announcer = Announcer(self.events)
         self.leading = leading
         # Who does not lead decides nothing, and writes nothing down.
@@ -76,7 +77,7 @@ class State:
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.waiting = WaitingPods()
-        self.groups = PodGroupFollower(client)
+        self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
@@ -115,6 +116,7 @@ class State:
             classes=lambda: self.policies.policy.classes,
             epoch=lambda: self.leading.epoch,
             metrics=self.metrics,
+            clock=self.clock,
         )
 
     def _queue_for_quota(self, ledger: Ledger) -> QuotaQueue:
@@ -210,7 +212,7 @@ class Upkeep:
             pods=state.pods,
             waiting=state.waiting,
             to_request=to_request,
-            waker=PodWaker(client),
+            waker=PodWaker(client, state.clock),
             metrics=state.metrics,
             clock=state.clock,
         )
@@ -225,7 +227,7 @@ class Upkeep:
 
 def _build_ending(state: State, client: KubeClient) -> Ending:
     return Ending(
-        PodEnder(client, check_leading=state.leading.check),
+        PodEnder(client, check_leading=state.leading.check, clock=state.clock),
         announcer=state.announcer,
         metrics=state.metrics,
     )

@@ -1,6 +1,6 @@
 """Runs the webhook: feeds, reviews, certificates, routes."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
@@ -10,7 +10,8 @@ from kube.api.events import EventWriter
 from kube.api.feed import Feed
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from service.collecting import settle_collector
+from service.clock import Clock
+from service.garbage import settle_collector
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
@@ -21,7 +22,7 @@ from state.log.metrics import LogMetrics
 from webhook.admission.memory_decider import LiveUsage
 from webhook.certificates.callers import demand_certificates
 from webhook.certificates.serving import build_serving
-from webhook.cluster_view import ClusterView, Source
+from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
 from webhook.routes import ReviewRoutes
 from webhook.settings import WebhookSettings
@@ -46,13 +47,13 @@ async def run_webhook(
 ) -> AsyncIterator[RunningService]:
     """Run a webhook while the body runs; its health says when it is ready."""
     settings.check()
-    metrics = ServiceMetrics()
+    clock, metrics = Clock(), ServiceMetrics()
     LogMetrics(metrics.registry, log)
-    webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client)
-    view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client))
+    webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client, clock)
+    view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client, clock))
     webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
     health = Health()
-    serving = build_serving(settings, client=client, health=health)
+    serving = build_serving(settings, client=client, clock=clock, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources()}
     health.expect(*(f"{name} synced" for name in sources), _POD_GROUPS, *serving.conditions)
     reviews = build_reviews(
@@ -60,6 +61,7 @@ async def run_webhook(
         view=view,
         state=State(ledger=ledger, usage=usage, log=log),
         client=client,
+        clock=clock,
         events=events,
         metrics=webhook_metrics,
     )
@@ -80,7 +82,8 @@ async def run_webhook(
     ) as webhook:
         serving.start(webhook.supervisor)
         for name, source in sources.items():
-            feed = _feed(client, source, on_synced=partial(_meet, health, f"{name} synced"))
+            met = partial(_meet, health, f"{name} synced")
+            feed = Feed(client, source, clock=clock, on_synced=met)
             webhook.supervisor.start(f"{name} feed", feed.run())
         groups = view.pod_groups.run(on_synced=partial(_meet, health, _POD_GROUPS))
         webhook.supervisor.start("PodGroups", groups)
@@ -95,13 +98,3 @@ def _meet(health: Health, condition: str) -> None:
     if health.unmet == (condition,):
         settle_collector()
     health.meet(condition)
-
-
-def _feed(client: KubeClient, source: Source, *, on_synced: Callable[[], None]) -> Feed:
-    return Feed(
-        client,
-        source.path,
-        sink=source.sink,
-        query=source.query,
-        on_synced=on_synced,
-    )

@@ -64,11 +64,12 @@ def build_reviews(
     view: ClusterView,
     state: State,
     client: KubeClient,
+    clock: Clock,
     events: EventWriter,
     metrics: WebhookMetrics,
 ) -> Reviews:
     """Put everything together that answers."""
-    clock, told = Clock(), ToldPods(events)
+    told = ToldPods(events)
     breaker = Breaker(
         partial(state.ledger.usage, _ANYBODY),
         catch_up=partial(catch_up, state.ledger, state.usage.assumed),

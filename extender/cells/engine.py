@@ -81,7 +81,7 @@ class Engine:
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
-            told = {"pod": request.member, "known": str(known)}
+            told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
         return self._components.planner.plan(request, candidate_nodes)
 

@@ -1,7 +1,7 @@
-"""Sentences for people, each made from a reason's code and arguments and from nothing else.
+"""Sentences for people, each made from a reason's code and its arguments alone.
 
-A sentence says what is the case and what would have to change. Equal states give equal texts: a
-text that varied would make kube-scheduler retry without end.
+A sentence says what is the case and what would change it. Equal states give equal texts: a text
+that varies would make kube-scheduler retry without end.
 """
 
 from collections import Counter
@@ -16,7 +16,9 @@ WORDING: Final = 1
 compares texts, too."""
 
 LISTED: Final = 8
-"""Names or sizes that a reason lists; beyond, it tells how many there are."""
+"""Names or sizes that a reason lists at most; it always tells how many there are."""
+MEMBER_SIZES: Final = "member sizes"
+"""Name of the term that lists the leaf cells of all members."""
 
 Needs = tuple[tuple[int, int], ...]
 """Pairs: so many members of so many leaf cells each, the largest first."""
@@ -78,9 +80,9 @@ def _one_of(names: Sequence[str], count: int, *, otherwise: str) -> str:
 
 def _no_room(*, gang: str, needs: Needs, members: int, room: int, leaf_type: str = "") -> Sentence:
     return Sentence(
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member's on one node; "
-        f"there is room for {room} of {count_of(members, 'member')} now",
-        "it starts when enough of them are free",
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member on one node; "
+        f"room for {room} of {count_of(members, 'member')} now",
+        "starts once enough leaf cells are free",
     )
 
 
@@ -96,35 +98,36 @@ def _vc_full(
     leaf_type: str = "",
 ) -> Sentence:
     kind = "node" if pinned else "cell"
-    owner = "the pinned cell has" if pinned else "the VC was promised"
+    share = f"of pinned cell {pinned}" if pinned else f"promised to VC {vc}"
     return Sentence(
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member's in one {kind} "
-        f"of {_owner(vc, pinned)}; of {promised} leaf cells that {owner} {unused} are unused",
-        f"it starts when gangs of VC {vc} end, or at a higher priority than theirs",
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member in one {kind} of "
+        f"{_owner(vc, pinned)}; {unused} of the {promised} leaf cells {share} are unused",
+        f"starts once other gangs of VC {vc} have ended, or with a higher priority than theirs",
     )
 
 
 def _bad_cells(*, gang: str, needs: Needs, members: int, bad: int, leaf_type: str = "") -> Sentence:
     return Sentence(
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; of the leaf cells where they "
-        f"could be {bad} are bad",
-        "it starts when nodes are healthy again or other gangs end",
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; {bad} of the leaf cells that "
+        "it could use are bad",
+        "starts once nodes are healthy again or other gangs have ended",
     )
 
 
 def _place_not_offered(*, gang: str, node: str) -> Sentence:
     return Sentence(
-        f"gang {gang} has a place on node {node}, which kube-scheduler does not offer to this pod",
+        f"gang {gang} has a place on node {node}, but kube-scheduler does not offer this node to "
+        "the pod",
         "check the node's taints and the pod's node selector",
     )
 
 
 def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
-    # How many nodes are offered is not told: kube-scheduler offers a sample, the text would vary.
+    # The number of offered nodes is left out: kube-scheduler offers a sample, the text would vary.
     return Sentence(
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; there is room, but not on "
         "the nodes that kube-scheduler offers",
-        "check taints, node selectors and what else runs there",
+        "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
     )
 
 
@@ -139,48 +142,51 @@ def _gang_too_large(
     pinned: str = "",
     leaf_type: str = "",
 ) -> Sentence:
-    has = f"{_owner(vc, pinned)} has" if vc else "the cluster has"
+    where = f"of {_owner(vc, pinned)}" if vc else "of the cluster"
     return Sentence(
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, {total} in all; {has} "
-        f"{limit}{_of_type(leaf_type)} that one gang can use",
-        "it starts when it is made smaller, or when "
-        + (f"VC {vc} is promised more" if vc else "nodes are added"),
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, {total} in total; one gang "
+        f"can use at most {limit} {where}",
+        "starts once it is smaller or "
+        + (f"VC {vc} is promised more cells" if vc else "nodes are added"),
     )
 
 
 def _member_too_large(
     *, gang: str, member: int, limit: int, vc: str = "", pinned: str = ""
 ) -> Sentence:
-    largest = f"cell of {_owner(vc, pinned)} inside one node" if vc else "node"
+    largest = f"cell of {_owner(vc, pinned)} within one node" if vc else "node"
     return Sentence(
-        f"gang {gang} has a member of {member} leaf cells, and the largest {largest} has {limit}",
-        "it starts when its members are made smaller, or when larger cells are "
-        + ("promised" if vc else "added"),
+        f"gang {gang} has a member with {count_of(member, 'leaf cell')}; the largest {largest} has "
+        f"{limit}",
+        "starts once its members are smaller or larger "
+        + ("cells are promised" if vc else "nodes are added"),
     )
 
 
 def _search_ended(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
-    equal = ", or one whose members are equal," if len(needs) > 1 else ""
-    easier = f"; a smaller gang{equal} takes fewer steps" if members > 1 else ""
+    equal = " or equal members" if len(needs) > 1 else ""
+    easier = f"; a smaller gang{equal} would need fewer steps" if members > 1 else ""
     return Sentence(
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; no place was found within "
-        "the steps that one decision may take, though there may be one",
-        f"it starts when more leaf cells are free{easier}",
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; the search reached its step "
+        "limit without finding a place, although one may exist",
+        f"starts once more leaf cells are free{easier}",
     )
 
 
 def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
+    all_members = "its only member" if members == 1 else f"all of its {members} members"
     return Sentence(
-        f"gang {gang} has {count_of(members, 'member')} of {leaf_cells} leaf cells, and all are "
-        "there already",
-        "raise the gang's size, or end one of them",
+        f"gang {gang} already has {all_members} with {count_of(leaf_cells, 'leaf cell')}",
+        "delete this pod, or check `cellgate.io/gang-size`",
     )
 
 
-def _gathering(*, gang: str, members: int, needed: int) -> Sentence:
+def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
+    which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")
     return Sentence(
-        f"gang {gang} has {members} of the {needed} members that it needs to start",
-        "it is looked at when they exist: create them, or correct the gang's size",
+        f"gang {gang} is incomplete",
+        f"scheduled once {which} members exist ({members} of {needed} so far); check "
+        f"`cellgate.io/{label}`",
     )
 
 
@@ -190,7 +196,7 @@ def _gathering(*, gang: str, members: int, needed: int) -> Sentence:
 def _being_preempted(*, gang: str, preemptors: Sequence[str], count: int) -> Sentence:
     return Sentence(
         f"gang {gang} is being preempted by {_names(preemptors, count)}",
-        "it goes on if that is withdrawn, else it starts again when there is room",
+        "continues if the preemption is withdrawn, otherwise starts again once there is room",
     )
 
 
@@ -198,16 +204,16 @@ def _preempting(
     *, gang: str, priority: int, vc: str, victims: Sequence[str], count: int
 ) -> Sentence:
     return Sentence(
-        f"gang {gang} at priority {priority} in VC {vc} preempts {count_of(count, 'gang')}",
-        f"it starts when {_names(victims, count)} ended",
+        f"gang {gang} (priority {priority} in VC {vc}) preempts {count_of(count, 'gang')}",
+        f"starts once {_names(victims, count)} {'has' if count == 1 else 'have'} ended",
     )
 
 
 def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence:
     return Sentence(
-        f"gang {gang} is preempted by gang {preemptor}, which has a better claim to these leaf "
-        f"cells at priority {priority} in VC {vc}",
-        "if its controller creates pods again, they wait for free leaf cells",
+        f"gang {gang} is preempted by gang {preemptor} (priority {priority} in VC {vc}), which has "
+        "a better claim to these leaf cells",
+        "pods that its controller creates again wait for free leaf cells",
     )
 
 
@@ -216,7 +222,7 @@ def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence
 
 def _too_many_members(*, gang: str, size: int, limit: int) -> Sentence:
     return Sentence(
-        f"gang {gang} has {size} members, and {limit} are the most", "split it into several gangs"
+        f"gang {gang} has {size} members; the limit is {limit}", "split it into several gangs"
     )
 
 
@@ -226,35 +232,35 @@ def _no_members(*, gang: str) -> Sentence:
 
 def _member_too_small(*, gang: str, member: int) -> Sentence:
     return Sentence(
-        f"gang {gang} has a member of {member} leaf cells", "every member needs at least 1"
+        f"gang {gang} has a member with {member} leaf cells", "every member needs at least 1"
     )
 
 
 def _bad_priority(*, gang: str, priority: int, lowest: int, highest: int) -> Sentence:
     return Sentence(
         f"gang {gang} asks for priority {priority}",
-        f"use {lowest} (opportunistic) to {highest}",
+        f"use a priority from {lowest} (opportunistic) to {highest}",
     )
 
 
 def _bad_gang_min(*, gang: str, size: int, minimum: int) -> Sentence:
     return Sentence(
-        f"gang {gang} has {size} members and says that {minimum} are enough to start",
-        f"use 1 to {size}",
+        f"gang {gang} has {count_of(size, 'member')}, but needs at least {minimum} to start",
+        f"use a minimum from 1 to {size}",
     )
 
 
 def _opportunistic_pinned(*, gang: str, pinned: str) -> Sentence:
     return Sentence(
         f"gang {gang} is opportunistic and asks for pinned cell {pinned}",
-        "ask for no pinned cell, or for a guaranteed priority",
+        "use a guaranteed priority, or ask for no pinned cell",
     )
 
 
 def _unknown_vc(*, gang: str, vc: str, choices: Sequence[str], count: int) -> Sentence:
     return Sentence(
         f"gang {gang} asks for VC {vc}, which does not exist",
-        _one_of(choices, count, otherwise="add VCs to the cluster: there are none"),
+        _one_of(choices, count, otherwise="the cluster document has no VCs: add one"),
     )
 
 
@@ -263,7 +269,7 @@ def _unknown_pinned_cell(
 ) -> Sentence:
     return Sentence(
         f"gang {gang} asks for pinned cell {pinned}, which VC {vc} does not have",
-        _one_of(choices, count, otherwise="ask for none: the VC has no pinned cells"),
+        _one_of(choices, count, otherwise="ask for no pinned cell: the VC has none"),
     )
 
 
@@ -273,34 +279,33 @@ def _unknown_leaf_type(
     where = f"VC {vc}" if vc else "the cluster"
     return Sentence(
         f"gang {gang} asks for leaf cells of type {leaf_type}, which {where} does not have",
-        _one_of(choices, count, otherwise="ask for a pinned cell: the VC has no others"),
+        _one_of(choices, count, otherwise="ask for a pinned cell: the VC has no other cells"),
     )
 
 
 def _member_not_listed(*, gang: str, needs: Needs, members: int, member: int) -> Sentence:
     return Sentence(
-        f"gang {gang} has members of {sizes_text(needs, members)} leaf cells, and this pod asks "
+        f"gang {gang} lists members with {sizes_text(needs, members)} leaf cells; this pod asks "
         f"for {member}",
         "list this pod's leaf cells among the gang's members",
     )
 
 
 def _disagreement(*, gang: str, differences: Sequence[tuple[str, str, str]]) -> Sentence:
-    theirs = listing([f"{name} {value}" for name, value, _ in differences])
-    mine = listing([f"{name} {value}" for name, _, value in differences])
-    hint = "; members of different sizes must all list all of them, as HiveD's annotation does"
-    has_sizes = any(name == "members" for name, _, _ in differences)
+    first = listing([f"{name} {value}" for name, value, _ in differences])
+    own = listing([f"{name} {value}" for name, _, value in differences])
+    sizes = any(name == MEMBER_SIZES for name, _, _ in differences)
+    hint = "; if members differ in size, list all of them in HiveD's annotation" if sizes else ""
     return Sentence(
-        f"gang {gang} has {theirs}, and this pod says {mine}",
-        "all members must say the same: correct this pod, or give it another gang"
-        + (f"{hint} (affinityGroup.members)" if has_sizes else ""),
+        f"a member of gang {gang} has {own}, but the first member has {first}",
+        f"use the same values for all members, or another gang name for this one{hint}",
     )
 
 
-def _member_of_another_gang(*, gang: str, pod: str, known: str) -> Sentence:
+def _member_of_another_gang(*, gang: str, uid: str, known: str) -> Sentence:
     return Sentence(
-        f"pod {pod} asks for gang {gang} and is a member of gang {known}",
-        "a pod belongs to one gang as long as it lives",
+        f"the pod with UID {uid} asks for gang {gang}, but is a member of gang {known}",
+        "create another pod: a pod cannot change its gang",
     )
 
 
@@ -325,7 +330,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.OPPORTUNISTIC_PINNED: {"gang": _opportunistic_pinned},
     ReasonCode.GANG_MISMATCH: {
         "differences": _disagreement,
-        "pod": _member_of_another_gang,
+        "uid": _member_of_another_gang,
         "member": _member_not_listed,
     },
     ReasonCode.TOO_LARGE: {

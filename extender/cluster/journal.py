@@ -155,7 +155,7 @@ class LogJournal:
 
     def recover(self, count: int, *, now: float) -> None:
         """The members that were prepared were taken in."""
-        reason = f"took in {count} pods"
+        reason = f"recovered {count} pods"
         self._rows.append(
             self._record(Kind.POD, "cluster", "recovered", reason, inputs={"now": now})
         )

@@ -10,7 +10,7 @@ from policy.submission import GangKey
 
 def gathering(gang: QueuedGang) -> Reason:
     """Say how many members are missing."""
-    told = {"members": len(gang.pods), "needed": gang.least}
+    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.size}
     return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)
 
 

@@ -10,7 +10,6 @@ or its pod be refused by somebody after us, and nobody should pay for either for
 
 import asyncio
 import logging
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from kube.read.pods import ManagedPod
 from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey
+from service.clock import Clock
 from state.ledger.ledger import Charge, Ledger, LiveCharge, Term
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Bookkeeper:
         classes: Callable[[], Classes],
         epoch: Callable[[], int],
         metrics: ExtenderMetrics,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock,
     ) -> None:
         self._ledger = ledger
         self._pods = pods
@@ -66,7 +66,8 @@ class Bookkeeper:
         self._classes = classes
         self._epoch = epoch
         self._metrics = metrics
-        self._monotonic = monotonic
+        self._clock = clock
+        self._monotonic = clock.monotonic
         self._full: _Full = {}
         """Charges of which every place was taken, and since when we know."""
         self._appeared: dict[GangKey, ManagedPod] = {}
@@ -106,18 +107,18 @@ class Bookkeeper:
 
     async def run(self) -> NoReturn:
         """Keep the ledger until cancelled; what fails is tried again."""
-        compared = proven = time.monotonic()
+        compared = proven = self._monotonic()
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
             pause = _SOON_SECONDS if self.compares_soon else _COMPARE_SECONDS
             try:
                 await self.settle()
-                if time.monotonic() >= proven + _PROVE_EVERY_SECONDS:
+                if self._monotonic() >= proven + _PROVE_EVERY_SECONDS:
                     await self.prove()
-                    proven = time.monotonic()
-                if time.monotonic() >= compared + pause:
+                    proven = self._monotonic()
+                if self._monotonic() >= compared + pause:
                     await self.compare()
-                    compared = time.monotonic()
+                    compared = self._monotonic()
             except (BackendError, ConflictError) as exc:
                 logger.warning("ledger not kept, will retry", extra={"error": str(exc)})
 
@@ -210,7 +211,7 @@ class Bookkeeper:
     def _leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
         """What a charged gang holds; pods of a young charge may be on their way."""
         proven = self._proven_leaf_count(pods, live)
-        is_young = time.time() < live.charged_at.timestamp() + _PROVEN_SECONDS
+        is_young = self._clock.now().timestamp() < live.charged_at.timestamp() + _PROVEN_SECONDS
         return max(proven, live.charge.leaf_count) if is_young else proven
 
     def _is_left(self, pods: Sequence[ManagedPod], live: LiveCharge, known_full: _Full) -> bool:

@@ -6,15 +6,15 @@ same one again within a minute is not written again: a Job of a thousand pods ge
 
 import asyncio
 import logging
-import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
 from kube.api.client import KubeClient, KubeError, Object
+from service.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -95,11 +95,9 @@ class Event:
 class EventWriter:
     """Writes events in the background; `run` is a task of the caller's."""
 
-    def __init__(
-        self, client: KubeClient, *, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
-        self._monotonic = monotonic
+        self._clock = clock
         self._waiting: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
         self._written: OrderedDict[Event, float] = OrderedDict()
         self.dropped = 0
@@ -107,7 +105,7 @@ class EventWriter:
 
     def write(self, event: Event) -> None:
         """Write an event soon, unless the same one was written just now. Never waits."""
-        now = self._monotonic()
+        now = self._clock.monotonic()
         if self._written.get(event, now - 2 * _REPEAT_SECONDS) > now - _REPEAT_SECONDS:
             return
         self._written[event] = now
@@ -125,9 +123,8 @@ class EventWriter:
             event = await self._waiting.get()
             path = f"/api/v1/namespaces/{event.namespace}/events"
             try:
-                await self._client.request(
-                    "POST", path, body=event.to_object(now=datetime.now(UTC))
-                )
+                body = event.to_object(now=self._clock.now())
+                await self._client.request("POST", path, body=body)
             except KubeError as exc:
                 if event.is_unique and exc.is_conflict:
                     continue  # somebody has told it before us

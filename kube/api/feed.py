@@ -8,12 +8,13 @@ with a jittered backoff. The sink sees each object at least once and in order.
 import asyncio
 import logging
 import random
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kube.api.client import KubeClient, KubeError, Object
+from service.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -39,36 +40,42 @@ class Sink(Protocol):
         """An object is gone; this is how it looked last."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSource:
+    """Where a feed gets its objects, and where they go."""
+
+    path: str
+    sink: Sink
+    query: Mapping[str, str] = field(default_factory=dict)
+    trim: Callable[[Object], Object] | None = None
+    """Keeps of each object what the sink looks at: a list holds all of them at once."""
+    is_optional: bool = False
+    """Whether the cluster may lose the kind: the feed ends then. If the kind cannot be listed, as
+    when its conversion webhook is broken, it is as good as synced, and followed once it can be."""
+
+
 class Feed:
     """Keeps a sink up to date with the objects at one API path."""
 
     def __init__(
         self,
         client: KubeClient,
-        path: str,
+        source: FeedSource,
         *,
-        sink: Sink,
-        on_synced: Callable[[], None],
-        query: Mapping[str, str] | None = None,
-        trim: Callable[[Object], Object] | None = None,
-        is_optional: bool = False,
+        clock: Clock,
+        on_synced: Callable[[], None] = lambda: None,
         watch_seconds: int = _WATCH_SECONDS,
     ) -> None:
-        """Follow the objects at a path.
-
-        `trim` keeps of each object what the sink looks at: a list holds all of them at once. An
-        optional kind may be one that the cluster loses: `run` returns then. Or its conversion
-        webhook is broken: it is as good as synced then, and followed as soon as it can be.
-        """
-        self._is_optional = is_optional
-        self._watch_seconds = watch_seconds
         self._client = client
-        self.path = path
-        self._sink = sink
-        self._query = dict(query or {})
-        self._trim = trim or (lambda obj: obj)
+        self._sink = source.sink
+        self._query = source.query
+        self._trim = source.trim or (lambda obj: obj)
+        self._is_optional = source.is_optional
+        self._monotonic = clock.monotonic
         self._on_synced = on_synced
-        self._heard = time.monotonic()
+        self._watch_seconds = watch_seconds
+        self.path = source.path
+        self._heard = self._monotonic()
         self._flows = asyncio.Event()
         self._flows.set()
         self._reached = ""
@@ -78,7 +85,7 @@ class Feed:
     @property
     def silent_seconds(self) -> float:
         """How long the API server has said nothing; its bookmarks come about every minute."""
-        return time.monotonic() - self._heard
+        return self._monotonic() - self._heard
 
     def pause(self) -> None:
         """Tell the sink nothing until `resume`: what happens waits at the API server."""
@@ -104,7 +111,7 @@ class Feed:
         backoff = _BACKOFF_FIRST_SECONDS
         version: str | None = None
         while True:
-            began = time.monotonic()
+            began = self._monotonic()
             try:
                 if version is None:
                     version = self._note(await self._list())
@@ -122,7 +129,7 @@ class Feed:
                 if self._is_optional and exc.status:
                     self._on_synced()
                 logger.warning("watch interrupted", extra={"path": self.path, "error": str(exc)})
-            if time.monotonic() - began > _BACKOFF_MOST_SECONDS:
+            if self._monotonic() - began > _BACKOFF_MOST_SECONDS:
                 backoff = _BACKOFF_FIRST_SECONDS  # it was well, and only had nothing to say
             # After an orderly end too: a server that ends every stream at once is not flooded.
             await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
@@ -139,7 +146,7 @@ class Feed:
                     page["metadata"]["resourceVersion"],
                     page["metadata"].get("continue"),
                 )
-            self._heard = time.monotonic()
+            self._heard = self._monotonic()
             if not token:
                 await self._flows.wait()
                 self._sink.replace(objects)
@@ -163,7 +170,7 @@ class Feed:
                 if kind == "ERROR":
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
                 reached = str(obj["metadata"]["resourceVersion"])
-            self._heard = time.monotonic()
+            self._heard = self._monotonic()
             await self._flows.wait()
             if kind == "DELETED":
                 self._sink.remove(obj)

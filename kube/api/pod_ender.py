@@ -11,7 +11,7 @@ forgive the pod a failure of its own, once.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -19,6 +19,7 @@ from kube.api.binder import PodRef
 from kube.api.client import STRATEGIC_PATCH, KubeClient, KubeError, Object
 from kube.read.pods import has_finished
 from policy.errors import BackendError
+from service.clock import Clock
 
 _CONDITION: Final = "DisruptionTarget"
 _TRIES: Final = 3
@@ -35,9 +36,12 @@ class Ended(StrEnum):
 class PodEnder:
     """Ends pods through the API server."""
 
-    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
-        """`check_leading` raises BackendError when victims are somebody else's business."""
+    def __init__(
+        self, client: KubeClient, *, check_leading: Callable[[], None], clock: Clock
+    ) -> None:
+        """`check_leading` raises BackendError when another replica may lead."""
         self._client = client
+        self._clock = clock
         self._check_leading = check_leading
 
     async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
@@ -67,7 +71,7 @@ class PodEnder:
             return Ended.BEFORE if _is_told(now, why) else Ended.BY_OTHERS
         self._check_leading()
         if is_wanted() and not _is_told(now, why):
-            now = await self._put_condition(pod, now, _disrupted(why))
+            now = await self._put_condition(pod, now, _disrupted(why, now=self._clock.now()))
             self._check_leading()  # we may have slept
         if not is_wanted():
             if _is_told(now, why):
@@ -97,11 +101,11 @@ def _is_told(pod: Object, why: str) -> bool:
     )
 
 
-def _disrupted(why: str) -> Object:
+def _disrupted(why: str, *, now: datetime) -> Object:
     return {
         "type": _CONDITION,
         "status": "True",
         "reason": "PreemptionByScheduler",
         "message": why,
-        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }

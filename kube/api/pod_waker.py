@@ -1,21 +1,21 @@
 """Let kube-scheduler look at a pod again: it does so when anything of the pod changes."""
 
-from datetime import UTC, datetime
-
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.client import MERGE_PATCH, KubeClient, KubeError
+from service.clock import Clock
 
 
 class PodWaker:
     """Wakes pods through the API server."""
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
+        self._clock = clock
 
     async def wake(self, pod: PodRef) -> None:
         """Touch an annotation; a pod that is gone needs no waking. KubeError if it failed."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        at = self._clock.now().isoformat(timespec="milliseconds")
         metadata = {"uid": pod.uid, "annotations": {marks.WOKEN_ANNOTATION: at}}
         try:
             await self._client.request(

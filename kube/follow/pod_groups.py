@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kube.api.client import KubeClient, KubeError, Object
-from kube.api.feed import Feed
+from kube.api.feed import Feed, FeedSource
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup, read_pod_group
 from policy.submission import GangKey
+from service.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +64,9 @@ class PodGroupSink:
 class PodGroupFollower:
     """Follows the PodGroups of every kind that this cluster has."""
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
+        self._clock = clock
         self._feeds: dict[GangForm, Feed] = {}
         self._unknown = dict.fromkeys(_API_GROUPS)
         self.sinks = {form: PodGroupSink(on_change=self._tell) for form in _API_GROUPS}
@@ -134,9 +136,8 @@ class PodGroupFollower:
                 settle()
                 await asyncio.sleep(_DISCOVERY_SECONDS)
                 continue
-            feed = Feed(
-                self._client, path, sink=self.sinks[form], on_synced=settle, is_optional=True
-            )
+            source = FeedSource(path=path, sink=self.sinks[form], is_optional=True)
+            feed = Feed(self._client, source, clock=self._clock, on_synced=settle)
             self._feeds[form] = feed
             await feed.run()
             del self._feeds[form]

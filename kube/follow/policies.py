@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kube.api.events import Event, EventWriter
+from kube.api.feed import FeedSource
 from kube.values.objects import mapping, marks_of
 from policy.documents.documents import DATA_KEY, LABEL, Kind, parse_label
 from policy.errors import Problem, SpecError
@@ -88,6 +89,11 @@ class PolicySink:
     def lacks_valid_cluster(self) -> bool:
         """There is a Cluster document, and none was ever valid: nothing may be decided yet."""
         return self._has_cluster and self.cluster_text is None
+
+    def source(self, namespace: str) -> FeedSource:
+        """What to follow: the documents of a namespace."""
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        return FeedSource(path=path, sink=self, query={"labelSelector": LABEL})
 
     def replace(self, objects: Sequence[Object]) -> None:
         """Take a whole list: what is not in it is gone."""

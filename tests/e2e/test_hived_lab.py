@@ -164,7 +164,7 @@ async def test_a_vc_has_its_machine_and_no_other(lab: Lab) -> None:
 
     (first,) = await lab.run_on({DAN})
     (waits, *_) = [f"job-{index}" for index in range(3) if f"job-{index}" != first]
-    assert "of 1 leaf cells that the VC was promised 0 are unused" in await lab.waits(waits)
+    assert "0 of the 1 leaf cells promised to VC vc1 are unused" in await lab.waits(waits)
     await lab.submit("other", vc="default")
     assert await lab.run_on({DAN, CAROL}) == [first, "other"]
     await lab.end(first)

@@ -189,7 +189,7 @@ async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
     await _ending(plane, pods, count=1)
     await create(plane, pods, a_gang("high", size=1, gpus=8))
     namespace = pods.split("/")[4]
-    await _hears(plane, pods, f"it starts when {namespace}/a ended")
+    await _hears(plane, pods, f"starts once {namespace}/a has ended")
     assert _names(await _ending(plane, pods, count=1)) == ["a-0"]
     await plane.api.patch(f"{pods}/a-0", {"metadata": {"finalizers": None}})
     await running(plane, pods, "high", size=1)

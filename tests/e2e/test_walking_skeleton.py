@@ -131,7 +131,7 @@ async def test_a_gang_that_does_not_fit_says_why(
     pods = f"/api/v1/namespaces/{namespace}/pods"
     for index in range(5):
         await plane.api_as("bob").create(pods, a_pod(f"huge-{index}", gpus=8, **labels))
-    assert f"gang {namespace}/huge needs 5 x 8 leaf cells, 40 in all" in await told(
+    assert f"gang {namespace}/huge needs 5 x 8 leaf cells, 40 in total" in await told(
         plane, pods, "huge"
     )
 

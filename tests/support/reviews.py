@@ -12,6 +12,7 @@ from kube.api.client import KubeClient, KubeError
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
+from service.clock import Clock
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
@@ -73,8 +74,9 @@ class Webhook:
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
         self.events = KeptEvents()
+        clock = Clock()
         client = self.client or NoCluster(self.jobs, self.stored)
-        groups = PodGroupFollower(client)
+        groups = PodGroupFollower(client, clock)
         view = ClusterView(policies=PolicySink(self.events), pod_groups=groups)
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
@@ -88,6 +90,7 @@ class Webhook:
             view=view,
             state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
             client=client,
+            clock=clock,
             events=self.events,
             metrics=metrics,
         )

@@ -10,6 +10,7 @@ from certs.serving import ServingCertificates, follow_client_ca
 from certs.store import CertificateStore
 from kube.api import webhook_configurations
 from kube.api.client import KubeClient
+from kube.api.feed import FeedSource
 from kube.api.leadership import Leadership, LeadershipSettings
 from kube.api.secrets import Secrets
 from service.clock import Clock
@@ -17,7 +18,6 @@ from service.health import Health
 from service.tasks import Supervisor
 from webhook.certificates.shared import SharedCertificates
 from webhook.certificates.steward import LEADERSHIP, ConfigurationSink, Steward, StewardSettings
-from webhook.cluster_view import Source
 from webhook.settings import WebhookSettings
 
 CERTIFICATES: Final = "certificates"
@@ -28,14 +28,14 @@ class FileServing:
 
     conditions: tuple[str, ...] = ()
 
-    def __init__(self, settings: WebhookSettings) -> None:
+    def __init__(self, settings: WebhookSettings, clock: Clock) -> None:
         assert settings.certificates is not None
         self._certificates = ServingCertificates(
             CertificateStore(settings.certificates),
             hosts=settings.hosts,
             clients=[],
             client_ca=settings.client_ca,
-            utc_now=Clock().now,
+            utc_now=clock.now,
         )
 
     @property
@@ -43,7 +43,7 @@ class FileServing:
         """What to listen with."""
         return self._certificates.context
 
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, FeedSource]:
         """Files are no objects of the cluster."""
         return {}
 
@@ -57,11 +57,12 @@ class SecretServing:
 
     conditions = (f"{CERTIFICATES} to serve with",)
 
-    def __init__(self, settings: WebhookSettings, *, client: KubeClient, health: Health) -> None:
+    def __init__(
+        self, settings: WebhookSettings, *, client: KubeClient, clock: Clock, health: Health
+    ) -> None:
         assert settings.secret is not None
         self._settings = settings
         self._client = client
-        clock = Clock()
         self._shared = SharedCertificates(
             now=clock.now(),
             client_ca=settings.client_ca,
@@ -87,18 +88,18 @@ class SecretServing:
         """What to listen with."""
         return self._shared.context
 
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, FeedSource]:
         """Say what to follow: by name, since we have the right to no other."""
         path = Secrets(self._client, namespace=self._settings.namespace).path
         changes = ConfigurationSink(self._shared.changed)
         return {
-            CERTIFICATES: Source(
+            CERTIFICATES: FeedSource(
                 path=path,
                 sink=self._shared,
                 query={"fieldSelector": f"metadata.name={self._settings.secret}"},
             ),
             **{
-                kind: Source(
+                kind: FeedSource(
                     path=f"{webhook_configurations.GROUP}/{kind}",
                     sink=changes,
                     query={"fieldSelector": f"metadata.name={webhook_configurations.NAME}"},
@@ -116,9 +117,9 @@ class SecretServing:
 
 
 def build_serving(
-    settings: WebhookSettings, *, client: KubeClient, health: Health
+    settings: WebhookSettings, *, client: KubeClient, clock: Clock, health: Health
 ) -> FileServing | SecretServing:
     """Choose as the settings say."""
     if settings.secret is not None:
-        return SecretServing(settings, client=client, health=health)
-    return FileServing(settings)
+        return SecretServing(settings, client=client, clock=clock, health=health)
+    return FileServing(settings, clock)

@@ -86,7 +86,7 @@ class Applier:
         if cell.claim is not None:
             if cell.claim.vc == vc.name and cell.claim.virtual.pinned == request.pinned:
                 return cell.claim
-            raise outdated(request, f"cell {cell.address} is of {cell.claim.address}")
+            raise outdated(request, f"cell {cell.address} is mapped to {cell.claim.address}")
         if not cell.is_unclaimed() or not vc.unused(cell.chain.name, cell.level):
             raise outdated(request, f"VC {vc.name} cannot have cell {cell.address}")
         return self._table.map_cell(vc, cell)
@@ -94,15 +94,13 @@ class Applier:
     def _check_promises(self, decision: Place | Preempt) -> None:
         for chain in dict.fromkeys(seat.chain for seat in decision.seats if seat.claim):
             if not self._table.supplies[chain].is_safe():
-                raise outdated(decision.request, f"it breaks a promise in chain {chain}")
+                raise outdated(decision.request, f"it would break a promise in chain {chain}")
 
     def _apply_place(self, decision: Place, slots: Sequence[MemberSlot], now: float) -> None:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
         if gang is None:
-            gang = self._lifecycle.begin(
-                request, is_guaranteed=self._lifecycle.is_guaranteed(request)
-            )
+            gang = self._lifecycle.begin(request, is_guaranteed=self._table.is_guaranteed(request))
         gang.lease_expires = now + self._lease_seconds
         if gang.is_preempting:
             self._lifecycle.settle(gang)

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from extender.cells.answers import needed, owner, wait
-from extender.cells.decide.refusals import chains_of
-from extender.cells.fit.chain_choice import ChainFitter
+from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
 from extender.cells.model import ReasonCode, Wait
 from extender.cells.state.allocation_table import AllocationTable
@@ -25,7 +24,7 @@ class Reasons:
         chains = chains_of(self._table, request)
         if not chains:
             return None
-        count = self._promised if self._chains.is_guaranteed(request) else self._leaf_count
+        count = self._promised if self._table.is_guaranteed(request) else self._leaf_count
         most = _over_chains(ask, chains, lambda chain: count(ask, chain))
         too_large = partial(wait, request, ReasonCode.TOO_LARGE, **owner(request))
         if sum(ask.sizes) > most:
@@ -48,7 +47,7 @@ class Reasons:
         if not self._table.supplies[chain].is_uniform:
             return tree.root.leaf_count  # cells of a level differ
         highest = tree.node_level
-        if self._chains.is_guaranteed(ask.request) and ask.request.pinned is None:
+        if self._table.is_guaranteed(ask.request) and ask.request.pinned is None:
             rungs = self._table.vcs[ask.request.vc].unmapped
             highest = max(level for name, level in rungs if name == chain)
         return tree.levels[min(highest, tree.node_level) - 1].leaf_count
@@ -58,7 +57,7 @@ class Reasons:
         request, sizes = ask.request, ask.sizes
         needs = needed(request, sizes)
         chains = chains_of(self._table, request)
-        is_guaranteed = self._chains.is_guaranteed(request)
+        is_guaranteed = self._table.is_guaranteed(request)
         if is_guaranteed:
             left = _over_chains(ask, chains, lambda chain: self._unused(ask, chain))
             if left < sum(sizes):

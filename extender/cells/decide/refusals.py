@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from extender.cells.answers import counted, disagreement, listed, reject, terms
 from extender.cells.budget import LARGEST_GANG
+from extender.cells.fit.chain_choice import chains_of
 from extender.cells.model import (
     HIGHEST_PRIORITY,
     OPPORTUNISTIC,
@@ -13,8 +14,7 @@ from extender.cells.model import (
 )
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
-from extender.cells.wording import count_sizes, sizes_text
-from policy.topology import ChainName
+from extender.cells.wording import MEMBER_SIZES, count_sizes, sizes_text
 
 
 def refusal(
@@ -75,7 +75,7 @@ def _are_equal(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def _all_terms(request: MemberRequest) -> dict[str, int | str]:
     counts = request.gang_leaf_counts
-    return {**terms(request), "members": sizes_text(count_sizes(counts), len(counts))}
+    return {**terms(request), MEMBER_SIZES: sizes_text(count_sizes(counts), len(counts))}
 
 
 def _refusal_of_vc(table: AllocationTable, request: MemberRequest) -> Reject | None:
@@ -108,20 +108,3 @@ def _refusal_of_type(table: AllocationTable, request: MemberRequest) -> Reject |
         vc=request.vc if is_known else None,
         **listed("choices", sorted(types)),
     )
-
-
-def chains_of(table: AllocationTable, request: MemberRequest) -> list[ChainName]:
-    """The chains where a request may be served, those of small cells first."""
-    vc = table.vcs.get(request.vc)
-    if request.pinned is not None and vc is not None:
-        return [vc.pinned_rankings[request.pinned].root.chain.name]
-    names = [
-        name
-        for name, tree in table.trees.items()
-        if request.leaf_type is None or tree.leaf_type == request.leaf_type
-    ]
-    if request.priority != OPPORTUNISTIC and vc is not None:
-        names = [name for name in names if name in vc.rankings]
-    if len(names) < 2:
-        return names
-    return sorted(names, key=lambda name: (table.trees[name].levels[-1].leaf_count, name))

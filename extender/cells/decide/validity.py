@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from extender.cells.decide.refusals import refusal
-from extender.cells.model import OPPORTUNISTIC, Decision, MemberRequest, Place, Preempt, Seat, Wait
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, Seat, Wait
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
@@ -46,7 +46,7 @@ def _problems(
         case Wait(cancels_own=True):
             gang = table.gangs.get(decision.request.gang)
             if gang is None or not _waits(gang, decision.request.member):
-                yield "it does not preempt"
+                yield "the gang does not preempt"
 
 
 def _of_request(
@@ -75,9 +75,9 @@ def _of_cancelled(
         if gang is None or not gang.reserved_slots():
             yield f"gang {key} does not preempt"
         elif key == request.gang and not gang.is_preempting:
-            yield f"it is {gang.state()}"
+            yield f"the gang is {gang.state()}"
         elif key != request.gang and not gang.is_below(request):
-            yield f"gang {key} may not be overtaken"
+            yield f"the preemption of gang {key} may not be cancelled"
 
 
 def _waits(gang: PlacedGang, member: PodUid) -> bool:
@@ -103,7 +103,7 @@ def _of_place(table: AllocationTable, decision: Place) -> Iterator[str]:
         yield from _of_growth(gang, decision)
         yield from _of_seats(table, decision, gang)
     elif gang is None:
-        yield "it has no places any more"
+        yield "the gang no longer has places"
     else:
         yield from _of_open_slot(gang, decision)
 
@@ -117,13 +117,13 @@ def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[s
     taken, added = Counter(kept), Counter(len(seat.leaves) for seat in decision.seats)
     members = Counter(request.gang_leaf_counts)
     if any(taken[size] + count > members[size] for size, count in added.items()):
-        yield "it has places for all its members"
+        yield "all members have places"
     if not any(len(seat.leaves) == request.leaf_count for seat in decision.seats):
-        yield "no seat is for its member"
+        yield f"no seat fits pod {request.member}"
     if gang is not None and (gang.is_preempting or gang.is_being_preempted()):
-        yield f"it is {gang.state()}"
+        yield f"the gang is {gang.state()}"
     if gang is not None and gang.slot_of(request.member) is not None:
-        yield f"pod {request.member} has a place"
+        yield f"pod {request.member} already has a place"
 
 
 def _of_open_slot(gang: PlacedGang, decision: Place) -> Iterator[str]:
@@ -132,13 +132,13 @@ def _of_open_slot(gang: PlacedGang, decision: Place) -> Iterator[str]:
     slots = [own] if own is not None else [*gang.open_slots(size), *gang.reserved_slots(size)]
     found = [slot for slot in slots if slot_placement(slot) == decision.placement]
     if not found:
-        yield f"the place on node {decision.placement.node} is not its any more"
+        yield f"the gang no longer has the place on node {decision.placement.node}"
         return
     if own is None and gang.is_being_preempted():
-        yield "it is being preempted"
+        yield "the gang is being preempted"
     if found[0].is_reserved:
         if not _waits(gang, request.member):
-            yield "nothing is reserved for its member"
+            yield f"nothing is reserved for pod {request.member}"
         needed = gang.slots if gang.is_preempting else found[:1]
         yield from _of_reserved(needed)
 
@@ -173,7 +173,7 @@ def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
     has_room = taken < gang.request.gang_leaf_counts.count(request.leaf_count)
     has_place = gang.slot_of(request.member) is not None
     if not has_room or has_place or gang.is_being_preempted():
-        yield f"it is {gang.state()}"
+        yield f"the gang is {gang.state()}"
 
 
 # -- seats
@@ -182,19 +182,15 @@ def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
 def _of_seats(
     table: AllocationTable, decision: Place | Preempt, gang: PlacedGang | None
 ) -> Iterator[str]:
-    counts_on_vc = gang.is_guaranteed if gang else _is_guaranteed(table, decision.request)
+    counts_on_vc = gang.is_guaranteed if gang else table.is_guaranteed(decision.request)
     own = gang.reserved_for(decision.request.member) if gang else None
     addresses = [(seat.chain, leaf) for seat in decision.seats for leaf in seat.leaves]
     if len(set(addresses)) < len(addresses):
-        yield "it has a leaf twice"
+        yield "a leaf occurs twice"
     for seat in decision.seats:
         if (seat.claim is not None) != counts_on_vc:
-            yield "it counts on cells of its VC no more, or only now"
+            yield "the gang has become guaranteed or opportunistic"
         yield from _of_seat(table, decision, seat, own)
-
-
-def _is_guaranteed(table: AllocationTable, request: MemberRequest) -> bool:
-    return request.priority != OPPORTUNISTIC and not table.is_open
 
 
 def _of_seat(
@@ -202,11 +198,11 @@ def _of_seat(
 ) -> Iterator[str]:
     around = table.cell(seat.chain, seat.claim) if seat.claim is not None else None
     if seat.claim is not None and around is None:
-        yield f"there is no cell {seat.claim}"
+        yield f"cell {seat.claim} does not exist"
     for address in seat.leaves:
         leaf = table.cell(seat.chain, address)
         if leaf is None or not leaf.is_leaf:
-            yield f"there is no leaf {address}"
+            yield f"leaf {address} does not exist"
         elif around is not None and leaf.ancestor(around.level) is not around:
             yield f"leaf {address} is not in cell {around.address}"
         elif leaf.is_bad or leaf.holder is not None or leaf.reserver is not None:

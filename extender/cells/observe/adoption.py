@@ -73,7 +73,7 @@ class Adopter:
             self._note_member(mine, new)
 
     def _begin(self, gang: PlacedGang) -> PlacedGang:
-        is_guaranteed = self._lifecycle.is_guaranteed(gang.request) and gang.downgraded_by is None
+        is_guaranteed = self._table.is_guaranteed(gang.request) and gang.downgraded_by is None
         return self._lifecycle.adopt(gang, is_guaranteed=is_guaranteed)
 
     def _note_member(self, gang: PlacedGang, slot: MemberSlot) -> None:
@@ -158,7 +158,7 @@ class Adopter:
 
     def _adopt_preemption(self, gang: PlacedGang) -> None:
         """Go on with a preemption, if all it had reserved can be reserved again."""
-        if not self._lifecycle.is_guaranteed(gang.request):
+        if not self._table.is_guaranteed(gang.request):
             return
         with self._table.what_if() as trial:
             slots = [self._reserved(gang, slot) for slot in gang.slots]
@@ -197,11 +197,7 @@ class Adopter:
     def promote(self, gang: PlacedGang) -> None:
         """Guarantee a gang again that had been downgraded, if that is at nobody's expense."""
         mine = self._table.gangs.get(gang.key)
-        if (
-            mine is None
-            or not self._lifecycle.is_guaranteed(gang.request)
-            or mine.is_being_preempted()
-        ):
+        if mine is None or not self._table.is_guaranteed(gang.request) or mine.is_being_preempted():
             return
         claims = self._claimer.find_all(mine)
         if claims:

@@ -107,7 +107,7 @@ class PodObserver:
 
     def begin(self, bound: PlacedMember) -> PlacedGang:
         """A gang becomes known by a member that has a place."""
-        is_guaranteed = self._lifecycle.is_guaranteed(bound.request)
+        is_guaranteed = self._table.is_guaranteed(bound.request)
         gang = self._lifecycle.begin(bound.request, is_guaranteed=is_guaranteed)
         placement = bound.placement
         # Placed in a chain, but in no cell of its VC: it was downgraded before it was bound.

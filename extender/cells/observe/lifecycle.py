@@ -10,7 +10,7 @@ unknown ──Place──▶ allocated ──last member ended──▶ unknown
 
 from collections.abc import Mapping, Sequence
 
-from extender.cells.model import OPPORTUNISTIC, MemberRequest
+from extender.cells.model import MemberRequest
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.registry import Registry
@@ -27,10 +27,6 @@ class GangLifecycle:
         self._registry = registry
         self._last_sequence_number = 0
         self.gang_of: dict[PodUid, GangKey] = {}
-
-    def is_guaranteed(self, request: MemberRequest) -> bool:
-        """True if a gang that asks for this counts on cells of its VC."""
-        return request.priority != OPPORTUNISTIC and not self._table.is_open
 
     def begin(self, request: MemberRequest, *, is_guaranteed: bool) -> PlacedGang:
         """A gang becomes known."""

@@ -16,7 +16,6 @@ from extender.cells.fit.bin_choice import members_at_least
 from extender.cells.fit.cell_mapping import is_safe
 from extender.cells.fit.demand import AllowedNodes, Demand
 from extender.cells.fit.gang_fit import PLACEHOLDER, seat_of
-from extender.cells.fit.guaranteed_fit import idle_cell_capacity
 from extender.cells.fit.leaf_choice import LeafChooser
 from extender.cells.model import Seat
 from extender.cells.preempt.damage import Damage, total
@@ -72,9 +71,7 @@ class GreedySearch:
         for level in self._unused_levels(demand, size):
             source = self._unclaimed(demand, level, size)
             unclaimed[source] = self._clearance(source, demand.allowed).capacity
-            promised += self._case.vc.unused(demand.chain, level) * idle_cell_capacity(
-                tree, level, size
-            )
+            promised += self._case.vc.unused(demand.chain, level) * tree.idle_capacity(level, size)
         return mapped + min(promised, sum(unclaimed.values()))
 
     def find(self) -> Displacement | None:

@@ -11,8 +11,7 @@ from itertools import islice
 
 from extender.cells.answers import preempt
 from extender.cells.budget import CHEAPEST_VICTIMS, MOST_DOWNGRADED, VICTIM_LOOKS, OutOfBudgetError
-from extender.cells.decide.refusals import chains_of
-from extender.cells.fit.chain_choice import ChainFitter
+from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
 from extender.cells.model import Place, Preempt, Seat
 from extender.cells.preempt import ending_gangs
@@ -52,7 +51,7 @@ class PreemptionSearch:
     def find(self, ask: Ask) -> Place | Preempt | None:
         """Find the least that others have to do; None if nothing helps."""
         request = ask.request
-        if not self._chains.is_guaranteed(request):
+        if not self._table.is_guaranteed(request):
             return None
         if not self._registry.has_candidates(request.vc, request.priority):
             return None

@@ -11,12 +11,10 @@ from itertools import islice
 
 from extender.cells.fit.bin_choice import members_at_least
 from extender.cells.fit.demand import Demand
-from extender.cells.fit.guaranteed_fit import idle_cell_capacity
 from extender.cells.preempt.damage import Damage, damage, total
 from extender.cells.preempt.preemption_case import PreemptionCase
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.ranking import Ranking
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 from policy.submission import GangKey
@@ -132,12 +130,6 @@ class VictimCandidates:
             # Also without leaves that help: where they are bad, the cell may be mapped elsewhere.
             yield (claim.cell if claim.cell.level < node.level else node), claim, freed
 
-    def _ranking(self, demand: Demand) -> Ranking:
-        assert demand.vc is not None
-        if demand.pinned is not None:
-            return demand.vc.pinned_rankings[demand.pinned]
-        return demand.vc.rankings[demand.chain]
-
     def _at_present(self, size: int) -> tuple[int, int]:
         """Members of a size for which nodes are idle, and for which the VC has cells."""
         idle = promised = 0
@@ -145,9 +137,9 @@ class VictimCandidates:
             assert demand.vc is not None
             tree = self._table.trees[chain]
             idle += self._table.idle[chain].capacity(tree.root, size)
-            promised += self._ranking(demand).capacity(tree.root, size)
+            promised += demand.vc_ranking().capacity(tree.root, size)
             for level in demand.vc.unused_levels(chain) if demand.pinned is None else ():
-                promised += demand.vc.unused(chain, level) * idle_cell_capacity(tree, level, size)
+                promised += demand.vc.unused(chain, level) * tree.idle_capacity(level, size)
         return idle, promised
 
     def may_spare(self, gangs: Sequence[PlacedGang]) -> Callable[[PlacedGang], bool]:
@@ -198,7 +190,7 @@ class VictimCandidates:
             claim = bin_.claim
             if claim is not None and claim.virtual.pinned is None:
                 tree = self._table.trees[claim.virtual.chain]
-                gained[claim.cell] = idle_cell_capacity(tree, claim.virtual.level, size)
+                gained[claim.cell] = tree.idle_capacity(claim.virtual.level, size)
             else:
                 gained[bin_.cell] = -(-bin_.inside[gang] // size)
         return sum(gained.values())
@@ -219,8 +211,8 @@ class VictimCandidates:
             if claim.virtual.pinned is None and not claim.users.keys() - gone:
                 seen[claim] = None  # it may be mapped anew, to any cell of its level
                 tree = self._table.trees[claim.virtual.chain]
-                held = self._ranking(bin_.demand).capacity(claim.cell, size)
-                gain += idle_cell_capacity(tree, claim.virtual.level, size) - held
+                held = bin_.demand.vc_ranking().capacity(claim.cell, size)
+                gain += tree.idle_capacity(claim.virtual.level, size) - held
             elif self.leaves_go:
                 gain += (bin_.cell.idle + more) // size - bin_.cell.idle // size
         return gain

@@ -7,6 +7,7 @@ Thereby `plan` tries changes without leaving any, and `apply` changes all or not
 
 from collections.abc import Mapping, Sequence
 
+from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.incomplete_slots import SlotsByNode
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
@@ -346,10 +347,19 @@ class AllocationTable(Undoable):
 
     # -- lookups
 
+    def is_guaranteed(self, request: MemberRequest) -> bool:
+        """True if a gang with this request must use preassigned cells of its VC."""
+        return request.priority != OPPORTUNISTIC and not self.is_open
+
     def cell(self, chain: ChainName, address: CellAddress) -> Cell | None:
         """Find a physical cell."""
         tree = self.trees.get(chain)
         return tree.by_address.get(address) if tree else None
+
+    def leaves_of(self, seat: Seat) -> tuple[Cell, ...]:
+        """The leaves of a seat, which must exist."""
+        by_address = self.trees[seat.chain].by_address
+        return tuple(by_address[address] for address in seat.leaves)
 
     def nodes(self, name: NodeName) -> list[Cell]:
         """The cells of a node, one for each chain that contains it."""

@@ -124,6 +124,11 @@ class ChainTree:
         """The level of a cell type, if the chain has it."""
         return next((rung.level for rung in self.levels if rung.cell_type == cell_type), None)
 
+    def idle_capacity(self, level: int, size: int) -> int:
+        """Number of members of a size that a cell of a level holds if it is idle as a whole."""
+        inside = self.levels[min(level, self.node_level) - 1].leaf_count
+        return self.levels[level - 1].leaf_count // inside * (inside // size)
+
     def is_uniform(self) -> bool:
         """True if all cells of a level have the same number of children."""
         return all(

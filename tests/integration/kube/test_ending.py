@@ -10,6 +10,7 @@ from kube.api.binder import PodRef
 from kube.api.client import MERGE_PATCH, STRATEGIC_PATCH, KubeClient, KubeError, Object
 from kube.api.pod_ender import Ended, PodEnder
 from policy.errors import BackendError
+from service.clock import Clock
 from simulation.cluster import SimulatedCluster
 from tests.support.clusters import connected
 
@@ -58,7 +59,7 @@ async def _nothing() -> None:
 def _ender(
     client: "KubeClient | Between | Refusing", check_leading: Callable[[], None] = _leads
 ) -> PodEnder:
-    return PodEnder(client, check_leading=check_leading)  # type: ignore[arg-type] # all it uses
+    return PodEnder(client, check_leading=check_leading, clock=Clock())  # type: ignore[arg-type] # all it uses
 
 
 async def _run(client: KubeClient) -> PodRef:

@@ -77,7 +77,7 @@ class Planning:
             nodes=choice,
             to_request=lambda pod: to_member_request(pod, classes=NO_CLASSES, sizes=self.groups),
             hands=hands or self.hands,  # type: ignore[arg-type] # all that it uses of them
-            announcer=Announcer(EventWriter(None)),  # type: ignore[arg-type] # nobody listens
+            announcer=Announcer(EventWriter(None, Clock())),  # type: ignore[arg-type] # nobody listens
             metrics=self.shell.metrics,
             clock=Clock(),
         )
@@ -238,7 +238,7 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
     *, goes_away: bool
 ) -> None:
     ender, metrics = SlowEnder(), Shell().metrics
-    ending = Ending(ender, announcer=Announcer(EventWriter(None)), metrics=metrics)  # type: ignore[arg-type] # nobody listens
+    ending = Ending(ender, announcer=Announcer(EventWriter(None, Clock())), metrics=metrics)  # type: ignore[arg-type] # nobody listens
     hands = Hands(None, leading=Leads(), writing=Writing(), ending=ending)  # type: ignore[arg-type] # nobody is released
     async with planning(hands) as plans:
         plans.add_nodes()

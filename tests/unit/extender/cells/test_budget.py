@@ -159,9 +159,9 @@ def test_a_gang_that_ignores_candidates_fits_though_one_node_is_offered() -> Non
 @pytest.mark.parametrize(
     ("sizes", "advice"),
     [
-        ((2,), "it starts when more leaf cells are free"),
-        ((2, 2), "a smaller gang takes fewer steps"),
-        ((2, 1), "a smaller gang, or one whose members are equal, takes fewer steps"),
+        ((2,), "starts once more leaf cells are free"),
+        ((2, 2), "a smaller gang would need fewer steps"),
+        ((2, 1), "a smaller gang or equal members would need fewer steps"),
     ],
 )
 def test_who_is_cut_off_is_told_what_it_could_do(

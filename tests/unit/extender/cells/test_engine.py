@@ -91,9 +91,9 @@ def test_a_gang_waits_when_only_part_of_it_fits(engine: Engine) -> None:
                 "leaf_type": "A100",
                 "room": 2,
             },
-            text="gang vision/bert needs 3 x 8 leaf cells of type A100, each member's on one node; "
-            "there is room for 2 of 3 members now; it starts when enough of them are free",
-            change="it starts when enough of them are free",
+            text="gang vision/bert needs 3 x 8 leaf cells of type A100, each member on one node; "
+            "room for 2 of 3 members now; starts once enough leaf cells are free",
+            change="starts once enough leaf cells are free",
         ),
     )
 
@@ -117,8 +117,8 @@ def test_a_node_that_is_not_offered_is_never_used(engine: Engine) -> None:
         reason=Reason(
             code=ReasonCode.NODE_NOT_OFFERED,
             arguments={"gang": "vision/bert", "node": "n1"},
-            text="gang vision/bert has a place on node n1, which kube-scheduler does not offer to "
-            "this pod; check the node's taints and the pod's node selector",
+            text="gang vision/bert has a place on node n1, but kube-scheduler does not offer this "
+            "node to the pod; check the node's taints and the pod's node selector",
             change="check the node's taints and the pod's node selector",
         ),
     )
@@ -140,9 +140,9 @@ def test_a_member_beyond_the_gangs_size_is_turned_away(engine: Engine) -> None:
         reason=Reason(
             code=ReasonCode.GANG_FULL,
             arguments={"gang": "vision/bert", "members": 1, "leaf_cells": 8},
-            text="gang vision/bert has 1 member of 8 leaf cells, and all are there already; "
-            "raise the gang's size, or end one of them",
-            change="raise the gang's size, or end one of them",
+            text="gang vision/bert already has its only member with 8 leaf cells; "
+            "delete this pod, or check `cellgate.io/gang-size`",
+            change="delete this pod, or check `cellgate.io/gang-size`",
         ),
     )
 

@@ -38,8 +38,8 @@ def test_a_vc_gets_no_more_than_it_was_promised() -> None:
     assert isinstance(decision, Wait)
     assert decision.reason.code is ReasonCode.VC_FULL
     assert decision.reason.text == (
-        "gang ns/two needs 1 x 1 leaf cells, each member's in one cell of VC a; of 2 leaf cells "
-        "that the VC was promised 0 are unused; it starts when gangs of VC a end, or at a "
+        "gang ns/two needs 1 x 1 leaf cells, each member in one cell of VC a; 0 of the 2 leaf "
+        "cells promised to VC a are unused; starts once other gangs of VC a have ended, or with a "
         "higher priority than theirs"
     )
 
@@ -52,7 +52,7 @@ def test_opportunistic_gangs_use_what_others_do_not_and_leave_when_they_do() -> 
 
     assert isinstance(decision, Preempt)
     assert [victim.name for victim in decision.victims] == ["borrower"]
-    assert decision.reason.change == "it starts when ns/borrower ended"
+    assert decision.reason.change == "starts once ns/borrower has ended"
 
 
 def test_a_guaranteed_gang_of_another_vc_is_never_a_victim() -> None:

@@ -58,7 +58,9 @@ def a_node_left_the_topology() -> Case:
     world = two_nodes()
     decision = world.ask(a_gang("g").of(2), nodes=["n1"])
     smaller = a_cluster("1 nodes x 2").promising("a", node=1).build()
-    return Case(world, decision, lambda: world.engine.change_topology(smaller), "no cell n1")
+    return Case(
+        world, decision, lambda: world.engine.change_topology(smaller), "cell n1 does not exist"
+    )
 
 
 def the_vc_is_gone() -> Case:
@@ -76,7 +78,7 @@ def the_vc_is_gone() -> Case:
 def it_was_applied_before() -> Case:
     world = two_nodes()
     decision = world.ask(a_gang("g").of(2))
-    return Case(world, decision, lambda: world.apply(decision), "places for all its members")
+    return Case(world, decision, lambda: world.apply(decision), "all members have places")
 
 
 def another_member_was_first() -> Case:
@@ -87,7 +89,7 @@ def another_member_was_first() -> Case:
         world,
         decision,
         lambda: world.apply(world.ask(gang, member=1)),
-        "places for all its members",
+        "all members have places",
     )
 
 
@@ -101,7 +103,7 @@ def its_place_went_to_another_member() -> Case:
         world,
         decision,
         lambda: world.apply(world.engine.plan(other, candidate_nodes=world.nodes)),
-        "the place on node n1 is not its any more",
+        "the gang no longer has the place on node n1",
     )
 
 
@@ -114,7 +116,7 @@ def its_gang_is_gone() -> Case:
         world,
         decision,
         lambda: world.engine.forget_member(PodUid("g-0")),
-        "it has no places any more",
+        "the gang no longer has places",
     )
 
 
@@ -125,7 +127,7 @@ def its_gang_is_another_one() -> Case:
         world,
         decision,
         lambda: world.apply(world.ask(a_gang("g").of(1).at(7))),
-        "gang ns/g has priority 7",
+        "the first member has priority 7",
     )
 
 
@@ -159,7 +161,7 @@ def a_promise_would_break() -> Case:
         world,
         decision,
         lambda: world.apply(world.ask(a_gang("first").of(2), nodes=["r0/n0"])),
-        "it breaks a promise in chain rack",
+        "it would break a promise in chain rack",
     )
 
 
@@ -195,7 +197,7 @@ def its_preemption_ended() -> Case:
         world,
         decision,
         lambda: world.engine.forget_member(PodUid("high-0")),
-        "it does not preempt",
+        "the gang does not preempt",
     )
 
 

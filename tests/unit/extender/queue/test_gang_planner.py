@@ -36,8 +36,8 @@ def test_who_waits_long_for_its_members_is_told_once() -> None:
     assert world.planner.step(now=world.now).tells == []
     world.now += 5
     assert [tell.reason.text for tell in world.planner.step(now=world.now).tells] == [
-        "gang ns/bert has 1 of the 2 members that it needs to start; it is looked at when they "
-        "exist: create them, or correct the gang's size"
+        "gang ns/bert is incomplete; scheduled once all members exist (1 of 2 so far); check "
+        "`cellgate.io/gang-size`"
     ]
     assert world.planner.step(now=world.now).tells == []
 
@@ -82,8 +82,8 @@ def test_members_that_disagree_are_told_so() -> None:
     step = world.planner.step(now=world.now)
     assert step.actions == []
     assert [tell.reason.text for tell in step.tells] == [
-        "gang ns/bert has VC a, and this pod says VC b; all members must say the same: correct "
-        "this pod, or give it another gang"
+        "a member of gang ns/bert has VC b, but the first member has VC a; use the same values for "
+        "all members, or another gang name for this one"
     ]
 
 

@@ -15,6 +15,7 @@ from kube.read.pods import ManagedPod
 from policy.classes import Classes, PriorityClass
 from policy.quotas.limits import Limit, Measure
 from policy.submission import ClassName, GangKey, UserName, VcName
+from service.clock import Clock
 from state.ledger.ledger import Charge, Charged, Scope
 from state.ledger.memory import MemoryLedger
 from tests.support.extender_shell import Shell
@@ -61,7 +62,7 @@ class Books:
             classes=lambda: CLASSES,
             epoch=lambda: 1,
             metrics=self.shell.metrics,
-            monotonic=lambda: self.seconds,
+            clock=Clock(monotonic=lambda: self.seconds),
         )
 
     async def held(self) -> int:

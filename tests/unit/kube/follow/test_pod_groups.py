@@ -15,6 +15,7 @@ from kube.read.gangs import GangForm
 from kube.read.pod_groups import read_pod_group
 from kube.read.pods import ManagedPod, read_pod
 from policy.submission import GangKey
+from service.clock import Clock
 from tests.support.eventually import eventually
 from tests.support.kube_objects import a_pod
 
@@ -115,7 +116,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def following(api: Api) -> AsyncIterator[PodGroupFollower]:
-    groups = PodGroupFollower(api)
+    groups = PodGroupFollower(api, Clock())
     task = asyncio.create_task(groups.run())
     yield groups
     task.cancel()
@@ -173,7 +174,7 @@ async def test_nothing_is_known_before_the_api_server_answers() -> None:
 @pytest.mark.parametrize("is_followed", [True, False])
 async def test_one_group_is_read_whether_its_kind_is_followed_or_not(is_followed: bool) -> None:
     api = Api()
-    groups = PodGroupFollower(api)
+    groups = PodGroupFollower(api, Clock())
     task = asyncio.create_task(groups.run()) if is_followed else None
     if task:
         await asyncio.wait_for(groups.synced.wait(), 10)

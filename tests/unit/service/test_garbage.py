@@ -2,7 +2,7 @@
 
 import gc
 
-from service.collecting import settle_collector
+from service.garbage import settle_collector
 
 
 def test_what_exists_is_left_out_from_now_on() -> None:
