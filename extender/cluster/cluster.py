@@ -30,14 +30,14 @@ from extender.cluster.reader import ClusterReader
 from kube.read.nodes import KubeNode
 from policy.cluster.document import BuiltCluster
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a question is about, beside the request itself."""
 
-    kind: Kind
+    kind: RowKind
     now: float
     applies_preemption: bool = False
     """Whether cells are reserved when others have to end first; else that is only said."""

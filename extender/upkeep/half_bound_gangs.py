@@ -20,7 +20,7 @@ from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class HalfBoundGangs:
         now = self._clock.monotonic()
         nodes = dict.fromkeys(self._cluster.nodes)
         for request in self._missing():
-            asked = Asked(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
+            asked = Asked(kind=RowKind.PLACEMENT, now=now, pod=str(request.gang))
             decision = self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
             self._record(decision, offered=nodes)
             self._open[request.gang] = now + _PATIENCE_SECONDS

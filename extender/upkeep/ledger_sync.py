@@ -24,7 +24,7 @@ from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey
 from service.clock import Clock
-from state.ledger.ledger import Charge, Ledger, LiveCharge, Term
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
@@ -78,8 +78,8 @@ class Bookkeeper:
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
 
-    def _term(self) -> Term:
-        return Term(leadership=LEADERSHIP, epoch=self._epoch())
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)

@@ -16,8 +16,7 @@ from policy.quotas.limits import Exceeded, Scope
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Usage
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge
-from state.ledger.ledger import Usage as HeldUsage
+from state.ledger.ledger import Charge, ScopeUsage
 from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
 from webhook.admission.gang_decision import (
     GangDecision,
@@ -47,10 +46,10 @@ class LiveUsage(Protocol):
     def is_known(self) -> bool:
         """Whether usage was ever read."""
 
-    def usage(self, scope: Scope) -> HeldUsage:
+    def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds and has used, as far as known."""
 
-    def held(self, scope: Scope) -> HeldUsage:
+    def held(self, scope: Scope) -> ScopeUsage:
         """Return the same without leaf-cell-time, which may be outdated."""
 
     def assume(self, charge: Charge, *, held: int = 0) -> None:
@@ -164,7 +163,7 @@ def _follow_recent(
     return follow_charge(request, recent.charge, admission, is_queued=recent.is_queued)
 
 
-def _without_gang(usage: HeldUsage, held: Charge) -> HeldUsage:
+def _without_gang(usage: ScopeUsage, held: Charge) -> ScopeUsage:
     by_type = dict(usage.by_leaf_type)
     if held.leaf_type is not None:
         by_type[held.leaf_type] = by_type.get(held.leaf_type, 0) - held.leaf_count

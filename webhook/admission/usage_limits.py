@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterator, Sequence
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
 from policy.rules.decision import Range
 from policy.submission import UserName
-from state.ledger.ledger import Charge, Usage, build_exceeded, choose_applicable, to_units
+from state.ledger.ledger import Charge, ScopeUsage, build_exceeded, choose_applicable, to_units
 
 
 def find_exceeded(
-    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], Usage]
+    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], ScopeUsage]
 ) -> tuple[Exceeded, ...]:
     """Return the limits that a charge would exceed, by the usage in memory."""
     return tuple(_exceeded(charge, limits, usage))
 
 
 def _exceeded(
-    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], Usage]
+    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], ScopeUsage]
 ) -> Iterator[Exceeded]:
     for limit in choose_applicable(charge, limits):
         used = usage(limit.scope).used(limit.measure, limit.leaf_type)

@@ -8,12 +8,12 @@ import pytest
 from extender.cluster.cluster import Asked
 from kube import marks
 from policy.submission import NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
 NODES = [f"node-{index:02}" for index in range(4)]
-ASKED = Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True)
+ASKED = Asked(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True)
 SPECS = (
     "{virtualCluster: lab, priority: 5, leafCellNumber: 4}",
     "{virtualCluster: lab, priority: -1, leafCellNumber: 16}",

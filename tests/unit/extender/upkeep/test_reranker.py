@@ -9,7 +9,7 @@ from extender.cluster.cluster import Asked
 from extender.upkeep.reranker import Reranker
 from kube.follow.policies import PolicySink
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.cluster_texts import hived_text
 from tests.support.events import KeptEvents
 from tests.support.extender_shell import Shell
@@ -58,7 +58,7 @@ class Ranks:
         return self.shell.cluster.decide(
             self.shell.to_request(found),
             candidate_nodes=NODES,
-            asked=Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True),
+            asked=Asked(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True),
         )
 
     def priorities(self) -> dict[str, int]:
