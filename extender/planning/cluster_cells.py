@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 
 from extender.cells.model import Decision, MemberRequest
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
@@ -41,13 +42,13 @@ class ClusterCells:
     ) -> Decision:
         """Plan, and make true what was planned."""
         pod = self._pods.get(request.member)
-        asked = Asked(
+        context = DecisionContext(
             kind=Kind.PLACEMENT,
             now=now,
             applies_preemption=pod is None or pod.may_preempt,
             pod=pod.display_name if pod else "",
         )
-        return self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+        return self._cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
 
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed."""

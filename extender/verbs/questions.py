@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from extender.cells.model import Decision, MemberRequest, ReasonCode, Wait
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_single_request
 from extender.metrics import ExtenderMetrics
@@ -61,16 +62,18 @@ class Questions:
     ) -> Decision:
         """Ask about a pod, and make true what is answered."""
         request = self._to_request(pod)
-        asked = Asked(
+        context = DecisionContext(
             kind=kind,
             now=self._clock.monotonic(),
             applies_preemption=applies_preemption,
             pod=pod.display_name,
         )
-        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
         if _is_beyond_size(pod, decision):
             single = to_single_request(request, pod)
-            decision = self._cluster.decide(single, candidate_nodes=candidate_nodes, asked=asked)
+            decision = self._cluster.decide(
+                single, candidate_nodes=candidate_nodes, context=context
+            )
         self._metrics.count_decision(decision)
         return decision
 
