@@ -31,6 +31,7 @@ from policy.cluster.document import BuiltCluster
 from policy.errors import Problem
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
+from service.memory import BoundedMap
 from state.log.records import Kind
 
 
@@ -56,7 +57,7 @@ class Cluster:
         self._nodes: dict[NodeName, KubeNode] = {}
         self._document: ClusterText | None = None
         self._derivation = Derivation(None, ())
-        self._last_words: dict[PodUid, str] = {}
+        self._last_words: BoundedMap[PodUid, str] = BoundedMap(_MOST_REMEMBERED)
         self._members = Members()
         self._overdue: set[PodUid] = set()
         self.engine = Engine(lease_seconds=lease_seconds)
@@ -362,8 +363,6 @@ class Cluster:
             return True
         if self._last_words.get(member) == decision.reason.text:
             return False
-        if len(self._last_words) >= _MOST_REMEMBERED:
-            self._last_words.clear()
         self._last_words[member] = decision.reason.text
         return True
 

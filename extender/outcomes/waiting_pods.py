@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from policy.submission import GangKey, NodeName, PodUid, VcName
+from service.memory import BoundedMap
 
 _MOST: Final = 100_000
 """More pods than a cluster has; beyond, the oldest is forgotten, and asked about anew."""
@@ -40,7 +41,7 @@ class WaitingPods:
     """All pods that wait, by UID."""
 
     def __init__(self) -> None:
-        self._pods: dict[PodUid, Waiting] = {}
+        self._pods: BoundedMap[PodUid, Waiting] = BoundedMap(_MOST)
 
     def __iter__(self) -> Iterator[Waiting]:
         return iter(self._pods.values())
@@ -54,9 +55,7 @@ class WaitingPods:
 
     def put(self, waiting: Waiting) -> bool:
         """Note that a pod waits; True if it is for another reason than before."""
-        before = self._pods.pop(waiting.uid, None)
-        if len(self._pods) >= _MOST:
-            del self._pods[next(iter(self._pods))]
+        before = self._pods.get(waiting.uid)
         self._pods[waiting.uid] = waiting
         if before is None:
             return True
@@ -78,7 +77,7 @@ class Refusals:
 
     def __init__(self) -> None:
         self._version = 0
-        self._answers: dict[int, bytes] = {}
+        self._answers: BoundedMap[int, bytes] = BoundedMap(_MOST)
 
     def repeat(self, question: bytes, *, version: int) -> bytes | None:
         """The answer, if the same was asked since the cluster changed last."""
@@ -87,6 +86,7 @@ class Refusals:
 
     def put(self, question: bytes, answer: bytes, *, version: int) -> None:
         """Remember an answer for as long as the cluster does not change."""
-        if version != self._version or len(self._answers) >= _MOST:
-            self._version, self._answers = version, {}
+        if version != self._version:
+            self._version = version
+            self._answers.clear()
         self._answers[hash(question)] = answer

@@ -5,7 +5,6 @@ it has both. Until then the decision is kept here, bounded, oldest out first. A 
 replica decided about says itself what it got; only the rule is not known then.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ from kube import marks
 from kube.api.events import Event, EventWriter
 from kube.read.objects import items, mapping, marks_of
 from policy.rules.decision import Outcome
+from service.memory import BoundedMap
 from webhook.admission.verdict import Verdict
 
 _KEPT: Final = 10_000
@@ -36,7 +36,7 @@ class ToldPods:
 
     def __init__(self, events: EventWriter) -> None:
         self._events = events
-        self._told: OrderedDict[str, Told] = OrderedDict()
+        self._told: BoundedMap[str, Told] = BoundedMap(_KEPT)
 
     def note(self, verdict: Verdict) -> None:
         """Remember a decision that there is something to tell about."""
@@ -45,9 +45,6 @@ class ToldPods:
             return
         told = Told(lines=lines, reason=_reason(verdict))
         self._told[str(verdict.decision)] = told
-        self._told.move_to_end(str(verdict.decision))
-        while len(self._told) > _KEPT:
-            self._told.popitem(last=False)
 
     def announce(self, pod: Mapping[str, Any], decision: str) -> None:
         """Tell it on the pod and its workload."""
