@@ -20,8 +20,8 @@ from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 from webhook.admission.memory_decider import LiveUsage
-from webhook.certificates.callers import demand_certificates
-from webhook.certificates.serving import build_serving
+from webhook.certificates.callers import require_client_certificate
+from webhook.certificates.provider import build_certificates
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
 from webhook.routes import ReviewRoutes
@@ -53,7 +53,7 @@ async def run_webhook(
     view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client, clock))
     webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
     health = Health()
-    serving = build_serving(settings, client=client, clock=clock, health=health)
+    serving = build_certificates(settings, client=client, clock=clock, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources()}
     health.expect(*(f"{name} synced" for name in sources), _POD_GROUPS, *serving.conditions)
     reviews = build_reviews(
@@ -69,7 +69,7 @@ async def run_webhook(
         health=health,
         metrics=metrics,
         max_body_bytes=_MAX_BODY_BYTES,
-        guard=demand_certificates(settings.client_names) if settings.client_ca else None,
+        guard=require_client_certificate(settings.client_names) if settings.client_ca else None,
     )
     ReviewRoutes(reviews, health).add_to(app)
     async with running(

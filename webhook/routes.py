@@ -1,7 +1,7 @@
 """The webhook over HTTP: one route for each kind of review.
 
-An answer of ours is always a 200 with a review in it. Anything else is a failed call, for which the
-API server follows the `failurePolicy` that the admin chose.
+Every review that we answer is a 200 with an AdmissionReview. Any other status is a failed call, for
+which the API server follows the `failurePolicy` that the admin chose.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,13 +10,15 @@ from aiohttp import web
 
 from service.health import Health
 from service.http import json_answer
-from webhook.admission.time_budget import parse_timeout, spending
-from webhook.wire import Answer, ReviewRequest, format_review, parse_review
+from webhook.ledger_access.time_budget import parse_timeout, time_budget
+from webhook.wire import ReviewRequest, ReviewResponse, format_review, parse_review
 from webhook.wiring import Reviews
+
+_Review = Callable[[ReviewRequest], Awaitable[ReviewResponse]]
 
 
 class ReviewRoutes:
-    """What the API server calls."""
+    """Adds the routes that the API server calls."""
 
     def __init__(self, reviews: Reviews, health: Health) -> None:
         self._reviews = reviews
@@ -30,17 +32,15 @@ class ReviewRoutes:
         self._add(app, "/mutate/templates", self._reviews.templates.mutate)
         self._add(app, "/validate/policies", self._reviews.policies.validate)
 
-    def _add(
-        self, app: web.Application, path: str, review: Callable[[ReviewRequest], Awaitable[Answer]]
-    ) -> None:
+    def _add(self, app: web.Application, path: str, review: _Review) -> None:
         async def handle(http_request: web.Request) -> web.Response:
             if not self._health.can_answer:
                 reasons = "; ".join(self._health.reasons())
                 return json_answer({"error": f"webhook is not ready: {reasons}"}, status=503)
             seconds = parse_timeout(http_request.query.get("timeout"))
             request = parse_review(await http_request.read())
-            with spending(seconds):
-                answer = await review(request)
-            return json_answer(format_review(request.uid, answer))
+            with time_budget(seconds):
+                response = await review(request)
+            return json_answer(format_review(request.uid, response))
 
         app.router.add_post(path, handle)

@@ -12,20 +12,20 @@ from service.clock import Clock
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from webhook.admission.admitter import Admitter
-from webhook.admission.breaker import Breaker
-from webhook.admission.catch_up import catch_up
-from webhook.admission.live_members import Members
 from webhook.admission.memory_decider import LiveUsage
-from webhook.admission.pod_group_sizes import PodGroups
-from webhook.admission.recent_gangs import RecentCheck, RecentGangs
+from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
 from webhook.cluster_view import ClusterView
+from webhook.guard.binding_guard import BindingGuard
+from webhook.guard.pod_guard import PodGuard
+from webhook.ledger_access.breaker import Breaker
+from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
-from webhook.reviews.answers import AnswerSettings
-from webhook.reviews.binding_reviews import BindingGuard
-from webhook.reviews.decision_notes import DecisionNotes
-from webhook.reviews.pending_events import ToldPods
+from webhook.records.decision_recorder import DecisionRecorder
+from webhook.records.pending_events import PendingEvents
+from webhook.responses.pod_response import PodSettings
+from webhook.reviews.live_members import LiveMembers
 from webhook.reviews.pod_group_reviews import PodGroupReviews
-from webhook.reviews.pod_guard import PodGuard
+from webhook.reviews.pod_groups import PodGroupFinder
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.reviews.template_reviews import TemplateReviews
@@ -54,7 +54,7 @@ class Reviews:
     templates: TemplateReviews
     policies: PolicyReviews
     breaker: Breaker
-    recent: RecentCheck
+    recent: RecentGangCheck
     """These two are to be run beside them."""
 
 
@@ -69,7 +69,7 @@ def build_reviews(
     metrics: WebhookMetrics,
 ) -> Reviews:
     """Put everything together that answers."""
-    told = ToldPods(events)
+    pending = PendingEvents(events)
     breaker = Breaker(
         partial(state.ledger.usage, _ANYBODY),
         catch_up=partial(catch_up, state.ledger, state.usage.assumed),
@@ -78,12 +78,12 @@ def build_reviews(
     admitter = Admitter(ledger=state.ledger, usage=state.usage, breaker=breaker, recent=recent)
     pods = PodReviews(
         view=view,
-        groups=PodGroups(view.pod_groups),
-        members=Members(client),
+        groups=PodGroupFinder(view.pod_groups),
+        members=LiveMembers(client),
         admitter=admitter,
-        notes=DecisionNotes(log=state.log, metrics=metrics, told=told, clock=clock),
+        recorder=DecisionRecorder(log=state.log, metrics=metrics, events=pending, clock=clock),
         clock=clock,
-        settings=AnswerSettings(gates_all=settings.gates_all),
+        settings=PodSettings(gates_all=settings.gates_all),
     )
     groups = PodGroupReviews(
         policies=view.policies,
@@ -94,7 +94,7 @@ def build_reviews(
     )
     return Reviews(
         pods=pods,
-        guard=PodGuard(told=told, trusted=(settings.extender, *settings.admins)),
+        guard=PodGuard(events=pending, trusted=(settings.extender, *settings.admins)),
         bindings=BindingGuard(
             client,
             writers=(settings.extender, *settings.admins),
@@ -108,7 +108,7 @@ def build_reviews(
             admins=settings.admins,
         ),
         breaker=breaker,
-        recent=RecentCheck(
+        recent=RecentGangCheck(
             recent, ledger=state.ledger, assumed=state.usage.assumed, breaker=breaker
         ),
     )

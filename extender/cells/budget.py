@@ -40,8 +40,8 @@ CHAIN_SPLITS = 256
 KNOWN_SIZES = 16
 """Member sizes for which a ranking keeps its index: one more makes every change dearer."""
 
-KNOWN_CLEARANCES = 16
-"""Rankings of bins by what clearing them costs that are kept: building one costs the chain once."""
+KNOWN_EVICTION_RANKINGS = 16
+"""Eviction rankings that are kept: building one visits a whole chain."""
 CLEARING_LOOKS = 64
 """Bins or cells, cheapest first, that are compared where not every one may be mapped."""
 VICTIM_LOOKS = 256

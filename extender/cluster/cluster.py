@@ -25,12 +25,11 @@ from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.derivation import Derivation, has_same_shape
 from extender.cluster.document_text import ClusterText
 from extender.cluster.journal import Journal, Question
-from extender.cluster.members import Member, Members
+from extender.cluster.members import Member
+from extender.cluster.reader import ClusterReader
 from kube.read.nodes import KubeNode
 from policy.cluster.document import BuiltCluster
-from policy.errors import Problem
 from policy.submission import GangKey, NodeName, PodUid
-from policy.topology import Topology
 from service.memory import BoundedMap
 from state.log.records import Kind
 
@@ -47,10 +46,11 @@ class Asked:
     """`namespace/name`, for people."""
 
 
-class Cluster:
+class Cluster(ClusterReader):
     """Engine, document and nodes."""
 
     def __init__(self, *, lease_seconds: float, journal: Journal) -> None:
+        super().__init__(Engine(lease_seconds=lease_seconds))
         self._lease_seconds = lease_seconds
         self._journal = journal
         self._journal.begin(lease_seconds=lease_seconds)
@@ -58,14 +58,7 @@ class Cluster:
         self._document: ClusterText | None = None
         self._derivation = Derivation(None, ())
         self._last_words: BoundedMap[PodUid, str] = BoundedMap(_MOST_REMEMBERED)
-        self._members = Members()
         self._overdue: set[PodUid] = set()
-        self.engine = Engine(lease_seconds=lease_seconds)
-        self.topology: Topology | None = None
-        self.problems: tuple[Problem, ...] = ()
-        """Promises that the nodes which are alive cannot hold."""
-        self.version = 0
-        """Grows with every change that a plan could see."""
         self.on_room: list[Callable[[], None]] = []
         """Who wants to know when leaf cells may have come free or joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
@@ -120,7 +113,7 @@ class Cluster:
         if self._nodes.pop(name, None) is None:
             return
         self._journal.forget_node(name)
-        self.engine.forget_node(name)
+        self._engine.forget_node(name)
         self._derivation.forget(name)
         self.version += 1
         self._tell_of_loss(name)
@@ -151,7 +144,7 @@ class Cluster:
         if built.topology == self.topology:
             return []
         self.topology = built.topology
-        effects = self.engine.follow_topology(built.topology)
+        effects = self._engine.follow_topology(built.topology)
         self.version += 1
         self._follow_engine(self._members.items_of(one.gang for one in effects))
         self.tell_of_room()
@@ -162,10 +155,10 @@ class Cluster:
         effects: list[GangEffect] = []
         if built is None:
             self.topology, self.problems = None, ()
-            self.engine = Engine(lease_seconds=self._lease_seconds)
+            self._engine = Engine(lease_seconds=self._lease_seconds)
         else:
             self.topology, self.problems = built.topology, built.problems
-            effects = self.engine.change_topology(built.topology)
+            effects = self._engine.change_topology(built.topology)
         for node in self._nodes.values():
             self._pass_on(node)
         self._follow_engine(self._members.items())
@@ -175,7 +168,7 @@ class Cluster:
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
         """Let gangs count at other priorities from now on; says what became of each gang."""
         self._journal.rerank(priorities)
-        effects = self.engine.rerank(priorities)
+        effects = self._engine.rerank(priorities)
         for gang, priority in priorities.items():
             self._members.rerank(gang, priority)
         self.version += 1
@@ -187,7 +180,7 @@ class Cluster:
         """Gangs were taken over: members may count on other cells, or have lost their lease."""
         lost: dict[GangKey, None] = {}
         for uid, member in members:
-            placement = self.engine.placement(uid)
+            placement = self._engine.placement(uid)
             if placement is not None:
                 self._members.add(replace(member, placement=placement))
             elif not member.is_bound:
@@ -199,9 +192,9 @@ class Cluster:
     def _pass_on(self, node: KubeNode) -> None:
         """Tell the engine; without a document, a node without devices is none of its business."""
         if self._document is None and not node.leaf_count:
-            self.engine.forget_node(node.name)
+            self._engine.forget_node(node.name)
         else:
-            self.engine.observe_node(self._cell(node))
+            self._engine.observe_node(self._cell(node))
 
     def _cell(self, node: KubeNode) -> NodeCell:
         is_listed = self._document is not None and not self._derivation.depends_on_nodes
@@ -238,7 +231,7 @@ class Cluster:
             self._journal.prepare_released(one)
         self._journal.recover(len(running) + len(released), now=now)
         lost = dict.fromkeys(
-            (yield from self.engine.recover_stepwise(running, released=released, now=now))
+            (yield from self._engine.recover_stepwise(running, released=released, now=now))
         )
         for one in running:
             self._join_bound(one)
@@ -251,7 +244,7 @@ class Cluster:
     def observe_bound(self, running: PlacedMember) -> None:
         """A member runs on a node, whoever put it there."""
         self._journal.observe_bound(running)
-        self.engine.observe_bound(
+        self._engine.observe_bound(
             running.request,
             node=running.placement.node,
             leaf_cells=running.placement.leaf_cells,
@@ -264,20 +257,16 @@ class Cluster:
         """Something that the engine is not told, yet is asked with, has changed."""
         self.version += 1
 
-    def has_member(self, member: PodUid) -> bool:
-        """Whether a member has a place, bound or not."""
-        return self.engine.has_place(member)
-
     def observe_ending(self, member: PodUid) -> None:
         """A member that runs was told to end; told again, nothing is new or written down."""
-        if member not in self._overdue and self.engine.observe_ending(member):
+        if member not in self._overdue and self._engine.observe_ending(member):
             self._journal.observe_ending(member)
             self.version += 1
 
     def observe_overdue(self, member: PodUid) -> None:
         """A member that was told to end takes too long: from now on nobody counts on its end."""
         known = self._members.get(member)
-        if known is not None and self.engine.observe_overdue(member):
+        if known is not None and self._engine.observe_overdue(member):
             self._overdue.add(member)
             self._journal.observe_overdue(member)
             self.version += 1
@@ -287,7 +276,7 @@ class Cluster:
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
         self._journal.forget_member(member)
-        self.engine.forget_member(member)
+        self._engine.forget_member(member)
         self._leave(member)
         self.version += 1
         self.tell_of_room()
@@ -295,20 +284,15 @@ class Cluster:
     def renew(self, gang: GangKey, *, now: float) -> None:
         """Let a gang's lease begin anew."""
         self._journal.renew(gang, now=now)
-        self.engine.renew(gang, now=now)
+        self._engine.renew(gang, now=now)
 
     def tell_of_room(self) -> None:
         """Leaf cells may be of use to somebody who could not use them before."""
         for tell in self.on_room:
             tell()
 
-    @property
-    def members(self) -> Members:
-        """Who was given places, to look things up quickly."""
-        return self._members
-
     def _join_bound(self, running: PlacedMember) -> None:
-        placement = self.engine.placement(running.request.member) or running.placement
+        placement = self._engine.placement(running.request.member) or running.placement
         is_foreign = not running.placement.leaf_cells
         self._join(
             Member(
@@ -331,13 +315,13 @@ class Cluster:
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], asked: Asked
     ) -> Decision:
         """Plan, and make true what was planned."""
-        decision = self.engine.plan(request, candidate_nodes=candidate_nodes, now=asked.now)
+        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=asked.now)
         is_applied = not isinstance(decision, Preempt) or _is_preempting(decision, asked)
         if is_applied:
-            self.engine.apply(decision, now=asked.now)
+            self._engine.apply(decision, now=asked.now)
         if isinstance(decision, Place):
             # Only now is it known which cell of its VC it counts against.
-            placement = self.engine.placement(request.member) or decision.placement
+            placement = self._engine.placement(request.member) or decision.placement
             self._join(Member(request=request, placement=placement, is_bound=False))
         if not self._is_news(decision):
             return decision
@@ -368,7 +352,7 @@ class Cluster:
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time."""
-        expired = self.engine.expire(now=now)
+        expired = self._engine.expire(now=now)
         if expired:
             self._journal.expire(expired, now=now)
             self._drop_unplaced(expired)
@@ -379,7 +363,7 @@ class Cluster:
 
     def _drop_unplaced(self, gangs: Iterable[GangKey]) -> None:
         for uid in [uid for gang in gangs for uid in self._members.of_gang(gang)]:
-            if not self.engine.has_place(uid):
+            if not self._engine.has_place(uid):
                 self._members.remove(uid)
 
 

@@ -224,7 +224,7 @@ class PodSink:
     def _forget(self, uid: PodUid) -> None:
         pod = self._pods.pop(uid, None)
         misfit = self._misfits.pop(uid, None)
-        if pod is None and misfit is None and not self._cluster.has_member(uid):
+        if pod is None and misfit is None and not self._cluster.has_place(uid):
             return
         self._ended[uid] = None
         if self._is_live:

@@ -49,7 +49,7 @@ class Census:
         if self._version == self._cluster.version:
             return
         self._version = self._cluster.version
-        nodes = yield from self._cluster.engine.nodes_stepwise()
+        nodes = yield from self._cluster.nodes_stepwise()
         yield from self._count_leaves(nodes)
         self._count_cells()
         self.gangs = self._cluster.members.gang_count

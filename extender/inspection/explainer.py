@@ -114,7 +114,7 @@ class Explainer:
         request = self._to_request(pod)
         names = arguments.nodes if arguments.nodes is not None else self._cluster.nodes
         nodes = dict.fromkeys(map(NodeName, names))
-        decision = self._cluster.engine.plan(request, candidate_nodes=nodes)
+        decision = self._cluster.what_if(request, candidate_nodes=nodes)
         shape = show_decision(decision)
         shape["victimPods"] = [
             victim.display_name
@@ -149,7 +149,7 @@ class Explainer:
     def _state(self, pod: ManagedPod) -> str:
         if pod.node is not None:
             return "bound"
-        if self._cluster.has_member(pod.uid):
+        if self._cluster.has_place(pod.uid):
             return "placed"
         if pod.is_gated:
             return _QUEUED

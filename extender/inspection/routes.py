@@ -81,7 +81,7 @@ class InspectionRoutes:
 
     async def _gang(self, request: web.Request) -> web.Response:
         key = GangKey(request.match_info["namespace"], request.match_info["name"])
-        gang = self._cluster.engine.gang(key)
+        gang = self._cluster.gang(key)
         if gang is None:
             raise web.HTTPNotFound(text=f"gang {key} has no leaf cells")
         return json_answer(json_views.show_gang(gang))

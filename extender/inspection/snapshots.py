@@ -76,10 +76,10 @@ class Snapshots:
         def view(make: Callable[[], Stepwise[T]]) -> _View[T]:
             return _View(cluster, make)
 
-        self._gangs = view(lambda: cluster.engine.gangs_stepwise())
-        self._cells = view(lambda: cluster.engine.cells_stepwise())
-        self._vcs = view(lambda: cluster.engine.vcs_stepwise())
-        self._nodes = view(lambda: cluster.engine.nodes_stepwise())
+        self._gangs = view(cluster.gangs_stepwise)
+        self._cells = view(cluster.cells_stepwise)
+        self._vcs = view(cluster.vcs_stepwise)
+        self._nodes = view(cluster.nodes_stepwise)
 
     async def gangs(self) -> Mapping[GangKey, GangView]:
         """All gangs, by key."""

@@ -51,11 +51,11 @@ class ClusterCells:
 
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed."""
-        return self._cluster.engine.placement(member)
+        return self._cluster.placement(member)
 
     def has_place(self, member: PodUid) -> bool:
         """Whether a member was placed."""
-        return self._cluster.engine.has_place(member)
+        return self._cluster.has_place(member)
 
     def is_bound(self, member: PodUid) -> bool:
         """Whether we bound a member or are about to, though its feed may not say so yet."""
@@ -68,4 +68,4 @@ class ClusterCells:
 
     def is_preempting(self, gang: GangKey) -> bool:
         """Whether cells are reserved for a gang until its victims have ended."""
-        return self._cluster.engine.is_preempting(gang)
+        return self._cluster.is_preempting(gang)

@@ -93,7 +93,7 @@ class HalfBoundGangs:
         """Requests of unbound members whose gang runs in part, in a defined order."""
         found: list[MemberRequest] = []
         for pod in sorted(self._pods, key=lambda pod: (pod.namespace, pod.name)):
-            if pod.node is not None or pod.is_gated or self._cluster.has_member(pod.uid):
+            if pod.node is not None or pod.is_gated or self._cluster.has_place(pod.uid):
                 continue
             try:
                 request = self._to_request(pod)

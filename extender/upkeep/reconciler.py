@@ -117,7 +117,7 @@ class Reconciler:
 
     def _mend(self, pod: ManagedPod) -> None:
         self._doubts.pop(pod.uid, None)
-        placement = self._cluster.engine.placement(pod.uid)
+        placement = self._cluster.placement(pod.uid)
         if placement is None or placement.node != pod.node:
             self._count(Drift.MISSING, pod.uid)
             self._cluster.observe_bound(self._to_bound(pod))

@@ -42,7 +42,7 @@ def recover(
     yield from pods.recover(now=now)
     halves.complete()
     yield
-    yield from cluster.engine.check_stepwise()
+    yield from cluster.check_stepwise()
     settle_collector()
     keeper.start()
     reranker.start()

@@ -54,7 +54,7 @@ class Reranker:
             self._rerank()
 
     def _rerank(self) -> None:
-        gangs = self._cluster.engine.gangs()
+        gangs = self._cluster.gangs()
         ranks = {gang.gang: self._priority(gang) for gang in gangs}
         before = {gang.gang: gang.priority for gang in gangs}
         changed = {

@@ -87,4 +87,4 @@ class Waker:
         except RequestError:
             return False
         nodes = dict.fromkeys(waiting.offered)
-        return isinstance(self._cluster.engine.plan(request, candidate_nodes=nodes), Place)
+        return isinstance(self._cluster.what_if(request, candidate_nodes=nodes), Place)

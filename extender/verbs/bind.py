@@ -124,7 +124,7 @@ class Binding:
             self._cluster.observe_bound(PlacedMember(request=member.request, placement=placement))
 
     def _placement(self, arguments: wire.BindArguments) -> Placement:
-        placement = self._cluster.engine.placement(PodUid(arguments.uid))
+        placement = self._cluster.placement(PodUid(arguments.uid))
         if placement is None:
             raise RequestError.at(
                 "PodUID",

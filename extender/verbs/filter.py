@@ -69,7 +69,7 @@ class Filter:
         self, pod: ManagedPod, arguments: wire.FilterArguments
     ) -> Mapping[str, object]:
         """Answer from the lease: where a planned pod goes was decided before it came here."""
-        placement = self._cluster.engine.placement(pod.uid)
+        placement = self._cluster.placement(pod.uid)
         if placement is None:
             return wire.wait_answer(f"gang {pod.gang.key} waits to be planned again", arguments)
         if placement.node in arguments.candidate_nodes:
@@ -80,7 +80,7 @@ class Filter:
 
     def prioritize(self, arguments: wire.FilterArguments) -> list[Mapping[str, str | int]]:
         """Prefer the node that filter chose; asked only where other nodes are left beside it."""
-        placement = self._cluster.engine.placement(read_uid(arguments.pod))
+        placement = self._cluster.placement(read_uid(arguments.pod))
         return wire.prioritize_answer(
             arguments.candidate_nodes, placement.node if placement else None
         )

@@ -133,3 +133,25 @@ def test_every_folder_is_in_the_table() -> None:
 def _folders() -> set[str]:
     """Every folder of ours that Python could import from, package or not."""
     return {path.relative_to(ROOT).parts[0] for path in tracked("*.py")}
+
+
+def test_only_the_cluster_package_touches_the_engine() -> None:
+    """What the engine is told and answers is logged there: no other module may pass it by."""
+    own = (ROOT / "extender" / "cluster", ROOT / "extender" / "cells")
+    others = [
+        path
+        for package in MAY_IMPORT.keys() - {"bench"}
+        for path in _modules(package)
+        if not path.is_relative_to(own[0]) and not path.is_relative_to(own[1])
+    ]
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in others
+        if "extender.cells.engine" in _imports(path) or _has_attribute(path, "engine", "_engine")
+    ]
+    assert wrong == []
+
+
+def _has_attribute(path: Path, *names: str) -> bool:
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return any(isinstance(node, ast.Attribute) and node.attr in names for node in nodes)

@@ -231,7 +231,7 @@ async def test_the_api_server_takes_a_shaped_pod_and_a_job_is_told_before(
     job = a_job("wrong")
     job["spec"]["template"]["metadata"]["labels"] = {"purpose": "train"}
     job["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
-    with pytest.raises(ApiError, match="pods of shape train go to nodes with"):
+    with pytest.raises(ApiError, match="but shape train requires"):
         await plane.api_as("alice").create(f"/apis/batch/v1/namespaces/{namespace}/jobs", job)
 
 
@@ -266,9 +266,9 @@ async def test_nobody_submits_in_the_name_of_somebody_else(
 ) -> None:
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     fake = {marks.SUBMITTER_ANNOTATION: "alice"}
-    with pytest.raises(ApiError, match='names "alice", but "bob" sends this'):
+    with pytest.raises(ApiError, match='names "alice", but the request comes from "bob"'):
         await plane.api_as("bob").create(jobs, a_job("fake", annotations=fake))
-    with pytest.raises(ApiError, match='names "alice", but "bob" sends this'):
+    with pytest.raises(ApiError, match='names "alice", but the request comes from "bob"'):
         await create_pod(plane, namespace, "fake", user="bob", metadata={"annotations": fake})
     await create_pod(plane, namespace, "real")
     path = f"/api/v1/namespaces/{namespace}/pods/real"
@@ -356,7 +356,7 @@ async def test_a_native_pod_group_and_its_pods_have_one_class(
         pod = await create_pod(plane, namespace, name, class_name="prod", spec=member)
         assert (pod["spec"]["priorityClassName"], pod["spec"]["priority"]) == ("oppo", 100)
     other = {"schedulingGroup": {"podGroupName": "other"}}
-    with pytest.raises(ApiError, match='there is no PodGroup "other"'):
+    with pytest.raises(ApiError, match='PodGroup "other" does not exist'):
         await create_pod(plane, namespace, "lost", class_name="prod", spec=other)
 
 

@@ -128,7 +128,7 @@ async def test_a_container_for_debugging_does_not_see_what_is_others(plane: Cont
         container = {"name": name, "image": "any", **more}
         await plane.api_as("bob").patch(path, {"spec": {"ephemeralContainers": [container]}})
 
-    with pytest.raises(ApiError, match=f"volume {home['name']} is mounted by shapes only"):
+    with pytest.raises(ApiError, match=f"only shapes may mount volume {home['name']}"):
         await debug("peek", volumeMounts=[{"name": home["name"], "mountPath": "/all"}])
     await debug("look")
 

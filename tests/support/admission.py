@@ -15,9 +15,9 @@ from tests.support.charges import Clock
 from tests.support.policy import HEAD
 from tests.unit.policy.test_store import CLASSES_TEXT
 from webhook.admission.admitter import Admitter
-from webhook.admission.breaker import Breaker
+from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.recent_gangs import RecentGangs
-from webhook.admission.verdict import Request
+from webhook.ledger_access.breaker import Breaker
 
 
 def a_policy(*, rules: str = "- {user: nobody, then: fail}", quotas: str = "groups: []") -> Policy:
@@ -63,7 +63,7 @@ class World:
             recent=recent or RecentGangs(monotonic=lambda: self.seconds),
         )
 
-    def member(self, gang: str, *, own: int, size: int) -> Request:
+    def member(self, gang: str, *, own: int, size: int) -> ChargeRequest:
         """Ask for a gang by one of its members, that knows nothing of the others."""
         return replace(self.ask(gang, cells=own * size, size=size), member_leaf_count=own)
 
@@ -77,7 +77,7 @@ class World:
         size: int = 1,
         leaf_type: str | None = None,
         **fields: Any,
-    ) -> Request:
+    ) -> ChargeRequest:
         """Ask for a gang."""
         submission = Submission(
             user=UserName(user),
@@ -89,7 +89,7 @@ class World:
             **fields,
         )
         named: GroupName | None = None
-        return Request(
+        return ChargeRequest(
             submission=submission,
             group=self.policy.quotas.find(submission.user, (), named=named, path=""),
             decision=uuid.uuid4(),

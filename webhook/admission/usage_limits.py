@@ -1,4 +1,4 @@
-"""Limits compared with usage in memory: where the ledger is not asked, or does not answer. Pure."""
+"""Limits as the webhook uses them: compared in memory, and sent with a charge. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ from state.ledger.ledger import Charge, Usage, build_exceeded, choose_applicable
 def find_exceeded(
     charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], Usage]
 ) -> tuple[Exceeded, ...]:
-    """Return the limits that a charge would exceed, by what is known of usage."""
+    """Return the limits that a charge would exceed, by the usage in memory."""
     return tuple(_exceeded(charge, limits, usage))
 
 
@@ -26,11 +26,11 @@ def _exceeded(
             yield exceeded
 
 
-def guards(charge: Charge, valid: Range) -> tuple[Limit, ...]:
+def range_limits(charge: Charge, valid: Range) -> tuple[Limit, ...]:
     """Turn the range in which a rule decision holds into limits on what its submitter then holds.
 
-    With them the ledger compares and charges in one step: a decision that was made from usage which
-    has grown too much since is not put into effect, but made again.
+    With them the ledger compares and charges in one step: if usage has left the range since the
+    decision, the charge is refused, and the decision is made again.
     """
     own, own_high = charge.leaf_count, charge.leaf_count * charge.is_high
     ends = (
@@ -44,7 +44,7 @@ def guards(charge: Charge, valid: Range) -> tuple[Limit, ...]:
     )
 
 
-def probes(user: UserName) -> tuple[Limit, ...]:
-    """Return limits that nothing fits: the ledger then only tells what the user holds."""
+def impossible_limits(user: UserName) -> tuple[Limit, ...]:
+    """Return limits that no charge fits: the ledger's refusal then says what the user holds."""
     measures = (Measure.LEAF_CELLS, Measure.LEAF_CELLS_HIGH)
     return tuple(Limit(scope=Scope(user), measure=measure, most=-1) for measure in measures)

@@ -11,8 +11,8 @@ from simulation.objects.patch import json_patch
 from state.ledger.ledger import Charge
 from tests.support.reviews import Webhook, a_review
 from tests.support.submit_page import Example, examples
-from webhook.reviews.template_stamps import find_templates, to_pod
-from webhook.wire import Answer
+from webhook.reviews.pod_templates import find_templates, to_pod
+from webhook.wire import ReviewResponse
 
 _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
 _POLICIES: Final = {
@@ -86,7 +86,7 @@ class _Submission:
         return [live.charge for live in await self._webhook.world.ledger.charges()]
 
 
-def _stored(obj: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def _stored(obj: dict[str, Any], answer: ReviewResponse) -> dict[str, Any]:
     """The object as the API server stores it; refused or warned about, the example is wrong."""
     assert (answer.is_allowed, answer.message, list(answer.warnings)) == (True, "", [])
     return json_patch(obj, list(answer.patch))

@@ -72,9 +72,9 @@ def test_what_the_engine_missed_is_found_and_mended() -> None:
     assert (shell.drift("missing"), shell.drift("ghost")) == (1, 0)
     list(mending.reconcile())  # whoever is unknown twice does not come any more
     assert (shell.drift("missing"), shell.drift("ghost")) == (1, 1)
-    assert shell.cluster.has_member(PodUid("uid-of-a"))
-    assert not shell.cluster.has_member(PodUid("uid-of-b"))
-    shell.cluster.engine.check()
+    assert shell.cluster.has_place(PodUid("uid-of-a"))
+    assert not shell.cluster.has_place(PodUid("uid-of-b"))
+    shell.cluster._engine.check()
 
 
 def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> None:
@@ -87,9 +87,9 @@ def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> Non
     mending = reconciler(shell)
     for _ in range(3):
         list(mending.reconcile())
-    assert shell.cluster.has_member(PodUid("uid-of-a"))
+    assert shell.cluster.has_place(PodUid("uid-of-a"))
     list(mending.reconcile())
-    assert not shell.cluster.has_member(PodUid("uid-of-a"))
+    assert not shell.cluster.has_place(PodUid("uid-of-a"))
     assert shell.drift("unbound") == 1
 
 
@@ -108,9 +108,9 @@ def test_nobody_counts_on_the_end_of_a_pod_that_is_stuck_in_it() -> None:
         list(mending.reconcile())
         shell.pods.upsert(stuck)
     assert told == [GangKey("lab", "g")], "once, whatever is seen of it since"
-    (gang,) = shell.cluster.engine._table.gangs.values()
+    (gang,) = shell.cluster._engine._table.gangs.values()
     assert not gang.is_ending
-    shell.cluster.engine.check()
+    shell.cluster._engine.check()
 
 
 def test_nobody_waits_who_does_not_exist() -> None:
@@ -163,8 +163,8 @@ def test_a_half_bound_gang_gets_its_places_before_anybody_else_can_ask() -> None
     looked_after = halves(shell, released)
     looked_after.complete()
 
-    assert shell.cluster.has_member(PodUid("uid-of-b"))
-    assert not shell.cluster.has_member(PodUid("uid-of-alone"))
+    assert shell.cluster.has_place(PodUid("uid-of-b"))
+    assert not shell.cluster.has_place(PodUid("uid-of-alone"))
     shell.pods.upsert(bound("b", "node-01"))
     looked_after.look(now=10_000)
     assert released == []

@@ -92,8 +92,8 @@ def test_whatever_pods_say_the_invariants_hold_and_nothing_drifts(seed: int) -> 
     liars = Liars(seed)
     for _ in range(60):
         liars.step()
-        liars.shell.cluster.engine.check()
-        held = {node.name: list(leaves) for node, leaves in liars.shell.cluster.engine.nodes()}
+        liars.shell.cluster._engine.check()
+        held = {node.name: list(leaves) for node, leaves in liars.shell.cluster._engine.nodes()}
         assert all(leaf in range(8) for leaves in held.values() for leaf in leaves)
     for _ in range(5):
         list(liars.mending.reconcile())

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from policy.errors import RequestError
-from webhook.wire import Answer, UserInfo, format_review, parse_review
+from webhook.wire import ReviewResponse, UserInfo, format_review, parse_review
 
 REVIEW: dict[str, Any] = {
     "apiVersion": "admission.k8s.io/v1",
@@ -56,7 +56,7 @@ def test_garbage_is_refused_with_its_path(body: bytes, told: str) -> None:
 
 def test_a_patch_is_sent_in_base64_together_with_its_type() -> None:
     operation = {"op": "remove", "path": "/spec/priority"}
-    response = format_review("1f", Answer(is_allowed=True, patch=[operation]))["response"]
+    response = format_review("1f", ReviewResponse(is_allowed=True, patch=[operation]))["response"]
 
     patch = orjson.loads(base64.b64decode(response.pop("patch")))
     assert patch == [operation]
@@ -64,7 +64,7 @@ def test_a_patch_is_sent_in_base64_together_with_its_type() -> None:
 
 
 def test_a_refusal_has_a_reason() -> None:
-    assert format_review("1f", Answer(is_allowed=False, message="no")) == {
+    assert format_review("1f", ReviewResponse(is_allowed=False, message="no")) == {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "response": {
@@ -76,7 +76,7 @@ def test_a_refusal_has_a_reason() -> None:
 
 
 def test_a_long_warning_is_cut_at_a_word() -> None:
-    answer = Answer(is_allowed=True, warnings=["word " * 100])
+    answer = ReviewResponse(is_allowed=True, warnings=["word " * 100])
     (warning,) = format_review("1f", answer)["response"]["warnings"]
 
     assert len(warning) <= 256

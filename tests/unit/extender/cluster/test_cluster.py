@@ -53,7 +53,7 @@ def test_a_label_that_names_no_level_moves_nobody(cluster: Cluster) -> None:
     stale = [cluster.is_stale]
     assert cluster.refresh_topology() == []
     assert [*stale, cluster.is_stale] == [True, False]
-    assert cluster.has_member(PodUid("a"))
+    assert cluster.has_place(PodUid("a"))
 
 
 def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
@@ -62,8 +62,8 @@ def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
     relabel(cluster, **{RACK: "rack-0"})
     assert cluster.refresh_topology() == []
     assert not cluster.is_stale
-    assert [len(rack.children) for rack in cluster.engine.cells()] == [3, 1]
-    cluster.engine.check()
+    assert [len(rack.children) for rack in cluster._engine.cells()] == [3, 1]
+    cluster._engine.check()
 
 
 def test_another_document_that_means_the_same_cells_is_used(cluster: Cluster) -> None:

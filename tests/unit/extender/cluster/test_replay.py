@@ -115,11 +115,11 @@ class Load:
                     self._forget(uid)
 
     def _bind(self) -> None:
-        placed = [uid for uid in sorted(self.asking) if self.cluster.has_member(uid)]
+        placed = [uid for uid in sorted(self.asking) if self.cluster.has_place(uid)]
         if not placed:
             return
         uid = self._random.choice(placed)
-        placement = self.cluster.engine.placement(uid)
+        placement = self.cluster.placement(uid)
         assert placement is not None
         if self._random.random() < 0.1:  # somebody else binds it elsewhere
             placement = Placement(node=self._random.choice(NODES), leaf_cells=())
@@ -163,7 +163,7 @@ class Load:
 
     def _rerank(self) -> None:
         """Some gangs are of a class that counts otherwise from now on."""
-        gangs = sorted(gang.gang for gang in self.cluster.engine.gangs())
+        gangs = sorted(gang.gang for gang in self.cluster.gangs())
         some = self._random.sample(gangs, len(gangs) // 2)
         ranks = {gang: self._random.choice([-1, 0, 5, 9]) for gang in some}
         for uid, request in self.asking.items():
@@ -173,7 +173,7 @@ class Load:
             rank = ranks.get(bound.request.gang, bound.request.priority)
             self.running[uid] = replace(bound, request=replace(bound.request, priority=rank))
         self.cluster.rerank(ranks)
-        self.cluster.engine.check()
+        self.cluster._engine.check()
 
     def _refresh(self) -> None:
         name = self._random.choice(NODES)

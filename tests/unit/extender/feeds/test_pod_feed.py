@@ -35,7 +35,7 @@ def test_what_runs_is_taken_in_bit_by_bit() -> None:
         shell.pods.upsert(pod)
     bits = list(shell.pods.recover(now=0.0))
     assert len(bits) == 4 * len(("read", "written down", "seated", "registered"))
-    assert all(shell.cluster.has_member(pod.uid) for pod in shell.pods)
+    assert all(shell.cluster.has_place(pod.uid) for pod in shell.pods)
 
 
 def test_a_pod_that_changes_its_gang_leaves_the_old_one(shell: Shell) -> None:
@@ -51,13 +51,13 @@ def test_a_pod_that_changes_its_gang_leaves_the_old_one(shell: Shell) -> None:
 def test_a_running_pod_keeps_its_leaf_cells_when_its_annotation_is_broken(shell: Shell) -> None:
     shell.pods.upsert(a_running_hived_pod())
     shell.pods.upsert(a_running_hived_pod().annotated(marks.HIVED_SPEC_ANNOTATION, "{{{"))
-    placement = shell.cluster.engine.placement(UID)
+    placement = shell.cluster.placement(UID)
     assert placement is not None
     assert placement.leaf_cells == tuple(range(8))
 
     ended = a_running_hived_pod().annotated(marks.HIVED_SPEC_ANNOTATION, "{{{")
     shell.pods.upsert(ended.in_phase("Succeeded"))
-    assert not shell.cluster.has_member(UID)
+    assert not shell.cluster.has_place(UID)
     assert shell.pods.get(UID) is None
 
 
@@ -78,12 +78,12 @@ def test_a_misfit_that_is_mended_is_counted_once(shell: Shell) -> None:
     pod = a_pod("a").with_gpus(3).bound_to("node-00")
     shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
     shell.pods.upsert(pod)
-    held = {str(node.name): len(holders) for node, holders in shell.cluster.engine.nodes()}
+    held = {str(node.name): len(holders) for node, holders in shell.cluster._engine.nodes()}
     assert held["node-00"] == 3
-    shell.cluster.engine.check()
+    shell.cluster._engine.check()
 
     shell.pods.replace([])
-    assert not shell.cluster.has_member(UID)
+    assert not shell.cluster.has_place(UID)
 
 
 def test_what_a_waiting_pod_asks_otherwise_is_news_and_a_condition_is_not(shell: Shell) -> None:
@@ -125,7 +125,7 @@ def test_a_write_to_a_pod_that_is_gone_is_nothing_to_remember() -> None:
 
 
 def is_ending(shell: Shell) -> bool:
-    (gang,) = shell.cluster.engine._table.gangs.values()
+    (gang,) = shell.cluster._engine._table.gangs.values()
     return gang.is_ending
 
 
@@ -139,10 +139,10 @@ def test_a_running_pod_that_is_deleted_is_ending_until_it_is_gone(shell: Shell) 
     version = shell.cluster.version
     shell.pods.upsert(pod.being_deleted().labelled("changed", "again"))
     assert shell.cluster.version == version, "told again, nothing is new"
-    assert shell.cluster.has_member(UID)
+    assert shell.cluster.has_place(UID)
 
     shell.pods.remove(pod)
-    assert not shell.cluster.has_member(UID)
+    assert not shell.cluster.has_place(UID)
     shell.pods.upsert(pod)
     assert not is_ending(shell), "a namesake starts anew"
 
@@ -157,4 +157,4 @@ def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
     shell.pods.upsert(a_running_hived_pod().being_deleted())
     shell.recover()
     assert is_ending(shell)
-    shell.cluster.engine.check()
+    shell.cluster._engine.check()

@@ -37,10 +37,10 @@ async def test_what_changes_while_one_looks_does_no_harm() -> None:
     shell = Shell()
     place(shell, "a")
     looks = (
-        shell.cluster.engine.cells_stepwise,
-        shell.cluster.engine.vcs_stepwise,
-        shell.cluster.engine.gangs_stepwise,
-        shell.cluster.engine.nodes_stepwise,
+        shell.cluster.cells_stepwise,
+        shell.cluster.vcs_stepwise,
+        shell.cluster.gangs_stepwise,
+        shell.cluster.nodes_stepwise,
     )
     for index, look in enumerate(looks):
         looking = look()
@@ -49,7 +49,7 @@ async def test_what_changes_while_one_looks_does_no_harm() -> None:
         shell.cluster.forget_member(shell.cluster.members.items()[0][0])
         shell.cluster.use_document(read_cluster_text(hived_text(lab=3)))
         assert len(await in_slices(looking)) > 0
-        shell.cluster.engine.check()
+        shell.cluster._engine.check()
 
 
 async def test_cells_and_vcs_are_shown_of_one_document() -> None:

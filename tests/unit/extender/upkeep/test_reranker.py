@@ -62,7 +62,7 @@ class Ranks:
         )
 
     def priorities(self) -> dict[str, int]:
-        gangs = self.shell.cluster.engine.gangs()
+        gangs = self.shell.cluster.gangs()
         return {gang.gang.name: gang.priority for gang in gangs}
 
 
@@ -83,26 +83,26 @@ def test_a_gang_counts_at_the_priority_that_its_class_has_now(ranks: Ranks) -> N
 
     ranks.use(high=10, low=5, oppo=-1)
     assert isinstance(ranks.ask("f", "high"), Preempt)
-    ranks.shell.cluster.engine.check()
+    ranks.shell.cluster._engine.check()
 
 
 def test_a_late_member_still_belongs_to_its_gang_when_its_class_has_changed(ranks: Ranks) -> None:
     assert isinstance(ranks.ask("g-0", "low", gang_size=2), Place)
     ranks.use(high=10, low=7, oppo=-1)
     assert isinstance(ranks.ask("g-1", "low", gang_size=2), Place)
-    ranks.shell.cluster.engine.check()
+    ranks.shell.cluster._engine.check()
 
 
 def test_a_gang_that_borrowed_is_guaranteed_where_its_vc_has_room(ranks: Ranks) -> None:
     ranks.ask("a", "oppo")
     ranks.use(high=10, low=5, oppo=0)
-    (gang,) = ranks.shell.cluster.engine.gangs()
+    (gang,) = ranks.shell.cluster.gangs()
     assert (gang.priority, gang.is_guaranteed) == (0, True)
 
     ranks.use(high=10, low=5, oppo=-1)
-    (gang,) = ranks.shell.cluster.engine.gangs()
+    (gang,) = ranks.shell.cluster.gangs()
     assert (gang.priority, gang.is_guaranteed) == (-1, False)
-    ranks.shell.cluster.engine.check()
+    ranks.shell.cluster._engine.check()
 
 
 def test_a_refusal_is_not_repeated_once_classes_have_changed(ranks: Ranks) -> None:
@@ -126,6 +126,6 @@ def test_a_gang_of_a_class_that_is_gone_goes_on(ranks: Ranks) -> None:
     waiting = ranks.ask("b", "low")
     assert isinstance(waiting, Place)
     ranks.use(high=10, oppo=-1)
-    assert ranks.shell.cluster.engine.placement(PodUid("uid-of-a")) is not None
-    assert GangKey("lab", "b") in {gang.gang for gang in ranks.shell.cluster.engine.gangs()}
-    ranks.shell.cluster.engine.check()
+    assert ranks.shell.cluster.placement(PodUid("uid-of-a")) is not None
+    assert GangKey("lab", "b") in {gang.gang for gang in ranks.shell.cluster.gangs()}
+    ranks.shell.cluster._engine.check()

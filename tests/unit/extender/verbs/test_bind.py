@@ -77,7 +77,7 @@ class Bindings:
     @property
     def is_kept(self) -> bool:
         self.shell.cluster.expire(now=1_000.0)
-        return self.shell.cluster.has_member(UID)
+        return self.shell.cluster.has_place(UID)
 
 
 @pytest.mark.parametrize(

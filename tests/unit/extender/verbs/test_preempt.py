@@ -200,5 +200,5 @@ def test_a_lease_that_is_being_used_does_not_end() -> None:
     assert expire_unused(shell.cluster, being_bound=being_bound, now=61.0) == [
         GangKey("lab", "unused")
     ]
-    assert shell.cluster.has_member(PodUid("uid-of-used"))
+    assert shell.cluster.has_place(PodUid("uid-of-used"))
     assert expire_unused(shell.cluster, being_bound=(), now=122.0) == [GangKey("lab", "used")]

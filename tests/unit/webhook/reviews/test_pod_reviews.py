@@ -11,7 +11,7 @@ from tests.support.admission import World
 from tests.support.charges import TERM
 from tests.support.kube_objects import PodBuilder, a_pod
 from tests.support.reviews import Webhook, a_review
-from webhook.wire import Answer
+from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 QUOTAS = """
@@ -24,7 +24,9 @@ groups:
 SPEC = "hivedscheduler.microsoft.com/pod-scheduling-spec"
 
 
-async def _create(webhook: Webhook, pod: PodBuilder, **who: Any) -> tuple[Answer, dict[str, Any]]:
+async def _create(
+    webhook: Webhook, pod: PodBuilder, **who: Any
+) -> tuple[ReviewResponse, dict[str, Any]]:
     answer = await webhook.pods.mutate(a_review(pod, **who))
     return answer, json_patch(dict(pod), list(answer.patch)) if answer.is_allowed else {}
 
@@ -42,7 +44,7 @@ async def test_a_stamp_is_believed_of_a_trusted_controller_only() -> None:
     assert annotations["cellgate.io/submitter-groups"] == '["team-a"]'
     refused, _ = await _create(webhook, pod, user="bob")
     assert refused.message.startswith(
-        'metadata.annotations[cellgate.io/submitter]: names "alice", but "bob" sends this'
+        'metadata.annotations[cellgate.io/submitter]: names "alice", but the request comes from '
     )
     (live,) = await webhook.world.ledger.charges()
     assert live.charge.user == "alice"
@@ -108,7 +110,7 @@ async def test_hived_pods_cannot_have_more_devices_than_cells() -> None:
     refused, _ = await _create(Webhook(), a_pod().with_gpus(8).with_hived_spec(spec))
     assert refused.message == (
         f"metadata.annotations[{SPEC}]: leafCellNumber is 1, but the containers ask for 8 "
-        "nvidia.com/gpu: it must be at least as many"
+        "nvidia.com/gpu; it must be at least as many"
     )
 
 
@@ -164,8 +166,8 @@ async def test_no_member_joins_a_running_gang_that_is_full() -> None:
     webhook.stored.extend(members)
     refused = await webhook.pods.mutate(late)
     assert refused.message == (
-        "metadata.labels[cellgate.io/gang]: gang lab/bert has all its 2 members; another one can "
-        "come when one of them has ended"
+        "metadata.labels[cellgate.io/gang]: gang lab/bert already has all its 2 members; a new "
+        "member is admitted once one of them has ended"
     )
     webhook.stored[0] = members[0].being_deleted()
     assert (await webhook.pods.mutate(late)).is_allowed

@@ -8,7 +8,7 @@ import pytest
 from simulation.objects.patch import json_patch
 from tests.support.kube_objects import a_pod
 from tests.support.reviews import Webhook, a_review
-from webhook.wire import Answer
+from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 DEPLOYMENT_CONTROLLER = "system:serviceaccount:kube-system:deployment-controller"
@@ -53,7 +53,7 @@ def a_job(kind: str = "Job", template: dict[str, Any] | None = None, **spec: Any
     }
 
 
-def stamped(obj: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def stamped(obj: dict[str, Any], answer: ReviewResponse) -> dict[str, Any]:
     """Return the object as the API server stores it."""
     assert answer.is_allowed, answer.message
     return json_patch(deepcopy(obj), list(answer.patch))
@@ -125,8 +125,8 @@ async def test_nobody_submits_in_the_name_of_somebody_else(webhook: Webhook) -> 
     job = a_job(template=a_template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(job, user="bob"))
     assert answer.message == (
-        'spec.template.metadata.annotations[cellgate.io/submitter]: names "alice", but "bob" sends '
-        "this; leave the annotation out, it is set for you"
+        'spec.template.metadata.annotations[cellgate.io/submitter]: names "alice", but the request '
+        'comes from "bob"; leave the annotation out, Cellgate sets it'
     )
     own = await webhook.templates.mutate(a_review(job, user="alice", groups=("c",)))
     annotations = stamped(job, own)["spec"]["template"]["metadata"]["annotations"]
@@ -175,7 +175,7 @@ async def test_a_stamp_on_what_the_api_server_does_not_ask_about_is_not_believed
     after = a_job("Deployment", a_template(annotations=STAMP))
     review = a_review(after, old=a_job("Deployment", forged), user="bob")
     refused = await webhook.templates.mutate(review)
-    assert 'names "alice", but "bob" sends this' in refused.message
+    assert 'names "alice", but the request comes from "bob"' in refused.message
 
 
 async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: Webhook) -> None:
@@ -207,7 +207,7 @@ async def test_what_would_be_refused_is_refused_now_unless_it_runs_later(webhook
         answer = await webhook.templates.mutate(a_review(later, user="mallory"))
         assert answer.is_allowed
         assert answer.warnings[0].startswith(
-            "cellgate: as things are, its pods will be refused: mallory asked for"
+            "cellgate: with current usage, its pods would be refused: mallory asked for"
         )
 
 

@@ -130,8 +130,8 @@ def test_what_a_shape_fixes_is_told_if_it_was_asked_for_otherwise() -> None:
         "requests": {"cpu": "4"},
     }
     assert shape(spec, shapes).warnings == [
-        "cellgate: shape small gives the pod cpu 4 for container main, not the 16 it asked for",
-        "cellgate: shape small gives the pod activeDeadlineSeconds 3600, not the 7200 it asked for",
+        "cellgate: shape small sets cpu 4 for container main instead of the requested 16",
+        "cellgate: shape small sets activeDeadlineSeconds 3600 instead of the requested 7200",
     ]
 
 
@@ -141,8 +141,8 @@ def test_a_pod_cannot_ask_as_a_whole_for_what_a_shape_fixes() -> None:
     shapes = "- {name: small, fixedRequests: {memory: 4Gi}}"
     assert shaped_spec(a_spec(resources=whole), shapes)["resources"] == {"requests": {"cpu": "4"}}
     assert shape(a_spec(resources=whole), shapes).warnings == [
-        "cellgate: shape small gives the pod memory for each container, "
-        "not the 2Ti it asked for as a whole"
+        "cellgate: shape small sets memory for each container "
+        "instead of the requested 2Ti for the pod"
     ]
     only = a_spec(resources={"limits": {"memory": "2Ti"}})
     assert "resources" not in shaped_spec(only, shapes)
@@ -164,8 +164,7 @@ async def test_the_author_of_a_template_is_told_what_its_pods_will_get() -> None
     template = {"metadata": {}, "spec": pod["spec"]}
     answer = await webhook.templates.mutate(a_review({**job, "spec": {"template": template}}))
     assert answer.warnings == [
-        "cellgate: shape small gives the pod memory 4Gi for container train, "
-        "not the 1Ti it asked for"
+        "cellgate: shape small sets memory 4Gi for container train instead of the requested 1Ti"
     ]
 
 
@@ -174,7 +173,7 @@ def test_a_pod_that_wants_to_go_elsewhere_is_refused() -> None:
     shapes = "- {name: train, nodeSelector: {org: vision, zone: a}}"
     with pytest.raises(RequestError) as raised:
         shape(spec, shapes)
-    told = "but pods of shape train go to nodes with"
+    told = "but shape train requires"
     assert [str(problem) for problem in raised.value.problems] == [
         f'spec.nodeSelector[org]: is "nlp", {told} "vision"; leave it out',
         f'spec.nodeSelector[zone]: is "b", {told} "a"; leave it out',
@@ -231,9 +230,7 @@ def test_a_volume_of_a_shape_is_mounted_nowhere_else() -> None:
     shapes = '- {name: home, mounts: [{path: /mnt, hostPath: /home, subPath: "{user}"}]}'
     with pytest.raises(RequestError) as raised:
         shape({"containers": [main]}, shapes)
-    told = (
-        "spec.containers[main].volumeMounts: volume cellgate-home-0 is mounted by shape home only"
-    )
+    told = "spec.containers[main].volumeMounts: only shape home may mount volume cellgate-home-0"
     assert str(raised.value) == told
 
 
