@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.fields import Fields
-from kube.read.size_limits import MAX_GANG_SIZE
-from kube.read.texts import LABEL_VALUE, OBJECT_NAME
+from kube.values.fields import Fields
+from kube.values.size_limits import MAX_GANG_SIZE
+from kube.values.texts import LABEL_VALUE, OBJECT_NAME
 from policy.submission import GangKey
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import orjson
 
 from kube import marks
-from kube.read.fields import Fields
-from kube.read.texts import FREE_TEXT, show
+from kube.values.fields import Fields
+from kube.values.texts import FREE_TEXT, show
 from policy.submission import GroupName, UserName
 
 

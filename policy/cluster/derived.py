@@ -16,7 +16,7 @@ from policy.cluster.document import (
 )
 from policy.cluster.fields import entries_of, items_of, named_entries_of
 from policy.documents.models import Strict
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
 from policy.wording import describe, join_path, listing, quote

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator
 
 from policy.cluster.document import MAX_CELLS, MAX_NAME_CHARS
-from policy.documents.yaml_text import Plain, as_written
+from policy.documents.yaml_text import as_written
+from policy.documents.yaml_tree import Plain
 from policy.wording import describe
 
 Path = tuple[str | int, ...]

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from policy.classes import MAX_CELL_PRIORITY, OPPORTUNISTIC, Classes, PriorityClass
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.rules.comparison import Comparison, parse_comparison
 from policy.rules.expression import Expression, parse_expression

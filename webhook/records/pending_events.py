@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kube import marks
 from kube.api.events import Event, EventWriter
-from kube.read.objects import items, mapping, marks_of
+from kube.values.objects import items, mapping, marks_of
 from policy.rules.decision import Outcome
 from service.memory import BoundedMap
 from webhook.admission.gang_decision import GangDecision

@@ -3,8 +3,8 @@
 import pytest
 
 from kube import marks
-from kube.read.fields import Fields, Problems
 from kube.read.submitters import format_submitter_groups, read_submitter, read_submitter_groups
+from kube.values.fields import Fields, Problems
 
 
 def _annotations(**values: str) -> Fields:

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from policy.documents.yaml_text import Plain, YamlText, as_written, parse_yaml
+from policy.documents.yaml_text import YamlText, as_written, parse_yaml
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.read.placements import format_placement, parse_placement
+from kube.placement_annotations import format_placement, parse_placement
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import NodeName

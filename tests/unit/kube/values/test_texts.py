@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from kube.read.texts import (
+from kube.values.texts import (
     FREE_TEXT,
     LABEL_VALUE,
     NAMESPACE,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kube.read.fields import Fields, Problems
-from kube.read.texts import NAMESPACE
+from kube.values.fields import Fields, Problems
+from kube.values.texts import NAMESPACE
 from policy.errors import RequestError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kube.read import size_limits
+from kube.values import size_limits
 
 _SHOWN_LENGTH: Final = 60
 _SHOWN_NUMBER: Final = 2**63
