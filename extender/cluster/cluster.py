@@ -22,6 +22,7 @@ from extender.cluster.topology_source import TopologySource
 from kube.read.nodes import KubeNode
 from policy.cluster.document import BuiltCluster
 from policy.submission import GangKey, NodeName, PodUid
+from service.memory import BoundedMap
 
 _MOST_REMEMBERED: Final = 200_000
 """Members whose last refusal is remembered: more than the pods of a large cluster."""
@@ -36,7 +37,7 @@ class Cluster(ClusterReader):
         self._journal = journal
         self._journal.begin(lease_seconds=lease_seconds)
         self._source = TopologySource()
-        self._last_refusals: dict[PodUid, str] = {}
+        self._last_refusals: BoundedMap[PodUid, str] = BoundedMap(_MOST_REMEMBERED)
         self._overdue: set[PodUid] = set()
         self.on_room: list[Callable[[], None]] = []
         """Callbacks that run when leaf cells may have become free, or nodes have joined."""
@@ -301,8 +302,6 @@ class Cluster(ClusterReader):
             return True
         if self._last_refusals.get(member) == decision.reason.text:
             return False
-        if len(self._last_refusals) >= _MOST_REMEMBERED:
-            self._last_refusals.clear()
         self._last_refusals[member] = decision.reason.text
         return True
 
