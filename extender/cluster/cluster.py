@@ -30,6 +30,7 @@ from extender.cluster.reader import ClusterReader
 from kube.read.nodes import KubeNode
 from policy.cluster.document import BuiltCluster
 from policy.submission import GangKey, NodeName, PodUid
+from service.memory import BoundedMap
 from state.log.records import Kind
 
 
@@ -56,7 +57,7 @@ class Cluster(ClusterReader):
         self._nodes: dict[NodeName, KubeNode] = {}
         self._document: ClusterText | None = None
         self._derivation = Derivation(None, ())
-        self._last_words: dict[PodUid, str] = {}
+        self._last_words: BoundedMap[PodUid, str] = BoundedMap(_MOST_REMEMBERED)
         self._overdue: set[PodUid] = set()
         self.on_room: list[Callable[[], None]] = []
         """Who wants to know when leaf cells may have come free or joined."""
@@ -346,8 +347,6 @@ class Cluster(ClusterReader):
             return True
         if self._last_words.get(member) == decision.reason.text:
             return False
-        if len(self._last_words) >= _MOST_REMEMBERED:
-            self._last_words.clear()
         self._last_words[member] = decision.reason.text
         return True
 

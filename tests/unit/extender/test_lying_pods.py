@@ -11,7 +11,6 @@ from policy.submission import NodeName, PodUid
 from state.log.records import Kind
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
-from tests.unit.extender.test_keeping import reconciler
 
 NODES = [f"node-{index:02}" for index in range(4)]
 ASKED = Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True)
@@ -32,7 +31,7 @@ class Liars:
         self.shell = Shell(lease_seconds=10)
         self.shell.pods.replace([self._pod(f"p{index}") for index in range(10)])
         self.shell.recover()
-        self.mending = reconciler(self.shell)
+        self.mending = self.shell.reconciler()
         self._now = 0.0
 
     def _pod(self, name: str) -> PodBuilder:
