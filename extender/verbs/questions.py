@@ -47,7 +47,7 @@ class Questions:
         if self._pods.has_ended(uid) or (pod is not None and pod.is_finished):
             raise RequestError.at("Pod", "pod has ended or was deleted")
         if pod is not None and not pod.uid:
-            raise RequestError.at("Pod.metadata.uid", "must be set")
+            raise RequestError.at("Pod.metadata.uid", "is required")
         return pod
 
     def decide(
