@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kube import marks
 from kube.api.client import KubeClient, KubeError, Object
 from kube.read.leaf_demand import is_matched
-from kube.read.objects import mapping, marks_of
+from kube.values.objects import mapping, marks_of
 from policy.errors import Problem, RequestError
 from webhook.ledger_access.time_budget import within_budget
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse

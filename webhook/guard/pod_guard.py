@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from kube import marks
-from kube.read.objects import items, mapping, marks_of
 from kube.read.pods import read_pod
+from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from webhook.guard.decided_pod import check_decided
 from webhook.records.pending_events import PendingEvents

@@ -17,8 +17,8 @@ from kube import marks
 from kube.api.client import KubeClient, KubeError
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.policies import PolicySink
-from kube.read.objects import items, mapping, marks_of
 from kube.read.pod_groups import API_VERSION, KIND, PodGroup, read_pod_group
+from kube.values.objects import items, mapping, marks_of
 from policy.errors import ConflictError, RequestError
 from policy.rules.decision import Outcome
 from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName

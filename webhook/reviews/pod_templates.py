@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any, Final
 
 from kube import marks
-from kube.read.objects import mapping, marks_of
 from kube.read.submitters import format_submitter_groups
+from kube.values.objects import mapping, marks_of
 from policy.identity.identity import TemplateKind
 from webhook.responses.patches import annotations_patch, escape_pointer
 from webhook.wire import Operation, ReviewRequest, UserInfo

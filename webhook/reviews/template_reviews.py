@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kube.follow.policies import PolicySink
 from kube.read.leaf_demand import is_matched
-from kube.read.objects import mapping
+from kube.values.objects import mapping
 from policy.errors import Problem, RequestError
 from policy.rules.decision import WARNING_CHARS, Outcome
 from policy.wording import plain, quote

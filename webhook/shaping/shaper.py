@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
-from kube.read.objects import items, mapping, marks_of
+from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.shaping import Mount, Shape
 from policy.submission import UserName
