@@ -52,7 +52,7 @@ class NodeSink:
         is_new_to_wishes = self._choice.upsert(read_traits(obj))
         self._cluster.observe_node(read_node(obj))
         if is_new_to_wishes:
-            self._cluster.tell_of_room()  # a taint is gone, perhaps, of which cells know nothing
+            self._cluster.notify_room()  # a taint is gone, perhaps, of which cells know nothing
 
     def remove(self, obj: Object) -> None:
         """Take note of a node that left."""
@@ -139,7 +139,7 @@ class PodSink:
                 released.append(self._to_bound(pod))
             yield
         running += [misfit.use for misfit in self.misfits if misfit.use is not None]
-        yield from self._cluster.recovering(running, released=released, now=now)
+        yield from self._cluster.recover_stepwise(running, released=released, now=now)
         for uid in ending:
             self._cluster.observe_ending(uid)
             yield

@@ -52,7 +52,7 @@ def _read_text(config_map: Object) -> PolicyText:
         raise SpecError([Problem("", f"data has no {DATA_KEY}; the document belongs there")])
     text = data[DATA_KEY]
     if not isinstance(text, str):
-        message = f"must be text, not {describe(text)}"
+        message = f"must be a string, not {describe(text)}"
         raise SpecError([Problem(f"data[{DATA_KEY}]", message)])
     return PolicyText(kind=kind, source=source_of(config_map), text=text)
 

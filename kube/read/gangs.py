@@ -136,7 +136,7 @@ def _read_cellgate(pod: PodMarks) -> _Named | None:
 
 def _required_size(texts: Fields, key: str) -> int | None:
     if not texts.text(key):
-        texts.note(key, "must be set: the number of pods in the gang")
+        texts.note(key, "is required: the number of pods in the gang")
         return None
     return texts.number_text(key, maximum=MAX_GANG_SIZE)
 

@@ -143,7 +143,7 @@ def _check_note(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"must be text, not {describe(value)}")
+        raise ValueError(f"must be a string, not {describe(value)}")
     note = " ".join(value.split())
     if len(note) > MAX_NOTE_CHARS:
         raise ValueError(f"is {len(note)} characters long; at most {MAX_NOTE_CHARS} are allowed")

@@ -334,7 +334,7 @@ class TestPlacement:
             pytest.param(
                 marks.PLACEMENT_ANNOTATION,
                 "{}",
-                Problem("metadata.annotations[cellgate.io/placement].node", "must be set"),
+                Problem("metadata.annotations[cellgate.io/placement].node", "is required"),
                 id="ours",
             ),
             pytest.param(
