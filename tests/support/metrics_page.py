@@ -77,7 +77,7 @@ def _register_extender(registry: CollectorRegistry) -> None:
 def _describe(collector: Collector) -> Iterator[MetricInfo]:
     for family in collector.collect():
         # A family without samples names its labels nowhere else.
-        labels = getattr(family, "_labelnames", None) or getattr(collector, "_labelnames", ())
+        labels = getattr(family, "_labelnames", getattr(collector, "_labelnames", ()))
         name = f"{family.name}_total" if family.type == "counter" else family.name
         yield MetricInfo(name, family.type, tuple(labels), family.documentation)
 
