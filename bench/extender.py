@@ -20,7 +20,7 @@ import yaml
 from bench.processes import Measured
 from bench.report import Result, percentile
 from kube import marks
-from kube.hived.bind_info import placement_annotations
+from kube.placement_annotations import placement_annotations
 from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName

@@ -12,7 +12,8 @@ from typing import Final
 from kube.follow.policies import is_policy, read_policy_text
 from policy.documents.documents import Kind, limit_problems
 from policy.documents.models import API_VERSION
-from policy.documents.yaml_text import Plain, parse_yaml
+from policy.documents.yaml_text import parse_yaml
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
 from policy.store import Policy, PolicyText, build_policy
 from policy.wording import describe, listing

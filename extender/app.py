@@ -144,7 +144,7 @@ def _build_app(
         measured.registry,
         cluster=state.cluster,
         census=state.census,
-        waiting=state.waiting,
+        waiting=state.outcomes.waiting,
         feeds=feeds,
         count_problems=state.count_problems,
     )
@@ -153,7 +153,7 @@ def _build_app(
     InspectionRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
-        waiting=state.waiting,
+        waiting=state.outcomes.waiting,
         explainer=verbs.explainer,
         log=state.log,
         health=health,
@@ -227,7 +227,7 @@ def _work_of_leader(
     if state.quota_queue is not None:
         yield state.quota_queue.run()
     yield see_preemptions_through(
-        state.waiting,
+        state.outcomes.waiting,
         verbs.preemption,
         clock=state.clock,
         patience_seconds=settings.preempt_patience_seconds,

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from extender.cells.model import Decision, Place
 from extender.cluster.cluster import Cluster
 from extender.inspection.census import NOBODY, Census
-from extender.outcomes.waiting_pods import WaitingPods
+from extender.outcomes.waiting_list import WaitingList
 from kube.api.feed import Feed
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
@@ -60,7 +60,7 @@ class StateMetrics(Collector):
         *,
         cluster: Cluster,
         census: Census,
-        waiting: WaitingPods,
+        waiting: WaitingList,
         feeds: Mapping[str, Feed],
         count_problems: Callable[[], int],
     ) -> None:

@@ -20,7 +20,6 @@ from extender.outcomes.announcer import Announcer
 from extender.outcomes.eviction import Ending
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.victims import Victims
-from extender.outcomes.waiting_pods import WaitingPods
 from extender.planning.actions import Hands
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.pending_writes import Writing
@@ -76,7 +75,6 @@ class State:
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
-        self.waiting = WaitingPods()
         self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
@@ -91,10 +89,17 @@ class State:
             to_bound=to_bound_now,
             to_foreign_use=to_foreign_use,
         )
+        self.outcomes = Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            announcer=self.announcer,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
-            waiting=self.waiting,
+            waiting=self.outcomes.waiting,
             to_bound=to_bound_now,
             metrics=self.metrics,
         )
@@ -150,7 +155,7 @@ class Verbs:
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
-            metrics=state.metrics,
+            outcomes=state.outcomes,
             clock=state.clock,
         )
         writing = Writing()
@@ -165,39 +170,33 @@ class Verbs:
         )
         ending = _build_ending(state, client)
         self.victims = _build_victims(state, ending, being_bound=self.binding.under_way)
-        cells = ClusterCells(state.cluster, state.pods, being_bound=self.binding.under_way)
+        cells = ClusterCells(
+            state.cluster,
+            state.pods,
+            outcomes=state.outcomes,
+            being_bound=self.binding.under_way,
+        )
         hands = Hands(client, leading=state.leading, writing=writing, ending=ending)
         self.planner = _build_planner(state, cells=cells, hands=hands)
-        outcomes = Outcomes(
-            cluster=state.cluster,
-            pods=state.pods,
-            waiting=state.waiting,
-            announcer=state.announcer,
-            clock=state.clock,
-        )
         self.filter = Filter(
             planner=self.planner,
             questions=self.questions,
             cluster=state.cluster,
-            outcomes=outcomes,
             metrics=state.metrics,
         )
         self.preemption = Preemption(
             plans_for=self.planner.plans_for,
             questions=self.questions,
             pods=state.pods,
-            waiting=state.waiting,
-            outcomes=outcomes,
+            waiting=state.outcomes.waiting,
             victims=self.victims,
-            metrics=state.metrics,
         )
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.waiting,
+            waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
-            why_queued=self.planner.why_queued,
             log=state.log,
         )
 
@@ -210,7 +209,7 @@ class Upkeep:
         self.waker = Waker(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.waiting,
+            waiting=state.outcomes.waiting,
             to_request=to_request,
             waker=PodWaker(client, state.clock),
             metrics=state.metrics,
@@ -221,6 +220,7 @@ class Upkeep:
             pods=state.pods,
             to_request=to_request,
             release=verbs.victims.release,
+            outcomes=state.outcomes,
             clock=state.clock,
         )
 
@@ -244,8 +244,7 @@ def _build_planner(state: State, *, cells: ClusterCells, hands: Hands) -> Planne
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
         hands=hands,
-        announcer=state.announcer,
-        metrics=state.metrics,
+        outcomes=state.outcomes,
         clock=state.clock,
     )
     state.reranker.on_change.append(planner.rerank)

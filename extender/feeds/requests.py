@@ -1,6 +1,6 @@
 """From a pod to what is asked of the engine: its gang's size, its priority, its wishes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReleaseMode
@@ -12,6 +12,8 @@ from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import GangKey
 from policy.topology import PinnedCellId
+
+ToRequest = Callable[[ManagedPod], MemberRequest]
 
 
 class GangSizes(Protocol):
@@ -30,7 +32,7 @@ def to_single_request(request: MemberRequest, pod: ManagedPod) -> MemberRequest:
     """Let a member ask for itself alone: beyond its gang's size, or in a gang of unknown size."""
     return MemberRequest(
         member=request.member,
-        gang=_single_gang(pod),
+        gang=single_gang(pod),
         leaf_count=request.leaf_count,
         gang_leaf_counts=(request.leaf_count,),
         leaf_type=request.leaf_type,
@@ -88,7 +90,7 @@ def _priority(pod: ManagedPod, classes: Classes) -> int:
 def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest:
     return MemberRequest(
         member=pod.uid,
-        gang=pod.gang.key if size else _single_gang(pod),
+        gang=pod.gang.key if size else single_gang(pod),
         leaf_count=pod.leaf_count,
         gang_leaf_counts=_gang_leaf_counts(pod, size or 1),
         gang_min=pod.gang.min_size,
@@ -100,7 +102,8 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
     )
 
 
-def _single_gang(pod: ManagedPod) -> GangKey:
+def single_gang(pod: ManagedPod) -> GangKey:
+    """Return the name under which a member is placed by itself, without its gang."""
     return GangKey(pod.namespace, f"{pod.gang.key.name}/{pod.name}")
 
 

@@ -1,12 +1,12 @@
 """Why a pod is where it is, and what would become of one that does not exist yet."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import Field
 
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import ToRequest
 from extender.inspection.json_views import (
     Shape,
     show_decision,
@@ -14,8 +14,7 @@ from extender.inspection.json_views import (
     show_record,
     show_waiting,
 )
-from extender.outcomes.waiting_pods import WaitingPods
-from extender.verbs.questions import ToRequest
+from extender.outcomes.waiting_list import WaitingList
 from kube.follow.policies import PolicySink
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
@@ -27,6 +26,7 @@ from state.log.log import DecisionLog
 _ANYBODY: Final = "system:anonymous"
 _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
+_WAITING: Final = "waiting"
 
 
 class SimulateArguments(Body):
@@ -48,10 +48,9 @@ class Explainer:
         *,
         cluster: Cluster,
         pods: PodSink,
-        waiting: WaitingPods,
+        waiting: WaitingList,
         policies: PolicySink,
         to_request: ToRequest,
-        why_queued: Callable[[ManagedPod], str],
         log: DecisionLog,
     ) -> None:
         self._cluster = cluster
@@ -59,7 +58,6 @@ class Explainer:
         self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
-        self._why_queued = why_queued
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> Shape | None:
@@ -68,7 +66,8 @@ class Explainer:
         if pod is None:
             return self._explain_misfit(namespace, name)
         member = self._cluster.members.get(pod.uid)
-        waiting = self._waiting.get(pod.uid)
+        state = self._state(pod)
+        waiting = self._waiting.of_pod(pod) if state in (_QUEUED, _WAITING) else None
         shape: Shape = {
             "pod": pod.display_name,
             "uid": pod.uid,
@@ -77,11 +76,12 @@ class Explainer:
             "vc": pod.vc,
             "class": pod.class_name,
             "leafCells": pod.leaf_count,
-            "state": self._state(pod),
+            "state": state,
             "ending": pod.is_deleting,
         }
-        if shape["state"] == _QUEUED:
-            shape["queued"] = {"reason": self._why_queued(pod)}
+        if state == _QUEUED:
+            turn = f"gang {pod.gang.key} waits for its turn"
+            shape["queued"] = {"reason": waiting.reason if waiting else turn}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
@@ -153,7 +153,7 @@ class Explainer:
             return "placed"
         if pod.is_gated:
             return _QUEUED
-        return "waiting" if self._waiting.get(pod.uid) else "not asked about yet"
+        return _WAITING if self._waiting.of_pod(pod) else "not asked about yet"
 
     def _siblings(self, pod: ManagedPod) -> list[Shape]:
         return [

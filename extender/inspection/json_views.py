@@ -6,7 +6,7 @@ from typing import Any
 from extender.cells.model import Decision, GangView, NodeCell, Place, Preempt
 from extender.cells.views.listings import Holders
 from extender.cells.views.state_views import CellView, VcView
-from extender.outcomes.waiting_pods import Waiting
+from extender.outcomes.waiting_list import RefusedPod, WaitingEntry
 from policy.placement import Placement
 from state.log.records import DecisionRecord
 
@@ -109,12 +109,13 @@ def show_cell(cell: CellView) -> Shape:
     }
 
 
-def show_waiting(waiting: Waiting) -> Shape:
-    """A pod that waits, and why."""
+def show_waiting(waiting: WaitingEntry) -> Shape:
+    """A gang that waits as a whole, or a single pod, and why."""
     return {
         "pod": f"{waiting.namespace}/{waiting.name}",
         "uid": waiting.uid,
         "gang": str(waiting.gang),
+        "wholeGang": not isinstance(waiting, RefusedPod),
         "vc": waiting.vc,
         "code": waiting.code,
         "reason": waiting.reason,

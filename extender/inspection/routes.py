@@ -10,7 +10,7 @@ from extender.inspection import json_views
 from extender.inspection.explainer import Explainer, SimulateArguments
 from extender.inspection.openapi import build_openapi
 from extender.inspection.snapshots import Snapshots
-from extender.outcomes.waiting_pods import WaitingPods
+from extender.outcomes.waiting_list import WaitingList
 from policy.errors import RequestError
 from policy.submission import GangKey
 from service.bodies import parse_body
@@ -31,7 +31,7 @@ class InspectionRoutes:
         *,
         cluster: Cluster,
         snapshots: Snapshots,
-        waiting: WaitingPods,
+        waiting: WaitingList,
         explainer: Explainer,
         log: DecisionLog,
         health: Health,

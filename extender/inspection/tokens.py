@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from kube.api.client import KubeError
 from kube.api.token_reviews import Person, Reviews
 from policy.errors import BackendError
-from service.expiring import ExpiringCache
+from service.memory import ExpiringMap
 
 T = TypeVar("T")
 
@@ -37,10 +37,10 @@ class TokenCheck:
         monotonic: Callable[[], float],
         deadline_seconds: float = _DEADLINE_SECONDS,
     ) -> None:
-        remember = partial(ExpiringCache, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
-        self._people: ExpiringCache[bytes, Person] = remember(most=_MOST_PEOPLE)
-        self._strangers: ExpiringCache[bytes, bool] = remember(most=_MOST_STRANGERS)
-        self._rights: ExpiringCache[tuple[Person, str, str], bool] = remember(most=_MOST_RIGHTS)
+        remember = partial(ExpiringMap, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
+        self._people: ExpiringMap[bytes, Person] = remember(_MOST_PEOPLE)
+        self._strangers: ExpiringMap[bytes, None] = remember(_MOST_STRANGERS)
+        self._rights: ExpiringMap[tuple[Person, str, str], bool] = remember(_MOST_RIGHTS)
         self._reviews = reviews
         self._deadline_seconds = deadline_seconds
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
@@ -49,13 +49,13 @@ class TokenCheck:
         """Whose token it is, if anybody's; BackendError if that cannot be told now."""
         key = hashlib.sha256(token.encode()).digest()
         known = self._people.get(key)
-        if known is not None or self._strangers.get(key):
+        if known is not None or key in self._strangers:
             return known
         person = await self._ask(lambda: self._reviews.identify(token))
         if person is None:
-            self._strangers.put(key, True)
+            self._strangers[key] = None
         else:
-            self._people.put(key, person)
+            self._people[key] = person
         return person
 
     async def may(self, person: Person, *, verb: str, path: str) -> bool:
@@ -64,7 +64,7 @@ class TokenCheck:
         known = self._rights.get(key)
         if known is None:
             known = await self._ask(lambda: self._reviews.may(person, verb=verb, path=path))
-            self._rights.put(key, known)
+            self._rights[key] = known
         return known
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NoReturn
 
-from extender.cells.model import OPPORTUNISTIC, Preempt
+from extender.cells.model import Preempt
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.eviction import Ending
@@ -64,12 +64,6 @@ class Victims:
             uid for victim in decision.victims for uid in self._cluster.members.of_gang(victim)
         ]
         return [pod for uid in members if (pod := self._pods.get(uid)) is not None]
-
-    def are_borrowers(self, decision: Preempt) -> bool:
-        """Whether all victims are opportunistic: an owner wants its cells back."""
-        members = self._cluster.members
-        found = [members.get(uid) for gang in decision.victims for uid in members.of_gang(gang)]
-        return all(one.request.priority == OPPORTUNISTIC for one in found if one is not None)
 
     def are_ending(self, gangs: Sequence[GangKey]) -> bool:
         """Whether a pod of these gangs was told to end, and has not yet."""

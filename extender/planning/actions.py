@@ -10,7 +10,7 @@ from extender.term import Leading
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
 from kube.api.pod_writer import PodWriter
-from kube.hived.bind_info import placement_annotations
+from kube.placement_annotations import placement_annotations
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError
 

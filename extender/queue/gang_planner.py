@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from extender.cells.model import Preempt, Reason, Reject, Wait
+from extender.cells.model import Preempt, Reason, ReasonCode, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.in_flight import Way
@@ -257,8 +257,11 @@ class GangPlanner:
             gang.forget_refused_nodes(now)
             if unplaced(gang, self._cells):
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
+                if gang.told is ReasonCode.GATHERING:
+                    _tell_resumed(gang, step)
             else:
                 self._waiting.remove(gang.key)
+                _tell_resumed(gang, step)
                 self._send_surplus_alone(gang)
             self._act(gang, step, now=now)
 
@@ -279,7 +282,8 @@ class GangPlanner:
         """Tell whose gang has been incomplete for a while what is missing."""
         for key, since in list(self._gathering.items()):
             gang = self._seen[key]
-            if now - since >= _GATHERING_SECONDS:
+            is_told = gang.told is ReasonCode.GATHERING
+            if now - since >= _GATHERING_SECONDS and not is_told:
                 _tell(gang, gathering(gang), step)
 
     def _forget_gone(self, key: GangKey) -> None:
@@ -329,14 +333,13 @@ class GangPlanner:
             self._refuse(gang, mismatch(gang, stranger), step)
             return
         decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
-        step.decisions += decisions
         gang.victims = ()
         refused = refusal(decisions)
         if refused is not None and gang.starts_whole:
             self._withdraw(*(placed.request.member for placed in decisions[:-1]))
         match refused:
             case None:
-                gang.told = None
+                pass
             case Preempt(victims=victims) as last:
                 # One that may not preempt only hears whom it waits for.
                 gang.victims = victims if gang.first.may_preempt else ()
@@ -385,4 +388,11 @@ def _tell(gang: QueuedGang, reason: Reason, step: Step) -> None:
     """Tell why a gang waits, if it is for another reason than before."""
     if gang.told != reason.code:
         gang.told = reason.code
-        step.tells.append(Tell(gang=gang.key, uid=gang.first.uid, reason=reason))
+        step.news[gang.key] = Tell(uid=gang.first.uid, reason=reason)
+
+
+def _tell_resumed(gang: QueuedGang, step: Step) -> None:
+    """Tell that a gang does not wait any more for the reason that was told last."""
+    if gang.told is not None:
+        gang.told = None
+        step.news[gang.key] = None

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from extender.cells.model import Decision, MemberRequest, Reason
+from extender.cells.model import MemberRequest, Reason
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
@@ -84,17 +84,17 @@ Action = Release | Nominate | End
 class Tell:
     """A gang waits for another reason than before: its owner should know."""
 
-    gang: GangKey
     uid: PodUid
+    """The pod that carries the Event: the gang's oldest."""
     reason: Reason
 
 
 @dataclass(slots=True)
 class Step:
-    """What one step decided, and what is to be done about it."""
+    """What is to be done and told after one step."""
 
-    decisions: list[Decision] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
-    tells: list[Tell] = field(default_factory=list)
+    news: dict[GangKey, Tell | None] = field(default_factory=dict)
+    """Gangs that wait for another reason than before; None for a gang that waits no longer."""
     has_more: bool = False
     """There are gangs that this step had no time for."""

@@ -8,16 +8,18 @@ while, and its controller starts it again.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, NoReturn
 
-from extender.cells.model import MemberRequest
-from extender.cluster.cluster import Asked, Cluster
+from extender.cells.model import Decision, MemberRequest
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
-from extender.verbs.questions import ToRequest
+from extender.feeds.requests import ToRequest
+from extender.outcomes.outcomes import Outcomes
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
 from state.log.records import Kind
 
@@ -39,12 +41,14 @@ class HalfBoundGangs:
         pods: PodSink,
         to_request: ToRequest,
         release: Release,
+        outcomes: Outcomes,
         clock: Clock,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
         self._to_request = to_request
         self._release = release
+        self._outcomes = outcomes
         self._clock = clock
         self._open: dict[GangKey, float] = {}
         """By gang: when we lose patience."""
@@ -56,12 +60,20 @@ class HalfBoundGangs:
         now = self._clock.monotonic()
         nodes = dict.fromkeys(self._cluster.nodes)
         for request in self._missing():
-            asked = Asked(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
-            self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
+            context = DecisionContext(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
+            decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
+            self._record(decision, offered=nodes)
             self._open[request.gang] = now + _PATIENCE_SECONDS
             self._asked.setdefault(request.gang, {})[request.member] = None
         if self._open:
             logger.info("gangs were half bound", extra={"gangs": list(map(str, self._open))})
+
+    def _record(self, decision: Decision, *, offered: Collection[NodeName]) -> None:
+        pod = self._pods.get(decision.request.member)
+        if pod is None or pod.is_released:
+            self._outcomes.decided(decision)  # the planner reports the gangs that it released
+        else:
+            self._outcomes.pod_decided(pod, decision, offered=offered)
 
     async def run(self) -> NoReturn:
         """End those that cannot be completed."""

@@ -10,7 +10,7 @@ from extender.cells.model import GangView
 from extender.cells.observe.reconfiguration import Effect
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
-from extender.verbs.questions import ToRequest
+from extender.feeds.requests import ToRequest
 from kube.follow.policies import PolicySink
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError

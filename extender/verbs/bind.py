@@ -17,7 +17,7 @@ from extender.planning.pending_writes import Writing
 from extender.term import Leading
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
-from kube.hived.bind_info import placement_annotations
+from kube.placement_annotations import placement_annotations
 from policy.errors import BackendError, RequestError
 from policy.placement import Placement
 from policy.submission import PodUid

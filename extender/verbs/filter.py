@@ -10,11 +10,10 @@ import orjson
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cluster.cluster import Cluster
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.outcomes import Outcomes
-from extender.outcomes.waiting_pods import Refusals
 from extender.planning.planning_loop import Planner
 from extender.verbs import wire
 from extender.verbs.questions import Questions, read_uid
+from extender.verbs.repeated_refusals import RepeatedRefusals
 from kube.read.pods import ManagedPod
 from service.bodies import parse_body
 from state.log.records import Kind
@@ -29,15 +28,13 @@ class Filter:
         planner: Planner,
         questions: Questions,
         cluster: Cluster,
-        outcomes: Outcomes,
         metrics: ExtenderMetrics,
     ) -> None:
         self._planner = planner
         self._questions = questions
         self._cluster = cluster
-        self._outcomes = outcomes
         self._metrics = metrics
-        self._refusals = Refusals()
+        self._refusals = RepeatedRefusals()
 
     def filter(self, body: bytes) -> bytes:
         """Say which of the nodes offered the pod may use: the one that was chosen for it."""
@@ -53,14 +50,7 @@ class Filter:
             return orjson.dumps(self._answer_planned(pod, arguments))
         decision = self._questions.decide(pod, arguments.candidate_nodes, kind=Kind.PLACEMENT)
         if isinstance(decision, Place):
-            self._outcomes.placed(pod, decision)
             return orjson.dumps(wire.chosen_answer(decision.placement.node, arguments))
-        self._outcomes.waits(
-            pod,
-            decision,
-            offered=list(arguments.candidate_nodes),
-            asks_to_preempt=isinstance(decision, Preempt),
-        )
         refusal = _refusal(decision, arguments)
         self._refusals.put(body, refusal, version=self._cluster.version)
         return refusal

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from extender.cells.model import Decision, Place, Preempt
+from extender.cells.model import Decision, Preempt
 from extender.feeds.pod_feed import PodSink
-from extender.metrics import ExtenderMetrics
-from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.outcomes import EndedBy
 from extender.outcomes.victims import Victims
-from extender.outcomes.waiting_pods import Waiting, WaitingPods
+from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from extender.verbs import wire
 from extender.verbs.questions import Questions
 from kube.read.pods import ManagedPod
@@ -26,41 +25,33 @@ class Preemption:
         plans_for: Callable[[PodUid], bool],
         questions: Questions,
         pods: PodSink,
-        waiting: WaitingPods,
-        outcomes: Outcomes,
+        waiting: WaitingList,
         victims: Victims,
-        metrics: ExtenderMetrics,
     ) -> None:
         self._plans_for = plans_for
         self._questions = questions
         self._pods = pods
         self._waiting = waiting
-        self._outcomes = outcomes
         self._victims = victims
-        self._metrics = metrics
 
     def preempt(self, arguments: wire.PreemptArguments) -> dict[str, Any]:
         """Name the victims on one node; nobody where the engine sees no use in that."""
         pod = self._questions.read(arguments.pod)
         if pod is None or self._plans_for(pod.uid):
             return wire.veto_answer()  # the planner ends victims before it lets a gang go
-        waiting = self._waiting.get(pod.uid)
+        waiting = self._waiting.pods.get(pod.uid)
         # Nodes with room were offered to filter in the same cycle; here are those without.
         nodes = dict.fromkeys([*arguments.candidate_nodes, *(waiting.offered if waiting else ())])
-        decision = self._decide(pod, list(nodes))
+        decision = self._decide(pod, list(nodes), ended_by=EndedBy.KUBE_SCHEDULER)
         if not isinstance(decision, Preempt):
             return wire.veto_answer()
-        self._count(decision, by="kube-scheduler")
         return self._name_victims(decision, arguments.candidate_nodes)
 
-    def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName]) -> Decision:
-        """Ask the engine, and let it keep the cells that victims make free."""
-        decision = self._questions.decide(
-            pod, dict.fromkeys(nodes), kind=Kind.PREEMPTION, applies_preemption=True
+    def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName], *, ended_by: EndedBy) -> Decision:
+        """Decide, and reserve the cells that victims make free."""
+        return self._questions.decide(
+            pod, dict.fromkeys(nodes), kind=Kind.PREEMPTION, ended_by=ended_by
         )
-        if not isinstance(decision, Place):
-            self._outcomes.waits(pod, decision, offered=nodes)
-        return decision
 
     def _name_victims(self, decision: Preempt, nodes: Collection[NodeName]) -> dict[str, Any]:
         """kube-scheduler ends those of one node; the others are ended by us."""
@@ -76,7 +67,7 @@ class Preemption:
             return wire.veto_answer()
         return wire.victims_answer(node, [pod.uid for pod in named])
 
-    def preempt_alone(self, waiting: Waiting) -> None:
+    def preempt_alone(self, waiting: RefusedPod) -> None:
         """End the victims of a pod for which kube-scheduler has found no use in ending any."""
         waiting.asks_to_preempt = False
         pod = self._pods.get(waiting.uid)
@@ -84,24 +75,17 @@ class Preemption:
             return
         decision = self._decide_alone(pod, waiting)
         if isinstance(decision, Preempt):
-            self._count(decision, by="cellgate")
             self._victims.end(decision, self._victims.members(decision))
 
-    def renew(self, waiting: Waiting) -> None:
+    def renew(self, waiting: RefusedPod) -> None:
         """Keep what is reserved for a pod while its victims take their time to end."""
         pod = self._pods.get(waiting.uid)
         if pod is not None and pod.node is None and self._victims.are_ending(waiting.victims):
             self._decide_alone(pod, waiting)
 
-    def _decide_alone(self, pod: ManagedPod, waiting: Waiting) -> Decision | None:
+    def _decide_alone(self, pod: ManagedPod, waiting: RefusedPod) -> Decision | None:
         """Decide while nobody asks; a pod that makes no sense any more is told so when it asks."""
         try:
-            return self._decide(pod, waiting.offered)
+            return self._decide(pod, waiting.offered, ended_by=EndedBy.CELLGATE)
         except RequestError:
             return None
-
-    def _count(self, decision: Preempt, *, by: str) -> None:
-        """Count a preemption once, when its cells are reserved; it is asked about more often."""
-        if decision.seats:
-            borrowed = self._victims.are_borrowers(decision)
-            self._metrics.preemptions.labels(by, "borrowed" if borrowed else "priority").inc()

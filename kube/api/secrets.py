@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from kube.api.client import KubeClient, KubeError, Object
 from kube.marks import RENEW_ANNOTATION
-from kube.read.objects import mapping
+from kube.values.objects import mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kube.api.client import STRATEGIC_PATCH, KubeClient, KubeError
-from kube.read.objects import items, mapping
+from kube.values.objects import items, mapping
 
 NAME: Final = "cellgate"
 GROUP: Final = "/apis/admissionregistration.k8s.io/v1"

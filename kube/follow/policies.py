@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kube.api.events import Event, EventWriter
 from kube.api.feed import FeedSource
-from kube.read.objects import mapping, marks_of
+from kube.values.objects import mapping, marks_of
 from policy.documents.documents import DATA_KEY, LABEL, Kind, parse_label
 from policy.errors import Problem, SpecError
 from policy.store import Policy, PolicyStore, PolicyText, build_policy, list_problems
@@ -52,7 +52,7 @@ def _read_text(config_map: Object) -> PolicyText:
         raise SpecError([Problem("", f"data has no {DATA_KEY}; the document belongs there")])
     text = data[DATA_KEY]
     if not isinstance(text, str):
-        message = f"must be text, not {describe(text)}"
+        message = f"must be a string, not {describe(text)}"
         raise SpecError([Problem(f"data[{DATA_KEY}]", message)])
     return PolicyText(kind=kind, source=source_of(config_map), text=text)
 

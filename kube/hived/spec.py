@@ -11,12 +11,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from kube import marks
-from kube.hived.yaml_fields import YamlFields
-from kube.hived.yaml_tree import YamlError, format_yaml, parse_yaml
-from kube.read import size_limits
-from kube.read.fields import Problems
-from kube.read.texts import FREE_TEXT
-from policy.errors import RequestError
+from kube.hived.yaml_values import YamlFields, format_yaml, open_yaml
+from kube.values import size_limits
+from kube.values.texts import FREE_TEXT
 from policy.submission import LeafType, VcName
 
 PATH: Final = f"metadata.annotations[{marks.HIVED_SPEC_ANNOTATION}]"
@@ -121,15 +118,10 @@ def _format_gang(gang: HivedGang) -> dict[str, Any]:
 
 
 def _parse(text: str) -> HivedSpec:
-    problems = Problems()
-    try:
-        tree = parse_yaml(modernise(text), max_length=size_limits.MAX_SPEC_LENGTH)
-    except YamlError as exc:
-        raise RequestError.at(PATH, f"must be {exc}") from exc
-    fields = YamlFields(tree, path=PATH, problems=problems)
-    problems.check()
+    fields = open_yaml(modernise(text), path=PATH, max_bytes=size_limits.MAX_SPEC_BYTES)
+    fields.problems.check()
     spec = _read_spec(fields)
-    problems.check()
+    fields.problems.check()
     return spec
 
 
@@ -148,18 +140,20 @@ def _read_spec(fields: YamlFields) -> HivedSpec:
         gang_release=fields.flag("gangReleaseEnable"),
         lazy_preemption=fields.flag("lazyPreemptionEnable"),
         ignore_candidate_nodes=fields.flag("ignoreK8sSuggestedNodes", default=True),
-        gang=_read_gang(fields, leaf_count) if fields.is_given("affinityGroup") else None,
+        gang=_read_gang(fields, leaf_count)
+        if fields.values.get("affinityGroup") is not None
+        else None,
     )
 
 
 def _read_leaf_count(fields: YamlFields, *, words: str) -> int:
     """Read a leaf count; 0 if it is wrong."""
     maximum = size_limits.MAX_LEAF_COUNT
-    return fields.number("leafCellNumber", minimum=1, maximum=maximum, below=words) or 0
+    return fields.count("leafCellNumber", minimum=1, maximum=maximum, below=words) or 0
 
 
 def _read_priority(fields: YamlFields) -> int:
-    priority = fields.number(
+    priority = fields.count(
         "priority",
         minimum=OPPORTUNISTIC_PRIORITY,
         maximum=MAX_PRIORITY,
@@ -193,7 +187,7 @@ def _read_members(part: YamlFields) -> HivedMembers:
     words = "AffinityGroup.Members has non-positive"
     maximum = size_limits.MAX_GANG_SIZE
     return HivedMembers(
-        pod_count=part.number("podNumber", minimum=1, maximum=maximum, below=f"{words} PodNumber")
+        pod_count=part.count("podNumber", minimum=1, maximum=maximum, below=f"{words} PodNumber")
         or 0,
         leaf_count=_read_leaf_count(part, words=f"{words} LeafCellNumber"),
     )

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.fields import Fields
-from kube.read.size_limits import MAX_GANG_SIZE
-from kube.read.texts import LABEL_VALUE, OBJECT_NAME
+from kube.values.fields import Fields
+from kube.values.size_limits import MAX_GANG_SIZE
+from kube.values.texts import LABEL_VALUE, OBJECT_NAME
 from policy.submission import GangKey
 
 
@@ -136,7 +136,7 @@ def _read_cellgate(pod: PodMarks) -> _Named | None:
 
 def _required_size(texts: Fields, key: str) -> int | None:
     if not texts.text(key):
-        texts.note(key, "must be set: the number of pods in the gang")
+        texts.note(key, "is required: the number of pods in the gang")
         return None
     return texts.number_text(key, maximum=MAX_GANG_SIZE)
 

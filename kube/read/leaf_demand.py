@@ -15,11 +15,11 @@ from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from kube import marks
-from kube.read.fields import Fields
-from kube.read.objects import containers_of, mapping
-from kube.read.quantities import parse_count
-from kube.read.size_limits import MAX_LEAF_COUNT
-from kube.read.texts import range_problem
+from kube.values.fields import Fields
+from kube.values.objects import containers_of, mapping
+from kube.values.quantities import parse_count
+from kube.values.size_limits import MAX_LEAF_COUNT
+from kube.values.texts import range_problem
 
 MATCHED_RESOURCES: Final = frozenset({*marks.DEFAULT_LEAF_RESOURCES, marks.HIVED_ENABLE_RESOURCE})
 """What makes a pod a managed one."""

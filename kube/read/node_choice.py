@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from policy.submission import NodeName
+from service.memory import BoundedMap
 
 POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations")
 """The fields of a pod's spec that say which nodes it may use."""
@@ -141,7 +142,7 @@ class NodeChoice:
 
     def __init__(self) -> None:
         self._nodes: dict[NodeName, NodeTraits] = {}
-        self._suiting: dict[Hashable, dict[NodeName, None]] = {}
+        self._suiting: BoundedMap[Hashable, dict[NodeName, None]] = BoundedMap(_MOST_WISHES)
 
     def upsert(self, node: NodeTraits) -> bool:
         """A node joined or changed; True if that matters to any wish."""
@@ -174,15 +175,9 @@ class NodeChoice:
             if name not in without and all(name in suiting for suiting in left)
         }
 
-    def forget_wishes(self) -> None:
-        """Forget the wishes seen so far: those of pods long gone must not pile up."""
-        self._suiting.clear()
-
     def _of(self, wish: Hashable) -> dict[NodeName, None]:
         assert isinstance(wish, NodeWish)
         if wish not in self._suiting:
-            if len(self._suiting) >= _MOST_WISHES:
-                self.forget_wishes()
             self._suiting[wish] = {
                 name: None for name, node in self._nodes.items() if wish.suits(node)
             }

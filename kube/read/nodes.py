@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.marks import DEFAULT_LEAF_RESOURCES
-from kube.read.objects import mapping
-from kube.read.quantities import parse_count
+from kube.values.objects import mapping
+from kube.values.quantities import parse_count
 from policy.submission import LeafType, NodeName
 
 _LEAF_TYPE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kube.read.objects import mapping
-from kube.read.size_limits import MAX_GANG_SIZE
+from kube.values.objects import mapping
+from kube.values.size_limits import MAX_GANG_SIZE
 from policy.submission import ClassName, GangKey
 
 API_VERSION: Final = "scheduling.k8s.io/v1beta1"

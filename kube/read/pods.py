@@ -10,19 +10,18 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from kube import marks
-from kube.hived import bind_info
 from kube.hived import spec as hived
-from kube.hived.bind_info import placement_annotations
 from kube.hived.spec import HivedSpec
 from kube.marks import DEFAULT_LEAF_RESOURCES
-from kube.read import gangs, placements, submitters
-from kube.read.fields import Fields, Problems
-from kube.read.gangs import Gang, GangForm, PodMarks
+from kube.placement_annotations import parse_bind_info, parse_placement
+from kube.read import gangs, submitters
+from kube.read.gangs import GangForm, PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
-from kube.read.objects import items
-from kube.read.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
+from kube.values.fields import Fields, Problems
+from kube.values.objects import items
+from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
 from policy.errors import Problem, RequestError
 from policy.placement import Placement
 from policy.submission import (
@@ -36,18 +35,11 @@ from policy.submission import (
 )
 
 __all__ = [
-    "read_pod",
-    "read_device_use",
-    "has_finished",
-    "placement_annotations",
-    "ManagedPod",
-    "DeviceUse",
-    "PodPhase",
-    "Gang",
     "GangForm",
-    "HivedSpec",
-    "Placement",
-    "DEFAULT_LEAF_RESOURCES",
+    "ManagedPod",
+    "has_finished",
+    "read_device_use",
+    "read_pod",
 ]
 
 _NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -204,9 +196,9 @@ def _read_placement(annotations: Fields) -> tuple[Placement | None, Problem | No
     """Read our annotation, or HiveD's on a pod that HiveD bound; a broken one is no error here."""
     try:
         if text := annotations.text(marks.PLACEMENT_ANNOTATION):
-            return placements.parse_placement(text), None
+            return parse_placement(text), None
         if text := annotations.text(marks.HIVED_BIND_INFO_ANNOTATION):
-            return bind_info.parse_bind_info(text), None
+            return parse_bind_info(text), None
     except RequestError as exc:
         return None, exc.problems[0]
     return None, None

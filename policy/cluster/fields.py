@@ -11,7 +11,8 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator
 
 from policy.cluster.document import MAX_CELLS, MAX_NAME_CHARS
-from policy.documents.yaml_text import Plain, as_written
+from policy.documents.yaml_text import as_written
+from policy.documents.yaml_tree import Plain
 from policy.wording import describe
 
 Path = tuple[str | int, ...]
@@ -26,7 +27,7 @@ _FLAGS: Final = {
 def check_text(value: object) -> str:
     """Pass any scalar as the text it was written as; nothing is an empty one."""
     if isinstance(value, list | dict):
-        raise ValueError(f"must be text, not {describe(value)}")
+        raise ValueError(f"must be a string, not {describe(value)}")
     text = as_written(value)
     if len(text) > MAX_NAME_CHARS:
         raise ValueError(f"is {len(text)} characters long; at most {MAX_NAME_CHARS} are allowed")

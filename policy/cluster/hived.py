@@ -27,7 +27,7 @@ from policy.cluster.hived_types import read_types
 from policy.cluster.hived_vcs import read_vcs
 from policy.cluster.promises import check_promises
 from policy.documents.models import API_VERSION
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import NodeName, VcName
 from policy.topology import Topology

@@ -10,7 +10,7 @@ from typing import Final
 
 from policy.cluster.document import MAX_LEVELS
 from policy.cluster.fields import check_child_count, check_flag, mapping_of, text_of
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.topology import CellTypeName, Level
 from policy.wording import join_path, quote

@@ -11,5 +11,6 @@ reference       The policy reference: what the models say about themselves, as M
 salvage         What can be read of a document that has problems, so that all others are …
 shaping         The Shaping document: node selectors, tolerations, resources, mounts and run …
 validation      What pydantic says about a document, in our own words.
-yaml_text       YAML text into plain data, for texts that somebody else wrote.
+yaml_text       Policy documents as YAML: what plain values mean in them.
+yaml_tree       The one reader of YAML, for texts that may be hostile.
 """

@@ -20,7 +20,8 @@ from policy.documents.quotas import QuotasDocument
 from policy.documents.salvage import salvage
 from policy.documents.shaping import ShapingDocument
 from policy.documents.validation import to_problems
-from policy.documents.yaml_text import Plain, parse_yaml
+from policy.documents.yaml_text import parse_yaml
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
 from policy.wording import count_of, describe, listing, quote
 

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from policy.documents.models import Document, Strict, entries
 from policy.documents.names import CheckedName
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.identity.identity import BUILT_IN_TEMPLATES, Identity, TemplateKind, VcAccess
 from policy.submission import GroupName, UserName, VcName

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from policy.classes import MAX_CELL_PRIORITY, OPPORTUNISTIC, Classes, PriorityClass
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.rules.comparison import Comparison, parse_comparison
 from policy.rules.expression import Expression, parse_expression
@@ -143,7 +143,7 @@ def _check_note(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"must be text, not {describe(value)}")
+        raise ValueError(f"must be a string, not {describe(value)}")
     note = " ".join(value.split())
     if len(note) > MAX_NOTE_CHARS:
         raise ValueError(f"is {len(note)} characters long; at most {MAX_NOTE_CHARS} are allowed")

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from policy.documents.models import Document, Strict, check_class_name, entries, names_given_twice
 from policy.documents.names import CheckedName
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.quotas.limits import Measure
 from policy.quotas.quotas import FAIL, NO_ALLOWANCE, QUEUE, Allowance, QuotaGroup

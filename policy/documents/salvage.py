@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from policy.documents.models import Budget, Document, Location
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 
 _ROUNDS: Final = 4
 """What is taken away may be missed by what it stood in, and so on outwards."""

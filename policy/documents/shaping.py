@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from policy.documents.models import Document, PatternField, Strict, entries, names_given_twice
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.shaping import USER_PLACEHOLDER, Mount, Shape, Shapes
 from policy.wording import describe, join_path, listing, quote

@@ -15,7 +15,7 @@ from policy.wording import describe, join_path, listing
 _SHAPES: Final = {
     "int_type": "a whole number",
     "bool_type": "true or false",
-    "string_type": "text",
+    "string_type": "a string",
     "list_type": "a list",
     "tuple_type": "a list",
     "dict_type": "a mapping",

@@ -70,12 +70,13 @@ async def until_empty(plane: ControlPlane, path: str) -> None:
     await poll_until(is_empty, deadline_seconds=20, explain=lambda: "pods are left")
 
 
-async def told(plane: ControlPlane, path: str, gang: str) -> str:
-    """What a gang's owner was told, once it was told something."""
+async def told(plane: ControlPlane, path: str, gang: str, *, reason: str = "") -> str:
+    """What a gang's owner was told, once it was told something, or told it for that reason."""
     events = path.removesuffix("pods") + "events"
 
     async def message() -> str:
-        found = [one for one in (await plane.api.get(events))["items"] if _is_about(one, gang)]
+        about = [one for one in (await plane.api.get(events))["items"] if _is_about(one, gang)]
+        found = [one for one in about if reason in ("", one["reason"])]
         return str(found[0]["message"]) if found else ""
 
     return await poll_until(message, deadline_seconds=10, explain=lambda: f"{gang} heard nothing")

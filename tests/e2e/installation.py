@@ -213,10 +213,20 @@ class Installation:
 
     async def webhook_metric(self, replica: int, start: str) -> float:
         """The sum of a webhook's metrics whose lines start so."""
-        url = f"{self.webhook_port_url(replica)}/metrics"
-        async with self._http.get(url, ssl=False) as answer:
+        return await self._metric(self.webhook_port_url(replica), start)
+
+    async def extender_metric(self, start: str) -> float:
+        """The sum of the first extender's metrics whose lines start so."""
+        return await self._metric(self.extender_url, start)
+
+    async def _metric(self, url: str, start: str) -> float:
+        async with self._http.get(f"{url}/metrics", ssl=False) as answer:
             lines = (await answer.text()).splitlines()
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(start))
+
+    async def waiting(self) -> list[dict[str, Any]]:
+        """The gangs and pods that wait."""
+        return await self._look("/v1/waiting")
 
     async def decisions(self, subject: str) -> list[dict[str, Any]]:
         """What was decided about a gang or a pod, the newest first."""

@@ -40,6 +40,7 @@ class EngineCells:
     def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
         self._engine = engine
         self._being_bound = being_bound
+        self.asked = 0
         self.forget_member = engine.forget_member
         self.renew = engine.renew
         self.placement = engine.placement
@@ -49,6 +50,7 @@ class EngineCells:
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
     ) -> Decision:
+        self.asked += 1
         decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
         self._engine.apply(decision, now=now)
         return decision

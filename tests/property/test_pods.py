@@ -7,12 +7,16 @@ import hypothesis.strategies as st
 from hypothesis import example, given
 
 from kube import marks
-from kube.hived.bind_info import format_bind_info, parse_bind_info
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, format_spec, modernise, parse_spec
-from kube.read.fields import Fields, Problems
+from kube.placement_annotations import (
+    format_bind_info,
+    format_placement,
+    parse_bind_info,
+    parse_placement,
+)
 from kube.read.leaf_demand import read_demand
-from kube.read.placements import format_placement, parse_placement
 from kube.read.pods import read_device_use, read_pod
+from kube.values.fields import Fields, Problems
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import LeafType, NodeName, VcName

@@ -103,8 +103,7 @@ class Admitter:
             rules = apply_rules(request, found)
         if rules.outcome is Outcome.REFUSED:
             return decide_now(request, Admission(rules=rules))
-        quotas = request.group.limits(request.submission.user) if request.group else ()
-        return await self._charge(request, Admission(rules=rules), quotas=quotas)
+        return await self._charge(request, Admission(rules=rules), quotas=request.quotas)
 
     async def _load_usage(
         self, request: ChargeRequest, rules: RuleDecision

@@ -67,7 +67,7 @@ def decide_now(request: ChargeRequest, admission: Admission) -> GangDecision:
         admission=admission,
         id=request.decision,
         final_class=admission.final_class,
-        group=request.group.name if request.group else None,
+        group=request.group_name,
     )
 
 

@@ -38,9 +38,7 @@ class Growth:
         return range_limits(self.grown, self.rules.valid)
 
 
-def judge_growth(
-    request: ChargeRequest, held: Charge, leaf_count: int, *, usage: Usage | None
-) -> Growth:
+def judge(request: ChargeRequest, held: Charge, leaf_count: int, *, usage: Usage | None) -> Growth:
     """Apply the rules as if the gang had asked for `leaf_count` at first.
 
     `usage` is what its submitter holds, including this gang.
@@ -88,7 +86,7 @@ def _without_gang(usage: Usage, held: Charge) -> Usage:
     )
 
 
-def growth_limits(request: ChargeRequest, held: Charge) -> tuple[Limit, ...]:
+def find_limits(request: ChargeRequest, held: Charge) -> tuple[Limit, ...]:
     """Return the quotas of a growing gang; none where its class may run beyond them."""
     group, classes = paying_group(request, held), request.policy.classes
     if group is None:

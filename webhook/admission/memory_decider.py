@@ -16,8 +16,9 @@ from policy.quotas.limits import Exceeded, Scope
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Usage
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge
+from state.ledger.ledger import Charge, find_exceeded
 from state.ledger.ledger import Usage as HeldUsage
+from webhook.admission import growth
 from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
 from webhook.admission.gang_decision import (
     GangDecision,
@@ -26,14 +27,7 @@ from webhook.admission.gang_decision import (
     decide_now,
     follow_charge,
 )
-from webhook.admission.growth import (
-    growth_limits,
-    judge_growth,
-    refuse_by_quotas,
-    refuse_by_rules,
-)
 from webhook.admission.recent_gangs import RecentGang, RecentGangs
-from webhook.admission.usage_limits import find_exceeded
 from webhook.admission.wording import LEDGER_UNAVAILABLE, USAGE_UNKNOWN
 
 
@@ -124,12 +118,12 @@ class MemoryDecider:
             self.remember(request, grown)
             return decision
         known = self.known_usage(request)
-        growth = judge_growth(request, held, grown.leaf_count, usage=known)
-        if growth.is_refused:
-            return refuse_by_rules(request, held, growth, notes=admission.notes)
+        judged = growth.judge(request, held, grown.leaf_count, usage=known)
+        if judged.is_refused:
+            return growth.refuse_by_rules(request, held, judged, notes=admission.notes)
         exceeded = self._find_outgrown(request, held, grown)
         if exceeded:
-            return refuse_by_quotas(request, held, decision, exceeded)
+            return growth.refuse_by_quotas(request, held, decision, exceeded)
         self._assume(request, grown, held=held.leaf_count)
         return decision
 
@@ -139,11 +133,9 @@ class MemoryDecider:
         """Return the limits that a grown gang exceeds, compared as if it were new."""
         if not self._usage.is_known:
             return ()
-        return find_exceeded(
-            grown,
-            growth_limits(request, held),
-            lambda scope: _without_gang(self._usage.usage(scope), held),
-        )
+        limits = growth.find_limits(request, held)
+        usage = self._usage.usage
+        return tuple(find_exceeded(grown, limits, lambda scope: _without_gang(usage(scope), held)))
 
     def _find_over(self, request: ChargeRequest, rules: RuleDecision) -> OverQuota | None:
         """Compare a gang with its quotas by the usage in memory; None if that is unknown."""
@@ -151,8 +143,7 @@ class MemoryDecider:
         if request.group is None or is_refused or not self._usage.is_known:
             return None
         charge = build_charge(request, rules.final_class)
-        limits = request.group.limits(request.submission.user)
-        exceeded = find_exceeded(charge, limits, self._usage.usage)
+        exceeded = tuple(find_exceeded(charge, request.quotas, self._usage.usage))
         if not exceeded:
             return None
         return over_quota(rules, request.group, exceeded, classes=request.policy.classes)

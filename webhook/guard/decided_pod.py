@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kube import marks
-from kube.read.objects import mapping, marks_of
 from kube.read.pods import ManagedPod
+from kube.values.objects import mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote
 from webhook.responses.request_line import SEPARATOR, describe_request

@@ -8,7 +8,7 @@ from kube import marks
 from kube.hived.spec import format_spec
 from kube.read.pods import ManagedPod
 from kube.read.submitters import format_submitter_groups
-from kube.read.texts import LABEL_VALUE
+from kube.values.texts import LABEL_VALUE
 from policy.rules.decision import Outcome
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision

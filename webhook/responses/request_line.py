@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
-from kube.read.objects import containers_of, mapping, marks_of
 from kube.read.pods import ManagedPod
+from kube.values.objects import containers_of, mapping, marks_of
 
 SEPARATOR: Final = ", "
 

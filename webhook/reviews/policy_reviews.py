@@ -4,7 +4,7 @@ Two checks: is the policy as a whole valid with this change, and may this user m
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
@@ -17,7 +17,7 @@ from policy.identity.ownership import Editor, check_other_change, check_quotas_c
 from policy.policy import Policy
 from policy.quotas.quotas import QuotaGroup
 from policy.wording import count_of
-from state.ledger.ledger import Holding, Ledger
+from state.ledger.ledger import Ledger
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse
 
 _LEDGER_SECONDS: Final = 1.0
@@ -64,22 +64,19 @@ class PolicyReviews:
 
     async def _check_idle(self, policy: Policy) -> None:
         """Refuse to delete the Cluster document while gangs run. Raises BackendError."""
-        if policy.cluster is None and self._policies.policy.cluster is not None:
-            gangs = sum(holding.gangs for holding in await self._holdings())
-            if gangs:
-                charged = f"{count_of(gangs, 'gang')} charged"
-                message = f"the Cluster document cannot be deleted while gangs run ({charged})"
-                raise RequestError.at("", message)
-
-    async def _holdings(self) -> Sequence[Holding]:
-        """Ask the ledger before the API server times out and lets the deletion pass."""
+        if policy.cluster is not None or self._policies.policy.cluster is None:
+            return
         try:
+            # Before the API server times out and lets the deletion pass.
             async with asyncio.timeout(_LEDGER_SECONDS):
-                return await self._ledger.holdings()
+                gangs = sum(holding.gangs for holding in await self._ledger.holdings())
         except TimeoutError as exc:
-            raise BackendError(
-                "quota database unavailable: whether gangs run is unknown; try again"
-            ) from exc
+            message = "quota database unavailable: whether gangs run is unknown; try again"
+            raise BackendError(message) from exc
+        if gangs:
+            charged = f"{count_of(gangs, 'gang')} charged"
+            message = f"the Cluster document cannot be deleted while gangs run ({charged})"
+            raise RequestError.at("", message)
 
     def _check_owner(
         self, request: ReviewRequest, before: Object | None, after: Object | None

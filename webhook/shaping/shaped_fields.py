@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kube import marks
-from kube.read.objects import containers_of, items, mapping, marks_of
+from kube.values.objects import containers_of, items, mapping, marks_of
 from policy.errors import Problem
 from webhook.shaping.shaper import FIXED, VOLUME_PREFIX
 

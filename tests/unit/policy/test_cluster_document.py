@@ -44,7 +44,7 @@ def test_another_kind_is_no_cluster() -> None:
         "kind: must be Cluster, not Rules, because the ConfigMap is labelled cellgate.io/policy: "
         "cluster"
     ]
-    assert problems_of(f"{HEAD}Rules\n{hived()}") == ['kind: must be Cluster, not the text "Rules"']
+    assert problems_of(f"{HEAD}Rules\n{hived()}") == ['kind: must be Cluster, not "Rules"']
     assert problems_of(f"{HEAD}Cluster\n") == ["nodeTopology: is required"]
     assert problems_of("- 1") == [
         "the document is a list; expected a mapping with apiVersion and kind"

@@ -88,7 +88,7 @@ def test_problems_end_when_the_document_is_repaired_or_deleted() -> None:
     store.update([rules("- {then: retain}")])
     store.update([rules("- 5")])
     told = [str(problem) for problem in list_problems(store.problems)]
-    assert told == ["cm/rules: rules[0]: must be a mapping, not the number 5"]
+    assert told == ["cm/rules: rules[0]: must be a mapping, not 5"]
     store.update([])
     assert (_thens(store), store.problems) == ([], {})
 
@@ -115,7 +115,7 @@ def test_a_policy_is_built_of_exactly_the_texts_given_or_not_at_all() -> None:
         build_policy([rules("- {then: oppo}\n- 5"), classes("")])
     assert [str(problem) for problem in raised.value.problems] == [
         "cm/classes: the document is empty; expected a mapping with apiVersion and kind",
-        "cm/rules: rules[1]: must be a mapping, not the number 5",
+        "cm/rules: rules[1]: must be a mapping, not 5",
     ]
     with pytest.raises(SpecError) as raised:
         build_policy([rules("- {then: oppo}"), classes(FEWER_CLASSES_TEXT)])

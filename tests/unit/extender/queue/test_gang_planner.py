@@ -11,6 +11,7 @@ from tests.support.cells.builders import a_gang
 from tests.support.queue_driver import (
     deliver,
     is_whole,
+    news,
     nodes_of_gang,
     placement,
     run,
@@ -33,13 +34,16 @@ def test_a_gang_is_left_alone_until_all_members_exist() -> None:
 def test_who_waits_long_for_its_members_is_told_once() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("bert").of(4, 4), missing=1)
-    assert world.planner.step(now=world.now).tells == []
+    assert news(world) == {}
     world.now += 5
-    assert [tell.reason.text for tell in world.planner.step(now=world.now).tells] == [
-        "gang ns/bert is incomplete; scheduled once all members exist (1 of 2 so far); check "
-        "`cellgate.io/gang-size`"
-    ]
-    assert world.planner.step(now=world.now).tells == []
+    assert news(world) == {
+        "bert": "gang ns/bert is incomplete; scheduled once all members exist (1 of 2 so far); "
+        "check `cellgate.io/gang-size`"
+    }
+    assert news(world) == {}
+    world.create(a_gang("bert").of(4, 4).member(0), size=2)
+    deliver(world)
+    assert news(world) == {"bert": ""}
 
 
 def test_a_gang_that_is_gone_before_it_was_told_is_told_nothing() -> None:
@@ -49,7 +53,7 @@ def test_a_gang_that_is_gone_before_it_was_told_is_told_nothing() -> None:
     world.delete(PodUid("bert-1"))
     deliver(world)
     world.now += 5
-    assert world.planner.step(now=world.now).tells == []
+    assert news(world) == {}
 
 
 def test_an_incremental_gang_is_looked_at_with_its_minimum() -> None:
@@ -79,12 +83,11 @@ def test_members_that_disagree_are_told_so() -> None:
     world.create(a_gang("bert").of(1, 1).member(0), size=2)
     world.create(a_gang("bert").of(1, 1).in_vc("b").member(1), size=2)
     deliver(world)
-    step = world.planner.step(now=world.now)
-    assert step.actions == []
-    assert [tell.reason.text for tell in step.tells] == [
-        "a member of gang ns/bert has VC b, but the first member has VC a; use the same values for "
-        "all members, or another gang name for this one"
-    ]
+    assert news(world) == {
+        "bert": "a member of gang ns/bert has VC b, but the first member has VC a; use the same "
+        "values for all members, or another gang name for this one"
+    }
+    assert world.actions == []
 
 
 def test_surplus_members_stay_behind_the_gate() -> None:
@@ -298,7 +301,10 @@ def test_a_reason_is_told_once() -> None:
     submit(world, a_gang("first").of(4, 4))
     run(world)
     submit(world, a_gang("next").of(4, 4))
-    tells = world.planner.step(now=world.now).tells
-    assert [(tell.gang.name, tell.reason.code) for tell in tells] == [("next", "vc-full")]
+    assert list(news(world)) == ["next"]
     world.planner.wake()
-    assert world.planner.step(now=world.now).tells == []
+    assert news(world) == {}
+    for index in range(2):
+        world.delete(PodUid(f"first-{index}"))
+    deliver(world)
+    assert news(world) == {"next": ""}

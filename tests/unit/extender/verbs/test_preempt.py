@@ -7,35 +7,24 @@ from typing import Any
 import pytest
 
 from extender.cells.model import MemberRequest, Preempt, Wait
-from extender.cluster.cluster import Asked
-from extender.outcomes.announcer import Announcer
+from extender.cluster.journal import DecisionContext
 from extender.outcomes.eviction import Ending
-from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.victims import Victims
 from extender.upkeep.lease_expiry import expire_unused
 from extender.verbs.preempt import Preemption
 from extender.verbs.questions import Questions
 from extender.verbs.wire import PreemptArguments
 from kube.api.binder import PodRef
-from kube.api.events import Event
 from kube.api.pod_ender import Ended
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
-from service.clock import Clock
 from state.log.records import Kind
 from tests.support.eventually import eventually
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
-
-
-class Silence:
-    """Writes no events."""
-
-    def write(self, _: Event) -> None:
-        """Nobody listens."""
 
 
 class Enders(list[str]):
@@ -65,20 +54,18 @@ class Verbs:
         self.planned: set[PodUid] = set()
         self.enders = Enders()
         self.classes_are_gone = False
-        clock = Clock(monotonic=lambda: 0.0)
-        announcer = Announcer(Silence())  # type: ignore[arg-type] # all of it that is used
         cluster, pods = self.shell.cluster, self.shell.pods
         self.questions = Questions(
             cluster=cluster,
             pods=pods,
             to_request=self._to_request,
-            metrics=self.shell.metrics,
-            clock=clock,
+            outcomes=self.shell.outcomes,
+            clock=self.shell.clock,
         )
         self.victims = Victims(
             cluster=cluster,
             pods=pods,
-            ending=Ending(self.enders, announcer=announcer, metrics=self.shell.metrics),
+            ending=Ending(self.enders, announcer=self.shell.announcer, metrics=self.shell.metrics),
             being_bound=self.being_bound,
         )
         self.preemption = Preemption(
@@ -86,15 +73,7 @@ class Verbs:
             questions=self.questions,
             pods=pods,
             waiting=self.shell.waiting,
-            outcomes=Outcomes(
-                cluster=cluster,
-                pods=pods,
-                waiting=self.shell.waiting,
-                announcer=announcer,
-                clock=clock,
-            ),
             victims=self.victims,
-            metrics=self.shell.metrics,
         )
         for index in range(4):
             self.shell.pods.upsert(a_hived_pod(f"low-{index}", priority=0))
@@ -179,7 +158,7 @@ def test_a_pod_whose_class_is_gone_is_passed_over_while_nobody_asks(verbs: Verbs
     verbs.shell.pods.upsert(high)
     verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
     verbs.preempt(high)
-    (waiting,) = verbs.shell.waiting
+    (waiting,) = verbs.shell.waiting.pods.values()
     verbs.classes_are_gone = True
     verbs.preemption.preempt_alone(waiting)
     verbs.preemption.renew(waiting)
@@ -192,8 +171,10 @@ def test_a_lease_that_is_being_used_does_not_end() -> None:
     for name in ("used", "unused"):
         pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
         assert pod is not None
-        asked = Asked(kind=Kind.PLACEMENT, now=0.0)
-        decision = shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, asked=asked)
+        context = DecisionContext(kind=Kind.PLACEMENT, now=0.0)
+        decision = shell.cluster.decide(
+            shell.to_request(pod), candidate_nodes=NODES, context=context
+        )
         assert not isinstance(decision, Wait | Preempt)
 
     being_bound = [PodUid("uid-of-used")]

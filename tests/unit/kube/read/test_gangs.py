@@ -153,7 +153,7 @@ def _without_one_after_the_other(pod: PodBuilder) -> list[PodBuilder]:
         ),
         pytest.param(
             _POD.labelled(marks.GANG_LABEL, "bert"),
-            ["metadata.labels[cellgate.io/gang-size]: must be set: the number of pods in the gang"],
+            ["metadata.labels[cellgate.io/gang-size]: is required: the number of pods in the gang"],
             id="no size",
         ),
         pytest.param(
@@ -187,7 +187,7 @@ def _without_one_after_the_other(pod: PodBuilder) -> list[PodBuilder]:
             _POD.labelled(marks.KUEUE_GROUP, "bert"),
             [
                 "metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: "
-                "must be set: the number of pods in the gang"
+                "is required: the number of pods in the gang"
             ],
             id="Kueue without a count",
         ),

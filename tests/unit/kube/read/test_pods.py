@@ -6,18 +6,12 @@ import pytest
 
 from kube import marks
 from kube.hived.spec import HivedSpec
+from kube.read.gangs import Gang, GangForm
+from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import NodeWish
-from kube.read.pods import (
-    DeviceUse,
-    Gang,
-    GangForm,
-    ManagedPod,
-    Placement,
-    PodPhase,
-    read_device_use,
-    read_pod,
-)
+from kube.read.pods import read_device_use, read_pod
 from policy.errors import Problem, RequestError
+from policy.placement import Placement
 from policy.submission import (
     ClassName,
     GangKey,
@@ -340,7 +334,7 @@ class TestPlacement:
             pytest.param(
                 marks.PLACEMENT_ANNOTATION,
                 "{}",
-                Problem("metadata.annotations[cellgate.io/placement].node", "must be set"),
+                Problem("metadata.annotations[cellgate.io/placement].node", "is required"),
                 id="ours",
             ),
             pytest.param(
@@ -348,7 +342,7 @@ class TestPlacement:
                 "[" * 60_000,
                 Problem(
                     "metadata.annotations[hivedscheduler.microsoft.com/pod-bind-info]",
-                    "must be nested at most 20 deep",
+                    "line 1, column 34: nested more than 32 deep",
                 ),
                 id="HiveD's",
             ),

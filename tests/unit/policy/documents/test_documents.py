@@ -77,17 +77,17 @@ other: 1
         "name (lower-case letters, digits, - and ., a letter or digit at both ends)",
         f"rules[0].usr: unknown key; known keys are {RULE_KEYS}",
         'rules[1].current: must be a comparison such as "> 4" or 4, not true',
-        'rules[1].occupied: must be a comparison such as "> 4" or 4, not the number 4.5',
+        'rules[1].occupied: must be a comparison such as "> 4" or 4, not 4.5',
         'rules[1].when: unknown variable "foo"; known variables are user, groups, vc, class, '
         "requestedClass, current, occupied, occupiedHigh, leafType, gangSize, namespace, labels",
         "rules[1].then: is required",
-        "rules[2]: must be a mapping, not the number 5",
-        "rules[3].user: must be a regular expression in quotes, not the number 5",
+        "rules[2]: must be a mapping, not 5",
+        "rules[3].user: must be a regular expression in quotes, not 5",
         "rules[3].vc: must be a regular expression in quotes, not a list",
-        "rules[3].then: must be retain, fail or the name of a class: nothing is not a name",
-        "rules[3].note: must be text, not a list",
+        "rules[3].then: must be retain, fail or the name of a class: null is not a name",
+        "rules[3].note: must be a string, not a list",
         "rules[4].group: is 4097 characters long; at most 4096 are allowed",
-        "rules[4].then: must be retain, fail or the name of a class: the number 5 is not a name",
+        "rules[4].then: must be retain, fail or the name of a class: 5 is not a name",
         "rules[4].note: is 501 characters long; at most 500 are allowed",
         "rules[5].note: must not hold characters that cannot be printed",
         "other: unknown key; known keys are apiVersion, kind, rules",
@@ -106,8 +106,8 @@ classes:
 default: x
 """
     assert _problems(text) == [
-        "classes[0].cellPriority: must be a whole number, not the number 1.5",
-        'classes[1].high: must be true or false, not the text "yes"',
+        "classes[0].cellPriority: must be a whole number, not 1.5",
+        'classes[1].high: must be true or false, not "yes"',
         'classes[2].name: "B_" is not a Kubernetes name '
         "(lower-case letters, digits, - and ., a letter or digit at both ends)",
         'classes[3].name: "fail" has a meaning in rules and cannot be a class',
@@ -132,15 +132,15 @@ default: x
         ("[]", ["the document is a list; expected a mapping with apiVersion and kind"]),
         (
             "Rules",
-            ['the document is the text "Rules"; expected a mapping with apiVersion and kind'],
+            ['the document is "Rules"; expected a mapping with apiVersion and kind'],
         ),
         ("rules: []", ["apiVersion: is required", "kind: is required"]),
         (
             "apiVersion: v1\nkind: Rule",
             [
-                'apiVersion: must be cellgate.io/v1, not the text "v1"',
+                'apiVersion: must be cellgate.io/v1, not "v1"',
                 "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, "
-                'not the text "Rule"',
+                'not "Rule"',
             ],
         ),
         (
@@ -149,13 +149,13 @@ default: x
         ),
         (
             "apiVersion: v1\nkind: Rules\nrules: []",
-            ['apiVersion: must be cellgate.io/v1, not the text "v1"'],
+            ['apiVersion: must be cellgate.io/v1, not "v1"'],
         ),
-        (f"{HEAD}Rules\nrules:", ["rules: must be a list, not nothing"]),
+        (f"{HEAD}Rules\nrules:", ["rules: must be a list, not null"]),
         (f"{HEAD}Rules\nrules: {{a: 1}}", ["rules: must be a list, not a mapping"]),
         (
             f"{HEAD}Classes\nclasses: []\ndefault: 5",
-            ["classes: must not be empty", "default: the number 5 is not a name"],
+            ["classes: must not be empty", "default: 5 is not a name"],
         ),
         (
             f"{HEAD}Rules\nrules: []\n'a b\\n': 1",
@@ -176,14 +176,14 @@ def test_a_document_must_be_what_its_label_says() -> None:
     assert _problems("rules: [5]", kind=Kind.RULES) == [
         "apiVersion: is required",
         "kind: is required",
-        "rules[0]: must be a mapping, not the number 5",
+        "rules[0]: must be a mapping, not 5",
     ]
 
 
 def test_too_many_problems_are_counted_not_listed() -> None:
     problems = _problems(f"{HEAD}Rules\nrules: [{', '.join(['1'] * 150)}]")
     assert (problems[99], problems[100:]) == (
-        "rules[99]: must be a mapping, not the number 1",
+        "rules[99]: must be a mapping, not 1",
         ["50 more problems not shown"],
     )
 

@@ -90,17 +90,16 @@ templates:
 - {{apiVersion: "Bad/v1", kind: job, path: 5}}
 """
     assert _problems(identity(text)) == [
-        "cm/identity: groups.vision[1]: must be a name in quotes, not the number 5",
-        'cm/identity: groups[""]: must be a name without spaces around it, not the text ""',
+        "cm/identity: groups.vision[1]: must be a name in quotes, not 5",
+        'cm/identity: groups[""]: must be a name without spaces around it, not ""',
         "cm/identity: vcs.big.group: unknown key; known keys are groups, users",
-        'cm/identity: trustedControllers: must be a list, not the text "x"',
+        'cm/identity: trustedControllers: must be a list, not "x"',
         "cm/identity: templates[0].path: must be a path such as "
-        '"spec.pytorchReplicaSpecs.*.template", not the text "spec..template"',
-        'cm/identity: templates[1].apiVersion: must be such as "kubeflow.org/v1", not the text '
-        '"Bad/v1"',
-        'cm/identity: templates[1].kind: must be such as "PyTorchJob", not the text "job"',
+        '"spec.pytorchReplicaSpecs.*.template", not "spec..template"',
+        'cm/identity: templates[1].apiVersion: must be such as "kubeflow.org/v1", not "Bad/v1"',
+        'cm/identity: templates[1].kind: must be such as "PyTorchJob", not "job"',
         "cm/identity: templates[1].path: must be a path such as "
-        '"spec.pytorchReplicaSpecs.*.template", not the number 5',
+        '"spec.pytorchReplicaSpecs.*.template", not 5',
         "cm/identity: vcs.lab: names neither groups nor users: nobody could use the VC",
         "cm/identity: vcs.big: names neither groups nor users: nobody could use the VC",
         "cm/identity: templates[0]: Job of Kubernetes is known already",

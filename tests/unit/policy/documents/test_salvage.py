@@ -35,7 +35,7 @@ rules:
         "rules: rules[0].colour: unknown key; known keys are user, group, vc, priority, current, "
         "occupied, occupiedHigh, when, then, note",
         'rules: rules[1].user: is not a valid regular expression: missing ) in "("',
-        'rules: rules[1].current: must be a comparison such as "> 4" or 4, not the text "about 4"',
+        'rules: rules[1].current: must be a comparison such as "> 4" or 4, not "about 4"',
         "rules: rules[2]: can never be reached: whatever it matches, rule 1 (retain) stops",
         'rules: rules[3].then: "nosuch" is not one of the classes prod, test, oppo',
         "rules: rules[4].then: prod is not lower than any class that the rule matches: oppo",

@@ -131,7 +131,7 @@ async def test_a_dry_run_leaves_no_trace() -> None:
 
 async def test_nobody_is_nobody() -> None:
     refused, _ = await _create(Webhook(), a_new_pod(), user="")
-    assert refused.message.startswith("userInfo.username: must be set")
+    assert refused.message.startswith("userInfo.username: is required")
 
 
 @pytest.mark.parametrize("uid", ["x", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"])

@@ -17,10 +17,10 @@ MAX_GANG_SIZE: Final = 150_000
 MAX_TEXT_LENGTH: Final = 1_024
 """Free text that becomes a name with us: users, HiveD's gangs and cells."""
 
-MAX_SPEC_LENGTH: Final = 64 * 1_024
-"""HiveD's annotation; real ones have a few hundred characters."""
+MAX_SPEC_BYTES: Final = 64 * 1_024
+"""HiveD's annotation; real ones have a few hundred bytes."""
 
-MAX_BIND_INFO_LENGTH: Final = 256 * 1_024
+MAX_BIND_INFO_BYTES: Final = 256 * 1_024
 """HiveD's record of a whole gang's placement: Kubernetes takes no larger annotations."""
 
 MAX_ITEMS: Final = 1_000

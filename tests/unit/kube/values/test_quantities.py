@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kube.read.quantities import parse_count
+from kube.values.quantities import parse_count
 
 
 @pytest.mark.parametrize(

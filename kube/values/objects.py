@@ -1,6 +1,6 @@
 """Looking into JSON that somebody else wrote, where it does not matter what is wrong with it.
 
-What is not as expected is as good as not there. Where it does matter, `kube.read.fields` tells.
+What is not as expected is as good as not there. Where it does matter, `kube.values.fields` tells.
 """
 
 from collections.abc import Mapping

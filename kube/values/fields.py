@@ -5,14 +5,15 @@ finds every problem. As in Kubernetes, `null` is the same as a missing field. No
 but `Problems.check`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
-from kube.read.size_limits import MAX_ITEMS, MAX_PROBLEMS
-from kube.read.texts import TextRule, parse_number, range_problem, show
+from kube.values.size_limits import MAX_ITEMS, MAX_PROBLEMS
+from kube.values.texts import TextRule, parse_number, range_problem
 from policy.errors import Problem, RequestError
+from policy.wording import describe
 
 _LISTS: Final = (list, tuple)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -45,6 +46,7 @@ class Fields:
     """A JSON object, where it stands, and where its problems go."""
 
     __slots__ = ("_is_map", "_key", "_parent", "problems", "values")
+    max_items: ClassVar = MAX_ITEMS
 
     def __init__(
         self, values: object, *, key: str, parent: "Fields | None", problems: Problems
@@ -61,8 +63,13 @@ class Fields:
             return _NOTHING
         if isinstance(values, Mapping):
             return values
-        self.problems.add(self.path, f"must be a mapping, not {show(values)}")
+        self.problems.add(self.path, f"must be a mapping, not {describe(values)}")
         return _NOTHING
+
+    @staticmethod
+    def parse_int(value: object) -> int | None:
+        """Read a whole number as this format writes it; None for anything else."""
+        return value if type(value) is int else None
 
     @property
     def path(self) -> str:
@@ -80,11 +87,11 @@ class Fields:
         """Note a problem of one field."""
         self.problems.add(self.path_of(key), message)
 
-    def fields(self, key: str) -> "Fields":
+    def fields(self, key: str) -> Self:
         """Read an object; an empty one if it is missing."""
-        return Fields(self.values.get(key), key=key, parent=self, problems=self.problems)
+        return type(self)(self.values.get(key), key=key, parent=self, problems=self.problems)
 
-    def map(self, key: str) -> "Fields":
+    def map(self, key: str) -> Self:
         """Read an object whose keys are names, as those of labels are."""
         read = self.fields(key)
         read._is_map = True
@@ -97,23 +104,30 @@ class Fields:
             return _NOTHING
         return value if isinstance(value, dict) else self.fields(key).values
 
-    def items(self, key: str) -> "list[Fields]":
+    def items(self, key: str) -> list[Self]:
         """Read a list of objects; an empty one if it is missing."""
-        values = self.values.get(key)
-        if values is None:
+        if self.values.get(key) is None:
             return []
-        if not isinstance(values, _LISTS):
-            self.note(key, f"must be a list, not {show(values)}")
-            return []
-        if len(values) > MAX_ITEMS:
-            self.note(key, f"must have at most {MAX_ITEMS} entries, not {len(values)}")
+        values = self.entries(key) or ()
+        if len(values) > self.max_items:
+            self.note(key, f"must have at most {self.max_items} entries, not {len(values)}")
             return []
         return [
-            Fields(value, key=f"{key}[{index}]", parent=self, problems=self.problems)
+            type(self)(value, key=f"{key}[{index}]", parent=self, problems=self.problems)
             for index, value in enumerate(values)
         ]
 
-    def texts(self, key: str) -> "Fields":
+    def entries(self, key: str) -> Sequence[Any] | None:
+        """Read a list as it is; an empty one if it is missing, None if it is no list."""
+        values = self.values.get(key)
+        if values is None:
+            return ()
+        if isinstance(values, _LISTS):
+            return values
+        self.note(key, f"must be a list, not {describe(values)}")
+        return None
+
+    def texts(self, key: str) -> Self:
         """Read an object of texts, as labels and annotations are; others are noted and left out."""
         read = self.map(key)
         for name, text in read.values.items():
@@ -132,14 +146,14 @@ class Fields:
             if problem is None:
                 return value
         else:
-            problem = f"must be a string, not {show(value)}"
+            problem = f"must be a string, not {describe(value)}"
         self.note(key, problem)
         return ""
 
-    def required_text(self, key: str, rule: TextRule) -> str:
-        """Read a text that must be there."""
+    def required_text(self, key: str, rule: TextRule, *, words: str = "is required") -> str:
+        """Read a text that must be there; `words` say so if it is not."""
         if self.values.get(key) in (None, ""):
-            self.note(key, "must be set")
+            self.note(key, words)
         return self.text(key, rule)
 
     def number_text(self, key: str, *, minimum: int = 1, maximum: int) -> int | None:
@@ -156,28 +170,28 @@ class Fields:
     def number(self, key: str, *, minimum: int, maximum: int) -> int | None:
         """Read a whole number; None if missing or wrong."""
         value = self.values.get(key)
-        if value is None or _is_within(value, minimum, maximum):
-            return value
+        if value is None:
+            return None
+        number = self.parse_int(value)
+        if number is not None and minimum <= number <= maximum:
+            return number
         self.note(key, range_problem(value, minimum=minimum, maximum=maximum))
         return None
 
     def numbers(self, key: str, *, minimum: int, maximum: int) -> tuple[int, ...] | None:
         """Read a list of whole numbers; empty if missing, None if anything is wrong with it."""
-        values = self.values.get(key)
+        values = self.entries(key)
         if values is None:
-            return ()
-        if not isinstance(values, _LISTS):
-            self.note(key, f"must be a list, not {show(values)}")
             return None
-        wrong = [i for i, value in enumerate(values) if not _is_within(value, minimum, maximum)]
-        for index in wrong:
-            problem = range_problem(values[index], minimum=minimum, maximum=maximum)
-            self.note(f"{key}[{index}]", problem)
-        return None if wrong else tuple(values)
-
-
-def _is_within(value: object, minimum: int, maximum: int) -> bool:
-    return type(value) is int and minimum <= value <= maximum
+        good: list[int] = []
+        for index, value in enumerate(values):
+            number = self.parse_int(value)
+            if number is not None and minimum <= number <= maximum:
+                good.append(number)
+            else:
+                problem = range_problem(value, minimum=minimum, maximum=maximum)
+                self.note(f"{key}[{index}]", problem)
+        return tuple(good) if len(good) == len(values) else None
 
 
 def _only_texts(read: Fields) -> dict[str, str]:
@@ -185,9 +199,9 @@ def _only_texts(read: Fields) -> dict[str, str]:
     entries: Iterable[tuple[object, object]] = read.values.items()
     for name, text in entries:
         if not isinstance(name, str):
-            read.problems.add(read.path, f"must have strings as keys, not {show(name)}")
+            read.problems.add(read.path, f"must have strings as keys, not {describe(name)}")
         elif not isinstance(text, str):
-            read.note(name, f"must be a string, not {show(text)}")
+            read.note(name, f"must be a string, not {describe(text)}")
         else:
             texts[name] = text
     return texts

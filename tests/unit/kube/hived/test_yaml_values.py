@@ -2,15 +2,13 @@
 
 import pytest
 
-from kube.hived.yaml_fields import YamlFields
-from kube.hived.yaml_tree import parse_yaml
-from kube.read.fields import Problems
-from kube.read.texts import FREE_TEXT
+from kube.hived.yaml_values import YamlFields, open_yaml
+from kube.values.texts import FREE_TEXT
+from policy.errors import RequestError
 
 
 def _fields(text: str) -> YamlFields:
-    tree = parse_yaml(text, max_length=10_000)
-    return YamlFields(tree, path="doc", problems=Problems())
+    return open_yaml(text, path="doc", max_bytes=10_000)
 
 
 def _told(fields: YamlFields) -> list[str]:
@@ -36,7 +34,7 @@ def _told(fields: YamlFields) -> list[str]:
 )
 def test_numbers(text: str, number: int) -> None:
     fields = _fields(f"n: {text}")
-    assert fields.number("n", minimum=-9, maximum=2_000) == number
+    assert fields.count("n", minimum=-9, maximum=2_000, below="") == number
     assert _told(fields) == []
 
 
@@ -48,7 +46,7 @@ def test_numbers(text: str, number: int) -> None:
         ("8.5", '"8.5"'),
         ("08", '"08"'),
         ("1:30", '"1:30"'),
-        ("٣", '"\\u0663"'),
+        ("٣", '"٣"'),
         ("9999", "9999"),
         ("1" * 30, '"' + "1" * 30 + '"'),
         ("[8]", "a list"),
@@ -58,7 +56,7 @@ def test_numbers(text: str, number: int) -> None:
 )
 def test_what_is_no_number_is_noted(text: str, shown: str) -> None:
     fields = _fields(f"n: {text}")
-    assert fields.number("n", minimum=0, maximum=2_000) is None
+    assert fields.count("n", minimum=0, maximum=2_000, below="") is None
     assert _told(fields) == [f"doc.n: must be a whole number from 0 to 2000, not {shown}"]
 
 
@@ -86,11 +84,30 @@ def test_any_scalar_is_a_text_as_it_was_written() -> None:
     ]
 
 
+def test_a_text_is_a_plain_string() -> None:
+    assert type(_fields("a: b").text("a", FREE_TEXT)) is str
+
+
+@pytest.mark.parametrize("text", ["", "~", "# nothing"])
+def test_a_text_without_a_mapping_has_no_fields(text: str) -> None:
+    assert _fields(text).values == {}
+    assert _told(_fields(text)) == []
+
+
+def test_a_text_that_is_no_yaml_is_refused_at_its_path() -> None:
+    with pytest.raises(RequestError) as caught:
+        _fields("[")
+    assert str(caught.value).startswith("doc: line 2, column 1: not valid YAML: ")
+
+
 def test_lists() -> None:
     fields = _fields("cells: [1, 0]\ntypes: [NODE, ~, 8]\nparts: [{n: 1}, ~]\nnone: ~\n")
     assert fields.numbers("cells", minimum=0, maximum=9) == (1, 0)
     assert fields.words("types", FREE_TEXT) == ("NODE", "", "8")
-    assert [part.number("n", minimum=0, maximum=9) for part in fields.items("parts")] == [1, 0]
+    assert [part.count("n", minimum=0, maximum=9, below="") for part in fields.items("parts")] == [
+        1,
+        0,
+    ]
     assert fields.items("none") == []
     assert _told(fields) == []
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.hived.bind_info import (
+from kube.placement_annotations import (
     format_bind_info,
     parse_bind_info,
     placement_annotations,
@@ -80,7 +80,7 @@ def test_placements_are_written_in_all_three_annotations() -> None:
     [
         pytest.param(
             "{}",
-            [".node: must be set", ".leafCellIsolation: must have 1 to 4096 leaf cells, not 0"],
+            [".node: is required", ".leafCellIsolation: must have 1 to 4096 leaf cells, not 0"],
             id="nothing given",
         ),
         pytest.param(
@@ -95,9 +95,11 @@ def test_placements_are_written_in_all_three_annotations() -> None:
             ],
             id="broken members",
         ),
-        pytest.param("[" * 99_999, [": must be nested at most 20 deep"], id="a deep one"),
         pytest.param(
-            "x" * 300_000, [": must be at most 262144 characters, not 300000"], id="too long"
+            "[" * 99_999, [": line 1, column 34: nested more than 32 deep"], id="a deep one"
+        ),
+        pytest.param(
+            "x" * 300_000, [": the text has 300000 bytes; at most 262144 are read"], id="too long"
         ),
     ],
 )

@@ -10,24 +10,22 @@ import pytest
 from extender.cluster.document_text import read_cluster_text
 from extender.feeds.pod_feed import NodeSink
 from extender.feeds.requests import to_member_request
-from extender.outcomes.announcer import Announcer
 from extender.outcomes.eviction import Ending
 from extender.planning.actions import Hands
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.pending_writes import Writing
 from extender.planning.planning_loop import Planner
 from extender.queue.model import Action, Release
+from kube import marks
 from kube.api.binder import PodRef
-from kube.api.events import EventWriter
 from kube.api.pod_ender import Ended
 from kube.read.node_choice import NodeChoice
 from kube.read.pods import ManagedPod
-from policy.classes import NO_CLASSES
+from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import BackendError
 from policy.placement import Placement
-from policy.submission import NodeName, PodUid
+from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
-from service.clock import Clock
 from tests.support.cluster_texts import hived_text
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
@@ -65,21 +63,23 @@ class RecordingHands:
 class Planning:
     """A planner over a cluster of four nodes with eight leaf cells."""
 
-    def __init__(self, hands: Hands | None = None) -> None:
-        self.shell = Shell()
+    def __init__(self, hands: Hands | None = None, shell: Shell | None = None) -> None:
+        self.shell = shell or Shell()
         self.groups = Groups()
+        self.classes: Classes = NO_CLASSES
         self.hands = RecordingHands()
         choice = NodeChoice()
         self.nodes = NodeSink(self.shell.cluster, choice)
         self.planner = Planner(
-            cells=ClusterCells(self.shell.cluster, self.shell.pods, being_bound=()),
+            cells=ClusterCells(
+                self.shell.cluster, self.shell.pods, outcomes=self.shell.outcomes, being_bound=()
+            ),
             pods=self.shell.pods,
             nodes=choice,
-            to_request=lambda pod: to_member_request(pod, classes=NO_CLASSES, sizes=self.groups),
+            to_request=lambda pod: to_member_request(pod, classes=self.classes, sizes=self.groups),
             hands=hands or self.hands,  # type: ignore[arg-type] # all that it uses of them
-            announcer=Announcer(EventWriter(None, Clock())),  # type: ignore[arg-type] # nobody listens
-            metrics=self.shell.metrics,
-            clock=Clock(),
+            outcomes=self.shell.outcomes,
+            clock=self.shell.clock,
         )
         self.planner.follow_groups(self.groups.is_awaited)
         self.shell.recover()
@@ -93,6 +93,10 @@ class Planning:
         for _ in range(50):
             await asyncio.sleep(0)
         return sorted(self.hands.released)
+
+    def waiting(self) -> dict[str, str]:
+        """Why gangs wait."""
+        return {str(entry.gang): entry.reason for entry in self.shell.waiting}
 
     def placed(self) -> list[str]:
         members = self.shell.cluster.members
@@ -110,8 +114,10 @@ def a_node(name: str, **spec: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def planning(hands: Hands | None = None) -> AsyncIterator[Planning]:
-    plans = Planning(hands)
+async def planning(
+    hands: Hands | None = None, shell: Shell | None = None
+) -> AsyncIterator[Planning]:
+    plans = Planning(hands, shell)
     running = asyncio.create_task(plans.planner.run())
     yield plans
     running.cancel()
@@ -134,14 +140,18 @@ async def test_a_gang_waits_for_the_podgroup_that_says_how_large_it_is() -> None
         pod = a_pod("a").with_gpus(8).in_vc("lab").in_native_gang("bert").gated()
         plans.shell.pods.upsert(pod)
         assert await plans.looked() == []
-        read = plans.shell.pods.get(PodUid("uid-of-a"))
-        assert read is not None
-        assert plans.planner.why_queued(read) == (
-            "gang lab/bert waits for its PodGroup, which says how large it is"
-        )
+        assert plans.waiting() == {}, "it usually follows at once"
+        plans.shell.now += 5
+        plans.planner.wake()
+        await plans.looked()
+        assert plans.waiting() == {
+            "lab/bert": "gang lab/bert has no PodGroup that gives its size; create the PodGroup, "
+            "or correct its name in the pods"
+        }
         plans.groups.sizes["bert"] = 2
         plans.planner.look_for_groups()
         assert await plans.looked() == []
+        assert plans.waiting() == {}
         plans.shell.pods.upsert(a_pod("b").with_gpus(8).in_vc("lab").in_native_gang("bert").gated())
         assert await plans.looked() == ["uid-of-a", "uid-of-b"]
 
@@ -154,13 +164,82 @@ async def test_a_pod_that_others_hold_gets_no_place_before_they_let_it_go() -> N
         pod["spec"]["schedulingGates"].append({"name": "example.com/later"})
         plans.shell.pods.upsert(pod)
         assert (await plans.looked(), plans.placed()) == ([], [])
-        read = plans.shell.pods.get(PodUid("uid-of-a"))
-        assert read is not None
-        assert plans.planner.why_queued(read) == (
-            "pod lab/a is held by a scheduling gate that is not ours"
-        )
+        plans.shell.now += 5
+        plans.planner.wake()
+        await plans.looked()
+        assert plans.waiting() == {
+            "lab/a": "pod lab/a has a scheduling gate of another controller; scheduled once that "
+            "controller has removed it"
+        }
         plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
         assert await plans.looked() == ["uid-of-a"]
+        assert plans.waiting() == {}
+
+
+async def test_a_gang_that_does_not_fit_waits_like_a_pod_that_was_never_gated() -> None:
+    """It is listed, told once, and told when it has its place."""
+    async with planning() as plans:
+        plans.add_nodes()
+        for name in "ab":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("first", size=2).gated()
+            plans.shell.pods.upsert(pod)
+        for name in "cdef":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("next", size=4).gated()
+            plans.shell.pods.upsert(pod)
+        await plans.looked()
+        ((gang, reason),) = plans.waiting().items()
+        assert gang == "lab/next"
+        assert plans.shell.events.said("Waiting") == [("c", reason)]
+        assert plans.shell.metrics.decisions.labels("placed")._value.get() == 2
+        for name in "ab":
+            plans.shell.pods.remove(a_pod(name))
+        await plans.looked()
+        assert plans.waiting() == {}
+        assert [name for name, _ in plans.shell.events.said("Placed")] == ["c"]
+
+
+class Quota:
+    """Holds every gang until there is room."""
+
+    def __init__(self) -> None:
+        self.has_room = False
+        self.on_charged: list[Callable[[GangKey], None]] = []
+
+    def holds(self, _: ManagedPod) -> bool:
+        return not self.has_room
+
+
+async def test_a_gang_over_quota_waits_until_it_is_charged() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        quota = Quota()
+        plans.planner.follow_quota(quota)  # type: ignore[arg-type] # all that it uses
+        for name in "ab":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=2).gated()
+            plans.shell.pods.upsert(pod.labelled(marks.GROUP_LABEL, "vision"))
+        assert await plans.looked() == []
+        reason = "gang lab/bert waits for quota of group vision; starts once the group's quota has"
+        assert plans.waiting() == {"lab/bert": f"{reason} room for 16 more leaf cells"}
+        assert [name for name, _ in plans.shell.events.said("Waiting")] == ["a"]
+        quota.has_room = True
+        for tell in quota.on_charged:
+            tell(GangKey("lab", "bert"))
+        assert plans.waiting() == {}
+        assert await plans.looked() == ["uid-of-a", "uid-of-b"]
+
+
+async def test_a_gang_of_a_class_that_is_not_listed_is_told_and_planned_once_it_is() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        prod = PriorityClass(name=ClassName("prod"), cell_priority=5)
+        plans.classes = Classes.of([prod], default=prod.name)
+        plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").of_class("test").gated())
+        await plans.looked()
+        assert list(plans.waiting()) == ["lab/a"]
+        plans.classes = NO_CLASSES
+        plans.planner.rerank()
+        assert await plans.looked() == ["uid-of-a"]
+        assert plans.waiting() == {}
 
 
 async def test_members_beyond_what_a_podgroup_needs_start_by_themselves() -> None:
@@ -237,10 +316,10 @@ def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
 async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
     *, goes_away: bool
 ) -> None:
-    ender, metrics = SlowEnder(), Shell().metrics
-    ending = Ending(ender, announcer=Announcer(EventWriter(None, Clock())), metrics=metrics)  # type: ignore[arg-type] # nobody listens
+    ender, shell = SlowEnder(), Shell()
+    ending = Ending(ender, announcer=shell.announcer, metrics=shell.metrics)
     hands = Hands(None, leading=Leads(), writing=Writing(), ending=ending)  # type: ignore[arg-type] # nobody is released
-    async with planning(hands) as plans:
+    async with planning(hands, shell) as plans:
         plans.add_nodes()
         for index in range(4):
             node = NodeName(f"node-{index:02}")
@@ -257,4 +336,5 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
         await plans.looked()
     assert ender.halfway == [victim]
     assert ender.ended == ([] if goes_away else [victim])
-    assert metrics.victims._value.get() == len(ender.ended)
+    assert shell.metrics.preemptions.labels("cellgate", "priority")._value.get() == 1
+    assert shell.metrics.victims._value.get() == len(ender.ended)
