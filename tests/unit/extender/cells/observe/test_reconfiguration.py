@@ -30,8 +30,8 @@ def test_gangs_are_kept_downgraded_or_ignored_as_explained() -> None:
         gang.members.keys() for gang in before
     ]
     assert done[2].reason == (
-        "VC a has no cells left that gang ns/young could count on at priority 0; "
-        "it goes on as opportunistic"
+        "VC a has no cells left for gang ns/young at priority 0; "
+        "the gang keeps running as opportunistic"
     )
     world.engine.check()
 
@@ -112,8 +112,8 @@ def test_a_place_that_is_gone_is_told_and_the_gang_goes_on() -> None:
     world.engine.check()
     assert (effect.effect, effect.unplaced) == (Effect.TRIMMED, (gang.member(1).member,))
     assert effect.reason == (
-        "gang ns/g goes on with what runs; 1 places that it only held are given up, and their "
-        "members ask again"
+        "gang ns/g keeps its running members; unused places given up: 1; their members are "
+        "planned again"
     )
 
 
@@ -127,8 +127,8 @@ def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() ->
 
     assert (effect.effect, effect.unplaced) == (Effect.FORGOTTEN, (a_gang("g").member().member,))
     assert effect.reason == (
-        "gang ns/g has no member that runs, and the places that it held are not there, or not for "
-        "VC a, any more; it asks again"
+        "gang ns/g has no running member, and the cells that it leased do not exist, or are not "
+        "available to VC a, any more; it is planned again"
     )
     assert world.engine.gangs() == []
 
