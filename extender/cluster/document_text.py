@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from policy.cluster.document import ClusterDocument
-from policy.documents.documents import Kind, parse_document
+from policy.documents.documents import DocumentKind, parse_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,6 @@ class ClusterText:
 
 def read_cluster_text(text: str) -> ClusterText:
     """Parse a cluster document. Raises SpecError with all problems."""
-    document = parse_document(text, kind=Kind.CLUSTER)
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     return ClusterText(text=text, document=document)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from kube.api.client import KubeError
-from kube.api.token_reviews import Person, Reviews
+from kube.api.token_reviews import AccessReviews, ApiUser
 from policy.errors import BackendError
 from service.memory import ExpiringMap
 
@@ -32,20 +32,20 @@ class TokenCheck:
 
     def __init__(
         self,
-        reviews: Reviews,
+        reviews: AccessReviews,
         *,
         monotonic: Callable[[], float],
         deadline_seconds: float = _DEADLINE_SECONDS,
     ) -> None:
         remember = partial(ExpiringMap, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
-        self._people: ExpiringMap[bytes, Person] = remember(_MOST_PEOPLE)
+        self._people: ExpiringMap[bytes, ApiUser] = remember(_MOST_PEOPLE)
         self._strangers: ExpiringMap[bytes, None] = remember(_MOST_STRANGERS)
-        self._rights: ExpiringMap[tuple[Person, str, str], bool] = remember(_MOST_RIGHTS)
+        self._rights: ExpiringMap[tuple[ApiUser, str, str], bool] = remember(_MOST_RIGHTS)
         self._reviews = reviews
         self._deadline_seconds = deadline_seconds
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
 
-    async def identify(self, token: str) -> Person | None:
+    async def identify(self, token: str) -> ApiUser | None:
         """Whose token it is, if anybody's; BackendError if that cannot be told now."""
         key = hashlib.sha256(token.encode()).digest()
         known = self._people.get(key)
@@ -58,7 +58,7 @@ class TokenCheck:
             self._people[key] = person
         return person
 
-    async def may(self, person: Person, *, verb: str, path: str) -> bool:
+    async def may(self, person: ApiUser, *, verb: str, path: str) -> bool:
         """Whether they may; BackendError if that cannot be told now."""
         key = (person, verb, path)
         known = self._rights.get(key)

@@ -21,7 +21,7 @@ _CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class NodeRequirement:
     """One condition on a label of a node, or on its name."""
 
     key: str
@@ -84,7 +84,7 @@ class NodeWish:
     """What a pod wants of its node. Equal wishes suit the same nodes."""
 
     selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[tuple[Requirement, ...], ...] | None = None
+    terms: tuple[tuple[NodeRequirement, ...], ...] | None = None
     """Required affinity: one of the terms must be met, with all its requirements."""
     tolerations: tuple[Toleration, ...] = ()
 
@@ -188,7 +188,7 @@ class NodeChoice:
 _MOST_WISHES = 256
 
 
-def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] | None:
+def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[NodeRequirement, ...], ...] | None:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if required is None:
@@ -196,14 +196,14 @@ def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] 
     return tuple(_read_term(term) for term in required.get("nodeSelectorTerms") or ())
 
 
-def _read_term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
+def _read_term(term: Mapping[str, Any]) -> tuple[NodeRequirement, ...]:
     labels = [_read_requirement(one, False) for one in term.get("matchExpressions") or ()]
     fields = [_read_requirement(one, True) for one in term.get("matchFields") or ()]
     return (*labels, *fields)
 
 
-def _read_requirement(one: Mapping[str, Any], is_field: bool) -> Requirement:
-    return Requirement(one["key"], one["operator"], tuple(one.get("values") or ()), is_field)
+def _read_requirement(one: Mapping[str, Any], is_field: bool) -> NodeRequirement:
+    return NodeRequirement(one["key"], one["operator"], tuple(one.get("values") or ()), is_field)
 
 
 def _read_toleration(one: Mapping[str, Any]) -> Toleration:

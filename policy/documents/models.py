@@ -156,7 +156,7 @@ _COST_OF_FAILURE: Final = 2_000
 
 
 @dataclass(slots=True)
-class Budget:
+class CompileBudget:
     """How much of a document is compiled before it is refused: about two seconds' worth.
 
     Each text is bounded; without this, thousands of the largest ones would take a minute.
@@ -179,7 +179,7 @@ def _unless_empty(
     def parse_within_budget(value: object, info: ValidationInfo) -> Pattern | Expression | None:
         if value is None or value == "":
             return None
-        budget = info.context if isinstance(info.context, Budget) else Budget()
+        budget = info.context if isinstance(info.context, CompileBudget) else CompileBudget()
         budget.check()
         try:
             parsed = parse(value)

@@ -39,15 +39,15 @@ def _check_hours(value: object) -> float:
 
 
 Count = Annotated[int, Field(ge=0, le=_MOST)]
-Hours = Annotated[float, BeforeValidator(_check_hours)]
+_Hours = Annotated[float, BeforeValidator(_check_hours)]
 
 
 class HoursEntry(Strict):
     """Leaf-cell-hours in a period."""
 
-    day: Hours | None = Field(default=None, description="Per day, in UTC.")
-    week: Hours | None = Field(default=None, description="Per week, from Monday, in UTC.")
-    month: Hours | None = Field(default=None, description="Per month, in UTC.")
+    day: _Hours | None = Field(default=None, description="Per day, in UTC.")
+    week: _Hours | None = Field(default=None, description="Per week, from Monday, in UTC.")
+    month: _Hours | None = Field(default=None, description="Per month, in UTC.")
 
 
 class LimitsEntry(Strict):

@@ -57,7 +57,7 @@ def over_quota(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class AdmissionDecision:
     """The decision about one gang."""
 
     rules: RuleDecision

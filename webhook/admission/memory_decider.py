@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from policy.errors import RequestError
-from policy.quotas.admission import Admission, OverQuota, over_quota
+from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
 from policy.quotas.limits import Exceeded, Scope
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import Usage
+from policy.submission import Occupancy
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, find_exceeded
-from state.ledger.ledger import Usage as HeldUsage
+from state.ledger.ledger import Charge, Usage, find_exceeded
 from webhook.admission import growth
 from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
 from webhook.admission.gang_decision import (
@@ -41,10 +40,10 @@ class LiveUsage(Protocol):
     def is_known(self) -> bool:
         """Whether usage was ever read."""
 
-    def usage(self, scope: Scope) -> HeldUsage:
+    def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used, as far as known."""
 
-    def held(self, scope: Scope) -> HeldUsage:
+    def held(self, scope: Scope) -> Usage:
         """Return the same without leaf-cell-time, which may be outdated."""
 
     def assume(self, charge: Charge, *, held: int = 0) -> None:
@@ -62,12 +61,12 @@ class MemoryDecider:
         self._recent = recent
         self._on_uncharged = on_uncharged
 
-    def known_usage(self, request: ChargeRequest) -> Usage | None:
+    def known_usage(self, request: ChargeRequest) -> Occupancy | None:
         """Return what the submitter holds; None if usage was never read."""
         if not self._usage.is_known:
             return None
         held = self._usage.held(Scope(request.submission.user))
-        return Usage(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
+        return Occupancy(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
 
     def preview(self, request: ChargeRequest) -> GangDecision:
         """Decide without any effect."""
@@ -76,9 +75,9 @@ class MemoryDecider:
         if recent is not None:
             # A gang of that name that differs may have ended: the ledger will know.
             with suppress(RequestError):
-                return _follow_recent(request, recent, Admission(rules=rules))
+                return _follow_recent(request, recent, AdmissionDecision(rules=rules))
         over = self._find_over(request, rules)
-        return decide_now(request, Admission(rules=rules, quota=over))
+        return decide_now(request, AdmissionDecision(rules=rules, quota=over))
 
     def admit(self, request: ChargeRequest) -> GangDecision:
         """Decide, and count what is admitted; RequestError if the pod does not match its gang."""
@@ -86,11 +85,11 @@ class MemoryDecider:
         rules = apply_rules(request, known)
         recent = self._recent.find(request.submission.gang)
         if recent is not None:
-            admission = Admission(rules=rules, notes=(LEDGER_UNAVAILABLE,))
+            admission = AdmissionDecision(rules=rules, notes=(LEDGER_UNAVAILABLE,))
             return self._follow(request, recent, admission)
         over = self._find_over(request, rules)
         note = USAGE_UNKNOWN if known is None else LEDGER_UNAVAILABLE
-        decision = decide_now(request, Admission(rules=rules, quota=over, notes=(note,)))
+        decision = decide_now(request, AdmissionDecision(rules=rules, quota=over, notes=(note,)))
         if decision.outcome is Outcome.ADMITTED:
             check_fixed_class(request, decision.final_class)
             self._assume(request, build_charge(request, decision.final_class))
@@ -107,7 +106,7 @@ class MemoryDecider:
         self._on_uncharged()
 
     def _follow(
-        self, request: ChargeRequest, recent: RecentGang, admission: Admission
+        self, request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
     ) -> GangDecision:
         """Return the earlier decision about the gang, and count what this member adds."""
         decision = _follow_recent(request, recent, admission)
@@ -150,12 +149,12 @@ class MemoryDecider:
 
 
 def _follow_recent(
-    request: ChargeRequest, recent: RecentGang, admission: Admission
+    request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
 ) -> GangDecision:
     return follow_charge(request, recent.charge, admission, is_queued=recent.is_queued)
 
 
-def _without_gang(usage: HeldUsage, held: Charge) -> HeldUsage:
+def _without_gang(usage: Usage, held: Charge) -> Usage:
     by_type = dict(usage.by_leaf_type)
     if held.leaf_type is not None:
         by_type[held.leaf_type] = by_type.get(held.leaf_type, 0) - held.leaf_count

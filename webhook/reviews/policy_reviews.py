@@ -10,7 +10,7 @@ from typing import Final
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
 from kube.follow.priority_classes import PrioritySink
 from policy.documents.checks import check_priorities
-from policy.documents.documents import LABEL, Kind, parse_document
+from policy.documents.documents import LABEL, DocumentKind, parse_document
 from policy.documents.quotas import QuotasDocument
 from policy.errors import BackendError, Problem, RequestError, SpecError
 from policy.identity.ownership import Editor, check_other_change, check_quotas_change
@@ -109,7 +109,7 @@ def _policy_of(obj: Object | None) -> Object | None:
 
 
 def _is_quotas(config_map: Object) -> bool:
-    return bool(config_map["metadata"]["labels"][LABEL] == Kind.QUOTAS.label)
+    return bool(config_map["metadata"]["labels"][LABEL] == DocumentKind.QUOTAS.label)
 
 
 def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:
@@ -117,7 +117,7 @@ def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:
     if config_map is None or not _is_quotas(config_map):
         return ()
     try:
-        document = parse_document(read_policy_text(config_map).text, kind=Kind.QUOTAS)
+        document = parse_document(read_policy_text(config_map).text, kind=DocumentKind.QUOTAS)
     except SpecError:
         return None
     assert isinstance(document, QuotasDocument)

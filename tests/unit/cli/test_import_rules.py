@@ -7,7 +7,7 @@ import pytest
 from cli.import_rules import convert
 from cli.main import main
 from cli.rule_tables import Form, read_table
-from policy.documents.documents import Kind, parse_document
+from policy.documents.documents import DocumentKind, parse_document
 from policy.documents.models import RulesDocument
 from policy.errors import SettingsError
 from service.process import Exit
@@ -69,7 +69,7 @@ def _import(tmp_path: Path, text: str) -> Exit:
 
 
 def _rules(text: str) -> RulesDocument:
-    document = parse_document(text, kind=Kind.RULES)
+    document = parse_document(text, kind=DocumentKind.RULES)
     assert isinstance(document, RulesDocument)
     return document
 

@@ -5,7 +5,7 @@ import pytest
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.document import ClusterDocument
 from policy.cluster.hived import HivedClusterDocument
-from policy.documents.documents import Kind, parse_document, parse_label
+from policy.documents.documents import DocumentKind, parse_document, parse_label
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD
@@ -17,7 +17,7 @@ nodeTopology:
 """
 
 
-def a_text(text: str, *, kind: Kind = Kind.CLUSTER) -> PolicyText:
+def a_text(text: str, *, kind: DocumentKind = DocumentKind.CLUSTER) -> PolicyText:
     return PolicyText(kind=kind, source=f"cm/{kind.label}", text=text)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from policy.classes import NO_CLASSES
-from policy.documents.documents import Kind
+from policy.documents.documents import DocumentKind
 from policy.errors import Problem, SpecError
 from policy.rules.rules import NO_RULES
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
@@ -20,11 +20,11 @@ FEWER_CLASSES_TEXT = CLASSES_TEXT.replace("- {name: oppo, cellPriority: -1}\n", 
 
 
 def classes(text: str = CLASSES_TEXT, source: str = "cm/classes") -> PolicyText:
-    return PolicyText(kind=Kind.CLASSES, source=source, text=text)
+    return PolicyText(kind=DocumentKind.CLASSES, source=source, text=text)
 
 
 def rules(rules: str, source: str = "cm/rules") -> PolicyText:
-    return PolicyText(kind=Kind.RULES, source=source, text=f"{HEAD}Rules\nrules:\n{rules}")
+    return PolicyText(kind=DocumentKind.RULES, source=source, text=f"{HEAD}Rules\nrules:\n{rules}")
 
 
 def _thens(store: PolicyStore) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import Kind, parse_document, parse_label
+from policy.documents.documents import DocumentKind, parse_document, parse_label
 from policy.documents.models import ClassesDocument, RulesDocument
 from policy.errors import Problem, SpecError
 from policy.rules.comparison import Comparison
@@ -13,7 +13,7 @@ from tests.support.policy import CLASSES, HEAD, classes_of, rules_of
 RULE_KEYS = "user, group, vc, priority, current, occupied, occupiedHigh, when, then, note"
 
 
-def _problems(text: str, *, kind: Kind | None = None) -> list[str]:
+def _problems(text: str, *, kind: DocumentKind | None = None) -> list[str]:
     with pytest.raises(SpecError) as raised:
         parse_document(text, kind=kind)
     return [str(problem) for problem in raised.value.problems]
@@ -169,11 +169,11 @@ def test_a_document_without_a_right_head_or_body_is_refused(text: str, problems:
 
 
 def test_a_document_must_be_what_its_label_says() -> None:
-    assert _problems(f"{HEAD}Rules\nrules: [5]", kind=Kind.CLASSES) == [
+    assert _problems(f"{HEAD}Rules\nrules: [5]", kind=DocumentKind.CLASSES) == [
         "kind: must be Classes, not Rules, "
         "because the ConfigMap is labelled cellgate.io/policy: classes"
     ]
-    assert _problems("rules: [5]", kind=Kind.RULES) == [
+    assert _problems("rules: [5]", kind=DocumentKind.RULES) == [
         "apiVersion: is required",
         "kind: is required",
         "rules[0]: must be a mapping, not 5",
@@ -201,8 +201,10 @@ def test_a_document_that_takes_too_long_to_compile_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(("label", "kind"), [("classes", Kind.CLASSES), ("rules", Kind.RULES)])
-def test_a_label_names_a_kind(label: str, kind: Kind) -> None:
+@pytest.mark.parametrize(
+    ("label", "kind"), [("classes", DocumentKind.CLASSES), ("rules", DocumentKind.RULES)]
+)
+def test_a_label_names_a_kind(label: str, kind: DocumentKind) -> None:
     assert parse_label(label) is kind
 
 

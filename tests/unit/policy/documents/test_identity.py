@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import Kind
+from policy.documents.documents import DocumentKind
 from policy.errors import RequestError, SpecError
 from policy.identity.identity import Identity, TemplateKind
 from policy.store import PolicyText, build_policy
@@ -19,7 +19,7 @@ templates:
 
 
 def identity(text: str) -> PolicyText:
-    return PolicyText(kind=Kind.IDENTITY, source="cm/identity", text=text)
+    return PolicyText(kind=DocumentKind.IDENTITY, source="cm/identity", text=text)
 
 
 def _sample() -> Identity:
@@ -112,7 +112,7 @@ nodeTopology:
 - {{levels: [kubernetes.io/hostname], leafResource: nvidia.com/gpu, leafTypeLabel: type}}
 virtualClusters: {{lab: {{}}, other: {{}}}}
 """
-    cluster = PolicyText(kind=Kind.CLUSTER, source="cm/cluster", text=text)
+    cluster = PolicyText(kind=DocumentKind.CLUSTER, source="cm/cluster", text=text)
     assert _problems(identity(SAMPLE.replace("lab:", "nowhere:")), cluster) == [
         'cm/identity: vcs.nowhere: the Cluster document knows no VC "nowhere"'
     ]

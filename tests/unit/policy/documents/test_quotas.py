@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import Kind, parse_document
+from policy.documents.documents import DocumentKind, parse_document
 from policy.documents.quotas import QuotasDocument
 from policy.errors import RequestError, SpecError
 from policy.quotas.limits import Limit, Measure, Scope
@@ -33,11 +33,11 @@ groups:
 
 
 def quotas(text: str, source: str = "cm/quotas") -> PolicyText:
-    return PolicyText(kind=Kind.QUOTAS, source=source, text=text)
+    return PolicyText(kind=DocumentKind.QUOTAS, source=source, text=text)
 
 
 def table_of(text: str) -> QuotaTable:
-    document = parse_document(text, kind=Kind.QUOTAS)
+    document = parse_document(text, kind=DocumentKind.QUOTAS)
     assert isinstance(document, QuotasDocument)
     return QuotaTable(document.build())
 

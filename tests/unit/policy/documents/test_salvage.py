@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import Kind
+from policy.documents.documents import DocumentKind
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD
@@ -11,7 +11,7 @@ from tests.unit.policy.test_store import CLASSES_TEXT
 
 def _texts(**texts: str) -> list[PolicyText]:
     return [
-        PolicyText(kind=Kind(kind.capitalize()), source=kind, text=text)
+        PolicyText(kind=DocumentKind(kind.capitalize()), source=kind, text=text)
         for kind, text in texts.items()
     ]
 
