@@ -163,8 +163,8 @@ def test_a_preemption_without_a_promise_is_forgotten() -> None:
         ("low", Effect.KEPT),
     ]
     assert effects[0].reason == (
-        "gang ns/high preempts, and what it had reserved is not there, or not for VC a, any more; "
-        "it asks again"
+        "the preemption of gang ns/high is cancelled: the cells that it reserved do not exist, or "
+        "are not available to VC a, any more; it is planned again"
     )
 
 
@@ -192,7 +192,9 @@ def test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again() -> None:
         ("high", Effect.KEPT),
         ("lazy", Effect.PROMOTED),
     ]
-    assert effects[1].reason == "VC a has cells that gang ns/lazy can count on again at priority 0"
+    assert effects[1].reason == (
+        "VC a has cells for gang ns/lazy again; the gang is guaranteed at priority 0"
+    )
     gang = world.gang("lazy")
     assert gang is not None
     assert gang.is_guaranteed
