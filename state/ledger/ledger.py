@@ -19,7 +19,7 @@ UTC day, ISO week and month. A charge that expired is taken back altogether: nob
 somebody else's hours with pods that never come.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Protocol
@@ -319,6 +319,19 @@ def _applies(limit: Limit, charge: Charge) -> bool:
             return limit.leaf_type is not None and limit.leaf_type == charge.leaf_type
         case _:
             return True
+
+
+def find_exceeded(
+    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], ScopeUsage]
+) -> Iterator[Exceeded]:
+    """Yield the limits that a charge would exceed; `usage` is without the charge."""
+    for limit in choose_applicable(charge, limits):
+        used = usage(limit.scope).used(limit.measure, limit.leaf_type)
+        exceeded = build_exceeded(limit, charge=charge, used=used)
+        # How long a gang will run is unknown: it is refused once no hours are left.
+        most = to_units(limit)
+        if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
+            yield exceeded
 
 
 def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
