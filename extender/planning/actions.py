@@ -5,7 +5,7 @@ from typing import assert_never
 
 from extender.outcomes.eviction import Ending
 from extender.planning.pending_writes import Writing
-from extender.queue.model import Action, End, Nominate, Release
+from extender.queue.model import Action, EvictPod, NominatePod, ReleasePod
 from extender.term import Leading
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
@@ -45,14 +45,14 @@ class Hands:
             namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
         )
         match action:
-            case Release(placement=placement):
+            case ReleasePod(placement=placement):
                 annotations = placement_annotations(placement)
                 return await self._writer.release(
                     reference, node=placement.node, annotations=annotations
                 )
-            case Nominate(node=node):
+            case NominatePod(node=node):
                 return await self._writer.nominate(reference, node=node)
-            case End(reason=reason):
+            case EvictPod(reason=reason):
                 await self._ending.end(pod, why=reason.text, is_wanted=is_wanted)
                 return None
             case _:

@@ -15,7 +15,7 @@ from extender.planning.actions import Hands
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.pending_writes import Writing
 from extender.planning.planning_loop import Planner
-from extender.queue.model import Action, Release
+from extender.queue.model import Action, ReleasePod
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
@@ -55,7 +55,7 @@ class RecordingHands:
         self, action: Action, pod: ManagedPod, *, is_wanted: Callable[[], bool]
     ) -> str | None:
         assert is_wanted()
-        if isinstance(action, Release):
+        if isinstance(action, ReleasePod):
             self.released.append(action.uid)
         return None
 
