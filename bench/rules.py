@@ -3,10 +3,10 @@
 from functools import partial
 
 from bench.report import Result, best_percentiles
-from policy.documents.documents import Kind
+from policy.documents.parser import DocumentKind
 from policy.rules.decision import RuleDecision
 from policy.store import PolicyText, build_policy
-from policy.submission import ClassName, GangKey, Submission, Usage, UserName
+from policy.submission import ClassName, GangKey, Occupancy, Submission, UserName
 
 _CLASSES = """
 apiVersion: cellgate.io/v1
@@ -31,8 +31,8 @@ def _decision_by(rules: int) -> partial[RuleDecision]:
     table = ["apiVersion: cellgate.io/v1", "kind: Rules", "rules:", *others, "- {then: oppo}"]
     policy = build_policy(
         [
-            PolicyText(kind=Kind.CLASSES, source="classes", text=_CLASSES),
-            PolicyText(kind=Kind.RULES, source="rules", text="\n".join(table)),
+            PolicyText(kind=DocumentKind.CLASSES, source="classes", text=_CLASSES),
+            PolicyText(kind=DocumentKind.RULES, source="rules", text="\n".join(table)),
         ]
     )
     submission = Submission(
@@ -41,4 +41,4 @@ def _decision_by(rules: int) -> partial[RuleDecision]:
         gang=GangKey("lab", "bert"),
         leaf_count=8,
     )
-    return partial(policy.rules.decide, submission, usage=Usage(), classes=policy.classes)
+    return partial(policy.rules.decide, submission, usage=Occupancy(), classes=policy.classes)

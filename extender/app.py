@@ -28,7 +28,7 @@ from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leader_label import LeaderLabel
 from kube.api.leadership import Leadership
-from kube.api.token_reviews import Reviews
+from kube.api.token_reviews import AccessReviews
 from kube.read.trimming import trim_node, trim_pod
 from service.clock import Clock
 from service.health import Health
@@ -111,7 +111,7 @@ def _load_certificates(settings: ExtenderSettings, clock: Clock) -> ServingCerti
 
 
 def _build_guard(client: KubeClient, clock: Clock) -> Middleware:
-    tokens = TokenCheck(Reviews(client), monotonic=clock.monotonic)
+    tokens = TokenCheck(AccessReviews(client), monotonic=clock.monotonic)
     return Guard(tokens, utc_now=clock.now).middleware
 
 

@@ -20,11 +20,12 @@ from kube.hived.spec import modernise
 from kube.hived.yaml_values import YamlFields, format_yaml, open_yaml
 from kube.values import size_limits
 from kube.values.fields import Fields, Problems
-from kube.values.texts import FREE_TEXT, OBJECT_NAME, show
+from kube.values.texts import FREE_TEXT, OBJECT_NAME
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
+from policy.wording import describe
 
 _PATH: Final = f"metadata.annotations[{marks.PLACEMENT_ANNOTATION}]"
 _BIND_INFO_PATH: Final = f"metadata.annotations[{marks.HIVED_BIND_INFO_ANNOTATION}]"
@@ -61,7 +62,7 @@ def parse_placement(text: str) -> Placement:
     except ValueError as exc:
         raise RequestError.at(_PATH, "must be valid JSON") from exc
     if not isinstance(value, dict):
-        raise RequestError.at(_PATH, f"must be a mapping, not {show(value)}")
+        raise RequestError.at(_PATH, f"must be a mapping, not {describe(value)}")
     fields = Fields(value, key=_PATH, parent=None, problems=Problems())
     placement = Placement(
         node=NodeName(fields.required_text("node", OBJECT_NAME)),

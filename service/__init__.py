@@ -7,7 +7,7 @@ process (`cellgate run`) and a test can build as many as it likes.
     bodies      Request bodies: JSON from a caller into a model, or every problem with it.
     clock       The two clocks a shell needs, in one place, so that a test can hold them.
     garbage     Python's garbage collector: one policy for every process.
-    expiring    Answers that are remembered for some seconds, and never more than so many of them.
+    memory      Bounded memories: maps that hold so many entries, and if wanted for so long.
     health      Is this process alive, is it ready? One object per service, read by `/healthz` …
     http        The HTTP side of a service: probes, metrics, bounded bodies, and a server that …
     logs        JSON logs: a constant message, the values beside it as fields.

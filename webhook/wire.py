@@ -1,7 +1,7 @@
 """AdmissionReview v1 on the wire: the request of the API server, and our response."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ import orjson
 from pydantic import Field
 
 from policy.errors import ConflictError
+from policy.identity.ownership import Editor
 from service.bodies import Body, parse_body
 
 Operation = dict[str, Any]
@@ -25,6 +26,10 @@ class UserInfo(Body):
 
     username: str = ""
     groups: tuple[str, ...] = ()
+
+    def is_any_of(self, names: Iterable[str]) -> bool:
+        """Tell whether a list of users and groups contains this user."""
+        return Editor(user=self.username, groups=self.groups).is_any_of(names)
 
 
 class ReviewRequest(Body):

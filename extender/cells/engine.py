@@ -176,14 +176,14 @@ class Engine:
 
         False if that is known, or it does not run: nothing changes.
         """
-        return self._components.lifecycle.observe_ending(member)
+        return self._components.lifecycle.set_ending(member, is_ending=True)
 
     def observe_overdue(self, member: PodUid) -> bool:
         """A member that was told to end takes too long: it counts like one that was not told.
 
         False if nobody was told so of it: nothing changes.
         """
-        return self._components.lifecycle.observe_overdue(member)
+        return self._components.lifecycle.set_ending(member, is_ending=False)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
@@ -209,18 +209,18 @@ class Engine:
         components, before = self._components, self._components.topology
         if before is None:
             return self.change_topology(topology)
-        follower = TopologyUpdater(
+        updater = TopologyUpdater(
             components.table, components.registry, components.lifecycle, components.node_observer
         )
         try:
-            follower.follow(before, topology)
+            updater.update(before, topology)
         except FullReplayNeeded:
-            gangs = {**components.table.gangs, **follower.before}
+            gangs = {**components.table.gangs, **updater.before}
             self._components, done = self._rebuilt(list(gangs.values()), topology)
             return done
         components.topology = topology
         components.settle()
-        return list(effects(list(follower.before.values()), components.table.gangs))
+        return list(effects(list(updater.before.values()), components.table.gangs))
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
         """Let gangs count at other priorities from now on, where they are; says what that did."""

@@ -1,10 +1,10 @@
-"""Everything that the engine is told and answers, as rows of the decision log, in its own order."""
+"""Rows of the decision log: every input of the engine and every decision, in their order."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from extender.cells.model import Decision, MemberRequest, Place
+from extender.cells.model import Decision, Place
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
@@ -18,25 +18,23 @@ SERVICE = "extender"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One plan that was made, with all that it was made from."""
+class DecisionContext:
+    """What belongs to a question beside the request and the candidate nodes."""
 
     kind: Kind
-    request: MemberRequest
-    candidate_nodes: Collection[NodeName]
+    """How the log classifies the decision."""
     now: float
-    """When it was asked."""
-    applies_preemption: bool
-    decision: Decision
+    applies_preemption: bool = False
+    """Whether a preemption reserves cells; otherwise it is only reported."""
     pod: str = ""
-    """`namespace/name`, for people."""
+    """`namespace/name`, for readers of the log."""
 
 
 class Journal(Protocol):
-    """Who is told of every step of the engine; a replay tells nobody."""
+    """Receives every step of the engine."""
 
     def begin(self, *, lease_seconds: float) -> None:
-        """An engine begins to live."""
+        """A new engine starts."""
 
     def observe_node(self, node: KubeNode) -> None:
         """A node joined or changed."""
@@ -51,16 +49,16 @@ class Journal(Protocol):
         """Cells were built from the document and the nodes that are known."""
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> None:
-        """Gangs count at other priorities, since their classes do."""
+        """Gangs have other priorities, because their classes changed."""
 
     def prepare(self, running: PlacedMember) -> None:
-        """A member was found running at start-up; `recover` takes all of them in."""
+        """A member was found running at start-up; `recover` follows."""
 
     def prepare_released(self, released: PlacedMember) -> None:
-        """A member was found on its way to its place; `recover` leases it again."""
+        """A member was found released and not bound at start-up; `recover` follows."""
 
     def recover(self, count: int, *, now: float) -> None:
-        """The members that were prepared were taken in."""
+        """The engine took in the members that were prepared."""
 
     def observe_bound(self, running: PlacedMember) -> None:
         """A member runs."""
@@ -75,27 +73,29 @@ class Journal(Protocol):
         """A member ended."""
 
     def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
-        """Leases ended."""
+        """Leases expired."""
 
     def renew(self, gang: GangKey, *, now: float) -> None:
-        """A lease began anew."""
+        """A lease was started again."""
 
-    def decide(self, question: Question) -> None:
-        """The engine was asked, and what it answered was applied."""
+    def decide(
+        self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
+    ) -> None:
+        """The engine made a decision, and it was applied."""
 
     def note(self, kind: Kind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
-        """Something else was done; a replay passes over it."""
+        """The extender did something else; a replay ignores it."""
 
 
 class NoJournal:
-    """Tells nobody."""
+    """Drops everything: a replay writes nothing."""
 
     def __getattr__(self, _: str) -> Any:  # noqa: ANN401 - any step of the protocol
         return lambda *_, **__: None
 
 
 class LogJournal:
-    """Writes one epoch of one engine into the decision log."""
+    """Writes the rows of one epoch to the decision log."""
 
     def __init__(self, log: DecisionLog, *, epoch: int, clock: Clock) -> None:
         self._rows = EpochJournal(log, epoch=epoch)
@@ -103,7 +103,7 @@ class LogJournal:
 
     @property
     def epoch(self) -> int:
-        """Which term its rows are of."""
+        """The leadership term of its rows."""
         return self._rows.epoch
 
     @property
@@ -112,7 +112,7 @@ class LogJournal:
         return self._rows.sequence
 
     def begin(self, *, lease_seconds: float) -> None:
-        """An engine begins to live."""
+        """A new engine starts."""
         inputs = {"leaseSeconds": lease_seconds}
         self._rows.append(self._record(Kind.DOCUMENT, "settings", "begun", inputs=inputs))
 
@@ -140,7 +140,7 @@ class LogJournal:
         self._rows.append(self._record(Kind.DOCUMENT, "cluster", "built"))
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> None:
-        """Gangs count at other priorities, since their classes do."""
+        """Gangs have other priorities, because their classes changed."""
         told = [[gang.namespace, gang.name, rank] for gang, rank in sorted(priorities.items())]
         inputs = {"priorities": told}
         self._rows.append(self._record(Kind.DOCUMENT, "classes", "reranked", inputs=inputs))
@@ -150,11 +150,11 @@ class LogJournal:
         self._append_bound("found", running)
 
     def prepare_released(self, released: PlacedMember) -> None:
-        """A member was found on its way to its place."""
+        """A member was found released and not bound at start-up."""
         self._append_bound("released", released)
 
     def recover(self, count: int, *, now: float) -> None:
-        """The members that were prepared were taken in."""
+        """The engine took in the members that were prepared."""
         reason = f"recovered {count} pods"
         self._rows.append(
             self._record(Kind.POD, "cluster", "recovered", reason, inputs={"now": now})
@@ -177,49 +177,51 @@ class LogJournal:
         self._rows.append(self._record(Kind.POD, member, "ended", pod_uid=member))
 
     def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
-        """Leases ended."""
+        """Leases expired."""
         reason = ", ".join(map(str, gangs))
         self._rows.append(
             self._record(Kind.EXPIRY, "leases", "expired", reason, inputs={"now": now})
         )
 
     def renew(self, gang: GangKey, *, now: float) -> None:
-        """A lease began anew."""
+        """A lease was started again."""
         self._rows.append(self._record(Kind.EXPIRY, str(gang), "renewed", inputs={"now": now}))
 
-    def decide(self, question: Question) -> None:
-        """The engine was asked, and what it answered was applied."""
-        request, decision = question.request, question.decision
+    def decide(
+        self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
+    ) -> None:
+        """The engine made a decision, and it was applied."""
+        request = decision.request
         if isinstance(decision, Place):
             outcome, reason = "placed", f"placed on {decision.placement.node}"
         else:
             outcome, reason = str(decision.reason.code), decision.reason.text
         inputs = {
             "request": rows.encode_request(request),
-            "candidates": self._rows.encode_candidates(question.candidate_nodes),
-            "now": question.now,
-            "appliesPreemption": question.applies_preemption,
+            "candidates": self._rows.encode_candidates(candidate_nodes),
+            "now": context.now,
+            "appliesPreemption": context.applies_preemption,
         }
         details = {
-            "pod": question.pod,
+            "pod": context.pod,
             "leafCount": request.leaf_count,
             "decision": rows.encode_decision(decision),
         }
         self._rows.append(
             self._record(
-                question.kind,
+                context.kind,
                 str(request.gang),
                 outcome,
                 reason,
                 pod_uid=request.member,
-                latency_seconds=self._clock.monotonic() - question.now,
+                latency_seconds=self._clock.monotonic() - context.now,
                 details=details,
                 inputs=inputs,
             )
         )
 
     def note(self, kind: Kind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
-        """Write down something else that was done; a replay passes over it."""
+        """The extender did something else; a replay ignores it."""
         self._rows.append(self._record(kind, subject, outcome, reason, **fields))
 
     def _append_bound(self, outcome: str, running: PlacedMember) -> None:

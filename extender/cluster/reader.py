@@ -6,7 +6,7 @@ from extender.cells.engine import Engine
 from extender.cells.model import Decision, GangView, MemberRequest, NodeCell
 from extender.cells.views.listings import Holders, Stepwise
 from extender.cells.views.state_views import CellView, VcView
-from extender.cluster.members import Members
+from extender.cluster.members import MemberIndex
 from policy.errors import Problem
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
@@ -22,7 +22,7 @@ class ClusterReader:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._members = Members()
+        self._members = MemberIndex()
         self.topology: Topology | None = None
         self.problems: tuple[Problem, ...] = ()
         """Promises that the nodes which are alive cannot hold."""
@@ -30,7 +30,7 @@ class ClusterReader:
         """Grows with every change that a plan could see."""
 
     @property
-    def members(self) -> Members:
+    def members(self) -> MemberIndex:
         """The members that have places, for quick lookups."""
         return self._members
 

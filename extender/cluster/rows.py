@@ -1,7 +1,7 @@
-"""What the engine is fed and answers, as JSON and back: the inputs of the log's rows.
+"""Inputs and decisions of the engine as JSON, and back: the contents of the log's rows.
 
-A replay must get back exactly what the engine got. Fields that have their default are left out, so
-that the row of a plain pod stays small, and one that a later version adds is no difference.
+A replay must read exactly what the engine received. Fields with their default are left out: rows
+of plain pods stay small, and a field that a later version adds is no difference.
 """
 
 import zlib
@@ -26,7 +26,7 @@ _REQUEST_DEFAULTS: Final = {
 
 
 def encode_request(request: MemberRequest) -> Row:
-    """Say what a member asked; a gang of a thousand equal members is one pair of numbers."""
+    """Encode a request; equal members are one pair of numbers, however many there are."""
     row: Row = {
         "member": request.member,
         "gang": [request.gang.namespace, request.gang.name],
@@ -59,7 +59,7 @@ def decode_request(row: Mapping[str, Any]) -> MemberRequest:
 
 
 def encode_placement(placement: Placement) -> Row:
-    """Say where a member is."""
+    """Encode a place."""
     row: Row = {"node": placement.node, "leafCells": list(placement.leaf_cells)}
     for name in ("chain", "vc_cell", "vc_cell_type"):
         value = getattr(placement, name)
@@ -80,7 +80,7 @@ def decode_placement(row: Mapping[str, Any]) -> Placement:
 
 
 def encode_node(node: KubeNode) -> Row:
-    """Say how a node was."""
+    """Encode a node."""
     return {
         "healthy": node.is_healthy,
         "labels": dict(node.labels),
@@ -103,9 +103,9 @@ def decode_node(name: NodeName, row: Mapping[str, Any]) -> KubeNode:
 
 
 def encode_decision(decision: Decision) -> Row:
-    """Say what was decided, so that equal decisions give equal rows.
+    """Encode a decision; equal decisions give equal rows.
 
-    The places of a gang's other members are only told apart by a checksum: they may be thousands.
+    The places of the gang's other members, which may be thousands, are stored as a checksum.
     """
     if isinstance(decision, Place):
         return {
@@ -125,10 +125,10 @@ def encode_decision(decision: Decision) -> Row:
 
 
 def is_same_decision(logged: Row, replayed: Row) -> bool:
-    """Whether a decision that was logged came out the same.
+    """Tell whether a replay repeats a logged decision.
 
-    The sentence is compared only if the logged one has the present wording. Under another, the
-    arguments that were logged then are compared, and those that were added since are not.
+    Sentences are compared only if the row has the current wording version. A row of another version
+    is compared by its code and by those arguments that it has.
     """
     if logged.get("wording") == replayed.get("wording"):
         return logged == replayed
@@ -136,7 +136,7 @@ def is_same_decision(logged: Row, replayed: Row) -> bool:
 
 
 def _wordless(row: Row, logged: Row) -> Row:
-    """A decision without its sentence, and with those arguments that the logged one has."""
+    """Return a decision without its sentence, with the arguments that the logged one has."""
     told = row.get("arguments", {})
     arguments = {name: told.get(name) for name in logged.get("arguments", {})}
     bare = {key: value for key, value in row.items() if key not in ("reason", "wording")}

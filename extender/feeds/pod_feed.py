@@ -5,7 +5,6 @@ devices that it holds; it never stops a feed.
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ from kube.read.pods import ManagedPod, has_finished, read_pod
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
+from service.memory import BoundedMap
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class NodeSink:
         is_new_to_wishes = self._choice.upsert(read_traits(obj))
         self._cluster.observe_node(read_node(obj))
         if is_new_to_wishes:
-            self._cluster.tell_of_room()  # a taint is gone, perhaps, of which cells know nothing
+            self._cluster.notify_room()  # a taint is gone, perhaps, of which cells know nothing
 
     def remove(self, obj: Object) -> None:
         """Take note of a node that left."""
@@ -81,7 +81,7 @@ class PodSink:
         self._pods: dict[PodUid, ManagedPod] = {}
         self._misfits: dict[PodUid, Misfit] = {}
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
-        self._ended: OrderedDict[PodUid, None] = OrderedDict()
+        self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that appeared or changed."""
@@ -139,7 +139,7 @@ class PodSink:
                 released.append(self._to_bound(pod))
             yield
         running += [misfit.use for misfit in self.misfits if misfit.use is not None]
-        yield from self._cluster.recovering(running, released=released, now=now)
+        yield from self._cluster.recover_stepwise(running, released=released, now=now)
         for uid in ending:
             self._cluster.observe_ending(uid)
             yield
@@ -226,7 +226,7 @@ class PodSink:
         misfit = self._misfits.pop(uid, None)
         if pod is None and misfit is None and not self._cluster.has_place(uid):
             return
-        self._note_end(uid)
+        self._ended[uid] = None
         if self._is_live:
             self._cluster.forget_member(uid)
         if pod is not None:
@@ -239,11 +239,6 @@ class PodSink:
             del self._of_gang[pod.gang.key]
         for tell in self.on_end:
             tell(pod)
-
-    def _note_end(self, uid: PodUid) -> None:
-        self._ended[uid] = None
-        if len(self._ended) > _MOST_ENDED:
-            self._ended.popitem(last=False)
 
 
 def _is_ending(pod: ManagedPod) -> bool:

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from kube.api.client import KubeError
-from kube.api.token_reviews import Person, Reviews
+from kube.api.token_reviews import AccessReviews, ApiUser
 from policy.errors import BackendError
-from service.expiring import ExpiringCache
+from service.memory import ExpiringMap
 
 T = TypeVar("T")
 
@@ -32,39 +32,39 @@ class TokenCheck:
 
     def __init__(
         self,
-        reviews: Reviews,
+        reviews: AccessReviews,
         *,
         monotonic: Callable[[], float],
         deadline_seconds: float = _DEADLINE_SECONDS,
     ) -> None:
-        remember = partial(ExpiringCache, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
-        self._people: ExpiringCache[bytes, Person] = remember(most=_MOST_PEOPLE)
-        self._strangers: ExpiringCache[bytes, bool] = remember(most=_MOST_STRANGERS)
-        self._rights: ExpiringCache[tuple[Person, str, str], bool] = remember(most=_MOST_RIGHTS)
+        remember = partial(ExpiringMap, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
+        self._people: ExpiringMap[bytes, ApiUser] = remember(_MOST_PEOPLE)
+        self._strangers: ExpiringMap[bytes, None] = remember(_MOST_STRANGERS)
+        self._rights: ExpiringMap[tuple[ApiUser, str, str], bool] = remember(_MOST_RIGHTS)
         self._reviews = reviews
         self._deadline_seconds = deadline_seconds
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
 
-    async def identify(self, token: str) -> Person | None:
+    async def identify(self, token: str) -> ApiUser | None:
         """Whose token it is, if anybody's; BackendError if that cannot be told now."""
         key = hashlib.sha256(token.encode()).digest()
         known = self._people.get(key)
-        if known is not None or self._strangers.get(key):
+        if known is not None or key in self._strangers:
             return known
         person = await self._ask(lambda: self._reviews.identify(token))
         if person is None:
-            self._strangers.put(key, True)
+            self._strangers[key] = None
         else:
-            self._people.put(key, person)
+            self._people[key] = person
         return person
 
-    async def may(self, person: Person, *, verb: str, path: str) -> bool:
+    async def may(self, person: ApiUser, *, verb: str, path: str) -> bool:
         """Whether they may; BackendError if that cannot be told now."""
         key = (person, verb, path)
         known = self._rights.get(key)
         if known is None:
             known = await self._ask(lambda: self._reviews.may(person, verb=verb, path=path))
-            self._rights.put(key, known)
+            self._rights[key] = known
         return known
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:

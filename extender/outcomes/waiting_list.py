@@ -13,6 +13,7 @@ from typing import Final
 from extender.feeds.requests import single_gang
 from kube.read.pods import ManagedPod
 from policy.submission import GangKey, NodeName, PodUid, VcName
+from service.memory import BoundedMap
 
 _MOST_PODS: Final = 100_000
 """More pods than a cluster has; beyond, the oldest entry is dropped until the next question."""
@@ -59,7 +60,7 @@ class WaitingList:
 
     def __init__(self) -> None:
         self._gangs: dict[GangKey, WaitingEntry] = {}
-        self.pods: dict[PodUid, RefusedPod] = {}
+        self.pods: BoundedMap[PodUid, RefusedPod] = BoundedMap(_MOST_PODS)
         """Pods that kube-scheduler asks about."""
 
     def __iter__(self) -> Iterator[WaitingEntry]:
@@ -79,9 +80,7 @@ class WaitingList:
 
     def put_pod(self, pod: RefusedPod) -> bool:
         """Note that a pod waits; True if it is for another reason than before."""
-        before = self.pods.pop(pod.uid, None)
-        if len(self.pods) >= _MOST_PODS:
-            del self.pods[next(iter(self.pods))]
+        before = self.pods.get(pod.uid)
         self.pods[pod.uid] = pod
         if before is not None and before.code == pod.code:
             pod.since = before.since

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.evictions import Evictions
 from extender.planning.pending_writes import PendingWrites
-from extender.queue.model import Action, End, Nominate, Release
+from extender.queue.model import Action, EvictPod, NominatePod, ReleasePod
 from extender.term import Leading
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
@@ -41,18 +41,18 @@ class ActionExecutor:
     async def execute(self, action: Action, *, is_wanted: Callable[[], bool]) -> None:
         """Execute an action; BackendError if that failed, is not wanted any more or is unknown."""
         match action:
-            case End(uid=uid, reason=reason):
+            case EvictPod(uid=uid, reason=reason):
                 pod = self._pods.get(uid)
                 if pod is None:
                     raise BackendError("the pod is gone")
                 await self._evictions.end(pod, why=reason.text, is_wanted=is_wanted)
-            case Release() | Nominate():
+            case ReleasePod() | NominatePod():
                 async with self._slots:
                     await self._write(action, is_wanted)
             case _:
                 assert_never(action)
 
-    async def _write(self, action: Release | Nominate, is_wanted: Callable[[], bool]) -> None:
+    async def _write(self, action: ReleasePod | NominatePod, is_wanted: Callable[[], bool]) -> None:
         pod = self._pods.get(action.uid)
         if pod is None or not is_wanted():
             raise BackendError("the pod is gone, or the action is not wanted any more")
@@ -61,7 +61,7 @@ class ActionExecutor:
             namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
         )
         with self._pending.writing(pod.uid):
-            if isinstance(action, Release):
+            if isinstance(action, ReleasePod):
                 version = await self._writer.release(
                     reference,
                     node=action.placement.node,

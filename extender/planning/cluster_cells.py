@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 
 from extender.cells.model import Decision, MemberRequest
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
 from policy.placement import Placement
@@ -51,13 +52,13 @@ class ClusterCells:
         """Decide about a member, apply the decision and record it."""
         pod = self._pods.get(request.member)
         may_preempt = pod is None or pod.may_preempt
-        asked = Asked(
+        context = DecisionContext(
             kind=Kind.PLACEMENT,
             now=now,
             applies_preemption=may_preempt,
             pod=pod.display_name if pod else "",
         )
-        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
         self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)
         return decision
 

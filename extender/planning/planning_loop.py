@@ -26,7 +26,7 @@ from extender.planning.held_pods import (
 )
 from extender.planning.quota_queue import QuotaQueue
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, QueuedPod, Step
+from extender.queue.model import Action, QueuedPod, StepResult
 from kube.read.node_choice import NodeChoice
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
@@ -195,16 +195,16 @@ class Planner:
         await wait_up_to(_LOOK_EVERY_SECONDS, self._news)
         self._news.clear()
 
-    def _report(self, step: Step, *, now: float) -> None:
+    def _report(self, step: StepResult, *, now: float) -> None:
         for pod, hold in self._held.take_due(now):
             self._outcomes.gang_waits(
                 hold.gang, pod, code=hold.code, reason=hold.reason, change=hold.change
             )
-        for gang, tell in step.news.items():
-            if tell is None:
+        for gang, notice in step.notices.items():
+            if notice is None:
                 self._outcomes.gang_resumed(gang)
-            elif (first := self._pods.get(tell.uid)) is not None:
-                why = tell.reason
+            elif (first := self._pods.get(notice.uid)) is not None:
+                why = notice.reason
                 self._outcomes.gang_waits(
                     gang, first, code=why.code, reason=why.text, change=why.change
                 )

@@ -12,7 +12,8 @@ from collections.abc import Collection
 from typing import Final, NoReturn
 
 from extender.cells.model import Decision, MemberRequest
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
 from extender.outcomes.evictions import Evictions
@@ -57,8 +58,8 @@ class HalfBoundGangs:
         now = self._clock.monotonic()
         nodes = dict.fromkeys(self._cluster.nodes)
         for request in self._missing():
-            asked = Asked(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
-            decision = self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
+            context = DecisionContext(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
+            decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
             self._record(decision, offered=nodes)
             self._open[request.gang] = now + _PATIENCE_SECONDS
             self._asked.setdefault(request.gang, {})[request.member] = None

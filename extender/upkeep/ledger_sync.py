@@ -24,6 +24,7 @@ from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey
 from service.clock import Clock
+from service.memory import BoundedMap
 from state.ledger.ledger import Charge, Ledger, LiveCharge, Term
 
 logger = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Bookkeeper:
         self._full: _Full = {}
         """Charges of which every place was taken, and since when we know."""
         self._appeared: dict[GangKey, ManagedPod] = {}
-        self._ended: dict[GangKey, None] = {}
+        self._ended: BoundedMap[GangKey, None] = BoundedMap(_MOST_ENDED)
         self._confirmed: set[GangKey] = set()
         self.compares_soon = False
         """Whether something was seen that only a comparison sets right."""
@@ -95,10 +96,8 @@ class Bookkeeper:
         if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
             self._confirmed.discard(gang)
             self._appeared.pop(gang, None)
+            self.compares_soon |= self._ended.is_full
             self._ended[gang] = None
-        if len(self._ended) > _MOST_ENDED:
-            del self._ended[next(iter(self._ended))]
-            self.compares_soon = True
 
     def _note_size(self, pod: ManagedPod) -> None:
         """A PodGroup says how many members are needed, not how many there are: look soon."""

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from extender.cells.model import Decision, ReasonCode, Wait
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest, to_single_request
 from extender.outcomes.outcomes import EndedBy, Outcomes
@@ -46,7 +47,7 @@ class Questions:
         if self._pods.has_ended(uid) or (pod is not None and pod.is_finished):
             raise RequestError.at("Pod", "pod has ended or was deleted")
         if pod is not None and not pod.uid:
-            raise RequestError.at("Pod.metadata.uid", "must be set")
+            raise RequestError.at("Pod.metadata.uid", "is required")
         return pod
 
     def decide(
@@ -63,16 +64,18 @@ class Questions:
         have to end first.
         """
         request = self._to_request(pod)
-        asked = Asked(
+        context = DecisionContext(
             kind=kind,
             now=self._clock.monotonic(),
             applies_preemption=ended_by is not None,
             pod=pod.display_name,
         )
-        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
         if _is_beyond_size(pod, decision):
             single = to_single_request(request, pod)
-            decision = self._cluster.decide(single, candidate_nodes=candidate_nodes, asked=asked)
+            decision = self._cluster.decide(
+                single, candidate_nodes=candidate_nodes, context=context
+            )
         self._outcomes.pod_decided(pod, decision, offered=candidate_nodes, ended_by=ended_by)
         return decision
 

@@ -6,8 +6,10 @@ cluster has not changed, the same question has the same answer, and is not even 
 
 from typing import Final
 
+from service.memory import BoundedMap
+
 _MOST: Final = 100_000
-"""As many pods as a cluster has; beyond, all answers are dropped and made anew."""
+"""As many pods as a cluster has; beyond, the oldest answer is dropped and made anew."""
 
 
 class RepeatedRefusals:
@@ -15,7 +17,7 @@ class RepeatedRefusals:
 
     def __init__(self) -> None:
         self._version = 0
-        self._answers: dict[int, bytes] = {}
+        self._answers: BoundedMap[int, bytes] = BoundedMap(_MOST)
 
     def repeat(self, question: bytes, *, version: int) -> bytes | None:
         """Return the answer, if the same was asked since the cluster last changed."""
@@ -24,6 +26,7 @@ class RepeatedRefusals:
 
     def put(self, question: bytes, answer: bytes, *, version: int) -> None:
         """Remember an answer for as long as the cluster does not change."""
-        if version != self._version or len(self._answers) >= _MOST:
-            self._version, self._answers = version, {}
+        if version != self._version:
+            self._version = version
+            self._answers.clear()
         self._answers[hash(question)] = answer

@@ -7,7 +7,6 @@ same one again within a minute is not written again: a Job of a thousand pods ge
 import asyncio
 import logging
 import uuid
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 from kube.api.client import KubeClient, KubeError, Object
 from service.clock import Clock
+from service.memory import ExpiringMap
 
 logger = logging.getLogger(__name__)
 
@@ -99,19 +99,17 @@ class EventWriter:
         self._client = client
         self._clock = clock
         self._waiting: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
-        self._written: OrderedDict[Event, float] = OrderedDict()
+        self._written: ExpiringMap[Event, None] = ExpiringMap(
+            _REMEMBERED, seconds=_REPEAT_SECONDS, monotonic=clock.monotonic
+        )
         self.dropped = 0
         """Events that found no room, or that the API server did not take."""
 
     def write(self, event: Event) -> None:
         """Write an event soon, unless the same one was written just now. Never waits."""
-        now = self._clock.monotonic()
-        if self._written.get(event, now - 2 * _REPEAT_SECONDS) > now - _REPEAT_SECONDS:
+        if event in self._written:
             return
-        self._written[event] = now
-        self._written.move_to_end(event)
-        while len(self._written) > _REMEMBERED:
-            self._written.popitem(last=False)
+        self._written[event] = None
         try:
             self._waiting.put_nowait(event)
         except asyncio.QueueFull:

@@ -11,7 +11,7 @@ _RIGHTS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class ApiUser:
     """Whom the API server knows by a token: a user, or a service account."""
 
     name: str
@@ -21,27 +21,27 @@ class Person:
     """What else an authenticator said of them; authorizers may look at it."""
 
 
-class Reviews:
+class AccessReviews:
     """TokenReview and SubjectAccessReview; KubeError if the API server does not say."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
-    async def identify(self, token: str) -> Person | None:
+    async def identify(self, token: str) -> ApiUser | None:
         """Whose token it is; None if it is nobody's, or has expired."""
         status = await self._ask(_WHO, "authentication.k8s.io", "TokenReview", {"token": token})
         user = status.get("user") or {}
         if status.get("authenticated") is not True or not user.get("username"):
             return None
-        return _read_person(user)
+        return _read_user(user)
 
-    async def may(self, person: Person, *, verb: str, path: str) -> bool:
+    async def may(self, user: ApiUser, *, verb: str, path: str) -> bool:
         """Whether they may do that to a path that is no Kubernetes resource."""
         spec = {
-            "user": person.name,
-            "uid": person.uid,
-            "groups": list(person.groups),
-            "extra": {key: list(values) for key, values in person.extra},
+            "user": user.name,
+            "uid": user.uid,
+            "groups": list(user.groups),
+            "extra": {key: list(values) for key, values in user.extra},
             "nonResourceAttributes": {"path": path, "verb": verb},
         }
         status = await self._ask(_RIGHTS, "authorization.k8s.io", "SubjectAccessReview", spec)
@@ -53,9 +53,9 @@ class Reviews:
         return answer.get("status") or {}
 
 
-def _read_person(user: Mapping[str, Any]) -> Person:
+def _read_user(user: Mapping[str, Any]) -> ApiUser:
     extra = user.get("extra") or {}
-    return Person(
+    return ApiUser(
         name=str(user["username"]),
         uid=str(user.get("uid") or ""),
         groups=tuple(map(str, user.get("groups") or ())),

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kube.api.events import Event, EventWriter
 from kube.api.feed import FeedSource
 from kube.values.objects import mapping, marks_of
-from policy.documents.documents import DATA_KEY, LABEL, Kind, parse_label
+from policy.documents.parser import DATA_KEY, LABEL, DocumentKind, parse_label
 from policy.errors import Problem, SpecError
 from policy.store import Policy, PolicyStore, PolicyText, build_policy, list_problems
 from policy.wording import count_of, describe
@@ -52,7 +52,7 @@ def _read_text(config_map: Object) -> PolicyText:
         raise SpecError([Problem("", f"data has no {DATA_KEY}; the document belongs there")])
     text = data[DATA_KEY]
     if not isinstance(text, str):
-        message = f"must be text, not {describe(text)}"
+        message = f"must be a string, not {describe(text)}"
         raise SpecError([Problem(f"data[{DATA_KEY}]", message)])
     return PolicyText(kind=kind, source=source_of(config_map), text=text)
 
@@ -83,7 +83,7 @@ class PolicySink:
     @property
     def cluster_text(self) -> str | None:
         """The text of the Cluster document in force."""
-        return self._store.text(Kind.CLUSTER)
+        return self._store.text(DocumentKind.CLUSTER)
 
     @property
     def lacks_valid_cluster(self) -> bool:
@@ -112,7 +112,7 @@ class PolicySink:
 
     def use_cluster_file(self, text: str, *, path: str) -> None:
         """Take the Cluster document from a file; from now on ConfigMaps with one are ignored."""
-        self._cluster_file = PolicyText(kind=Kind.CLUSTER, source=f"File {path}", text=text)
+        self._cluster_file = PolicyText(kind=DocumentKind.CLUSTER, source=f"File {path}", text=text)
         self._update()
 
     def check(self, config_map: Object) -> Policy:
@@ -131,10 +131,10 @@ class PolicySink:
         texts, problems = _read_texts(self._config_maps.values())
         ignored: list[Problem] = []
         if self._cluster_file is not None:
-            ignored = [_ignored(text) for text in texts if text.kind is Kind.CLUSTER]
-            others = (text for text in texts if text.kind is not Kind.CLUSTER)
+            ignored = [_ignored(text) for text in texts if text.kind is DocumentKind.CLUSTER]
+            others = (text for text in texts if text.kind is not DocumentKind.CLUSTER)
             texts = [self._cluster_file, *others]
-        self._has_cluster = any(text.kind is Kind.CLUSTER for text in texts)
+        self._has_cluster = any(text.kind is DocumentKind.CLUSTER for text in texts)
         before = self._store.policy.version
         policy = self._store.update(texts)
         problems.update(self._store.problems)

@@ -11,9 +11,10 @@ import orjson
 
 from kube.values.fields import Fields, Problems
 from kube.values.size_limits import MAX_GANG_SIZE
-from kube.values.texts import TextRule, range_problem, show
+from kube.values.texts import TextRule, range_problem
 from policy.documents.yaml_tree import Dialect, YamlError, read_tree
 from policy.errors import RequestError
+from policy.wording import describe
 
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _FLAGS: Final = {
@@ -84,7 +85,7 @@ class YamlFields(Fields):
             return default and key not in self.values
         if isinstance(value, Unquoted) and value in _FLAGS:
             return _FLAGS[value]
-        self.note(key, f"must be true or false, not {show(value)}")
+        self.note(key, f"must be true or false, not {describe(value)}")
         return default
 
 

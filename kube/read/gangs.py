@@ -35,7 +35,7 @@ class GangForm(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gang:
+class DeclaredGang:
     """A gang as one of its members describes it."""
 
     key: GangKey
@@ -60,22 +60,24 @@ class _Named(NamedTuple):
     min_size: int | None = None
 
 
-def read_gang(pod: PodMarks, *, namespace: str, single_name: str, hived: HivedSpec | None) -> Gang:
+def read_gang(
+    pod: PodMarks, *, namespace: str, single_name: str, hived: HivedSpec | None
+) -> DeclaredGang:
     """Recognise a pod's gang; `single_name` names it if it is a gang of one. Problems are noted."""
     if hived is not None:
         name = hived.gang.name if hived.gang else single_name
         size = hived.gang.size if hived.gang else 1
-        return Gang(key=GangKey(namespace, name), size=size, form=GangForm.HIVED)
+        return DeclaredGang(key=GangKey(namespace, name), size=size, form=GangForm.HIVED)
     for form, read in _READERS if _has_marks(pod) else ():
         named = read(pod)
         if named is not None:
-            return Gang(
+            return DeclaredGang(
                 key=GangKey(namespace, named.name),
                 size=named.size,
                 min_size=named.min_size,
                 form=form,
             )
-    return Gang(key=GangKey(namespace, single_name), size=1, form=GangForm.SINGLE)
+    return DeclaredGang(key=GangKey(namespace, single_name), size=1, form=GangForm.SINGLE)
 
 
 def _has_marks(pod: PodMarks) -> bool:
@@ -136,7 +138,7 @@ def _read_cellgate(pod: PodMarks) -> _Named | None:
 
 def _required_size(texts: Fields, key: str) -> int | None:
     if not texts.text(key):
-        texts.note(key, "must be set: the number of pods in the gang")
+        texts.note(key, "is required: the number of pods in the gang")
         return None
     return texts.number_text(key, maximum=MAX_GANG_SIZE)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.gangs import Gang
+from kube.read.gangs import DeclaredGang
 from kube.read.node_choice import NodeWish, read_wish
 from policy.errors import Problem
 from policy.placement import Placement
@@ -70,7 +70,7 @@ class ManagedPod:
     """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
 
-    gang: Gang
+    gang: DeclaredGang
     vc: VcName = DEFAULT_VC
     leaf_type: LeafType | None = None
     leaf_count: int

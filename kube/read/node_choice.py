@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from policy.submission import NodeName
+from service.memory import BoundedMap
 
 POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations")
 """The fields of a pod's spec that say which nodes it may use."""
@@ -20,7 +21,7 @@ _CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class NodeRequirement:
     """One condition on a label of a node, or on its name."""
 
     key: str
@@ -83,7 +84,7 @@ class NodeWish:
     """What a pod wants of its node. Equal wishes suit the same nodes."""
 
     selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[tuple[Requirement, ...], ...] | None = None
+    terms: tuple[tuple[NodeRequirement, ...], ...] | None = None
     """Required affinity: one of the terms must be met, with all its requirements."""
     tolerations: tuple[Toleration, ...] = ()
 
@@ -141,7 +142,7 @@ class NodeChoice:
 
     def __init__(self) -> None:
         self._nodes: dict[NodeName, NodeTraits] = {}
-        self._suiting: dict[Hashable, dict[NodeName, None]] = {}
+        self._suiting: BoundedMap[Hashable, dict[NodeName, None]] = BoundedMap(_MOST_WISHES)
 
     def upsert(self, node: NodeTraits) -> bool:
         """A node joined or changed; True if that matters to any wish."""
@@ -174,15 +175,9 @@ class NodeChoice:
             if name not in without and all(name in suiting for suiting in left)
         }
 
-    def forget_wishes(self) -> None:
-        """Forget the wishes seen so far: those of pods long gone must not pile up."""
-        self._suiting.clear()
-
     def _of(self, wish: Hashable) -> dict[NodeName, None]:
         assert isinstance(wish, NodeWish)
         if wish not in self._suiting:
-            if len(self._suiting) >= _MOST_WISHES:
-                self.forget_wishes()
             self._suiting[wish] = {
                 name: None for name, node in self._nodes.items() if wish.suits(node)
             }
@@ -193,7 +188,7 @@ class NodeChoice:
 _MOST_WISHES = 256
 
 
-def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] | None:
+def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[NodeRequirement, ...], ...] | None:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if required is None:
@@ -201,14 +196,14 @@ def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] 
     return tuple(_read_term(term) for term in required.get("nodeSelectorTerms") or ())
 
 
-def _read_term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
+def _read_term(term: Mapping[str, Any]) -> tuple[NodeRequirement, ...]:
     labels = [_read_requirement(one, False) for one in term.get("matchExpressions") or ()]
     fields = [_read_requirement(one, True) for one in term.get("matchFields") or ()]
     return (*labels, *fields)
 
 
-def _read_requirement(one: Mapping[str, Any], is_field: bool) -> Requirement:
-    return Requirement(one["key"], one["operator"], tuple(one.get("values") or ()), is_field)
+def _read_requirement(one: Mapping[str, Any], is_field: bool) -> NodeRequirement:
+    return NodeRequirement(one["key"], one["operator"], tuple(one.get("values") or ()), is_field)
 
 
 def _read_toleration(one: Mapping[str, Any]) -> Toleration:

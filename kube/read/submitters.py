@@ -11,8 +11,9 @@ import orjson
 
 from kube import marks
 from kube.values.fields import Fields
-from kube.values.texts import FREE_TEXT, show
+from kube.values.texts import FREE_TEXT
 from policy.submission import GroupName, UserName
+from policy.wording import describe
 
 
 def read_submitter(annotations: Fields) -> UserName | None:
@@ -43,10 +44,10 @@ def format_submitter_groups(groups: Iterable[str]) -> str:
 
 def _problem(names: object) -> str | None:
     if not isinstance(names, list):
-        return f"must be a JSON list of group names, not {show(names)}"
+        return f"must be a JSON list of group names, not {describe(names)}"
     for name in names:
         if not isinstance(name, str) or not name:
-            return f"must be a JSON list of group names, not of {show(name)}"
+            return f"must be a JSON list of group names, not of {describe(name)}"
         if problem := FREE_TEXT.problem(name):
             return f"each name {problem}"
     return None

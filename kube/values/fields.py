@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
 from kube.values.size_limits import MAX_ITEMS, MAX_PROBLEMS
-from kube.values.texts import TextRule, parse_number, range_problem, show
+from kube.values.texts import TextRule, parse_number, range_problem
 from policy.errors import Problem, RequestError
+from policy.wording import describe
 
 _LISTS: Final = (list, tuple)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -62,7 +63,7 @@ class Fields:
             return _NOTHING
         if isinstance(values, Mapping):
             return values
-        self.problems.add(self.path, f"must be a mapping, not {show(values)}")
+        self.problems.add(self.path, f"must be a mapping, not {describe(values)}")
         return _NOTHING
 
     @staticmethod
@@ -123,7 +124,7 @@ class Fields:
             return ()
         if isinstance(values, _LISTS):
             return values
-        self.note(key, f"must be a list, not {show(values)}")
+        self.note(key, f"must be a list, not {describe(values)}")
         return None
 
     def texts(self, key: str) -> Self:
@@ -145,11 +146,11 @@ class Fields:
             if problem is None:
                 return value
         else:
-            problem = f"must be a string, not {show(value)}"
+            problem = f"must be a string, not {describe(value)}"
         self.note(key, problem)
         return ""
 
-    def required_text(self, key: str, rule: TextRule, *, words: str = "must be set") -> str:
+    def required_text(self, key: str, rule: TextRule, *, words: str = "is required") -> str:
         """Read a text that must be there; `words` say so if it is not."""
         if self.values.get(key) in (None, ""):
             self.note(key, words)
@@ -198,9 +199,9 @@ def _only_texts(read: Fields) -> dict[str, str]:
     entries: Iterable[tuple[object, object]] = read.values.items()
     for name, text in entries:
         if not isinstance(name, str):
-            read.problems.add(read.path, f"must have strings as keys, not {show(name)}")
+            read.problems.add(read.path, f"must have strings as keys, not {describe(name)}")
         elif not isinstance(text, str):
-            read.note(name, f"must be a string, not {show(text)}")
+            read.note(name, f"must be a string, not {describe(text)}")
         else:
             texts[name] = text
     return texts

@@ -1,15 +1,12 @@
-"""What a text may look like where it serves as a name, and how a bad value is shown."""
+"""What a text may look like where it serves as a name."""
 
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from kube.values import size_limits
-
-_SHOWN_LENGTH: Final = 60
-_SHOWN_NUMBER: Final = 2**63
+from policy.wording import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,7 @@ class TextRule:
         """Say what is wrong with a text, or None."""
         if len(text) > self.max_length:
             return f"must be at most {self.max_length} characters, not {len(text)}"
-        return None if self.fits(text) else f"must be {self.description}, not {show(text)}"
+        return None if self.fits(text) else f"must be {self.description}, not {describe(text)}"
 
 
 def _pattern(text: str) -> Callable[[str], object]:
@@ -45,23 +42,9 @@ FREE_TEXT: Final = TextRule(
 """Names that Kubernetes does not restrict; Postgres and terminals do."""
 
 
-def show(value: object) -> str:
-    """Quote a value of unknown type in a message: short, on one line, always the same."""
-    if isinstance(value, str):
-        cut = value[:_SHOWN_LENGTH]
-        return json.dumps(cut) + ("…" if len(value) > len(cut) else "")
-    if value is None or isinstance(value, bool | float):
-        return json.dumps(value)
-    if isinstance(value, int):
-        return str(value) if abs(value) < _SHOWN_NUMBER else "a number of more than 63 bits"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
-
-
 def range_problem(value: object, *, minimum: int, maximum: int) -> str:
     """Say that a value should have been a whole number between two others."""
-    return f"must be a whole number from {minimum} to {maximum}, not {show(value)}"
+    return f"must be a whole number from {minimum} to {maximum}, not {describe(value)}"
 
 
 def parse_number(text: str) -> int | None:

@@ -207,7 +207,7 @@ class _Reader:
             known = self._node(event, (*path, "")).tree
             if isinstance(known, str) or not self.dialect.is_strict:
                 return known if isinstance(known, str) else None
-        raise YamlError(f"{_at(event)}: a key must be text")
+        raise YamlError(f"{_at(event)}: a key must be a string")
 
     def _scalar_key(self, event: ScalarEvent, path: _Path) -> str:
         self._check_tag(event, path)

@@ -19,7 +19,7 @@ UTC day, ISO week and month. A charge that expired is taken back altogether: nob
 somebody else's hours with pods that never come.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Protocol
@@ -31,7 +31,7 @@ from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName,
 __all__ = [
     "Answer", "Charge", "Charged", "DayUse", "Drift", "Exceeded", "Held", "Holding", "Ledger",
     "Limit", "LiveCharge", "Measure", "Queued", "Refused", "Scope", "Term", "Usage",
-    "MICROS_PER_HOUR", "build_exceeded", "choose_applicable", "to_units",
+    "MICROS_PER_HOUR", "build_exceeded", "choose_applicable", "find_exceeded", "to_units",
 ]  # fmt: skip
 
 MICROS_PER_HOUR = 3_600_000_000
@@ -323,6 +323,19 @@ def _applies(limit: Limit, charge: Charge) -> bool:
             return limit.leaf_type is not None and limit.leaf_type == charge.leaf_type
         case _:
             return True
+
+
+def find_exceeded(
+    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], Usage]
+) -> Iterator[Exceeded]:
+    """Yield the limits that a charge would exceed; `usage` is without the charge."""
+    for limit in choose_applicable(charge, limits):
+        used = usage(limit.scope).used(limit.measure, limit.leaf_type)
+        exceeded = build_exceeded(limit, charge=charge, used=used)
+        # How long a gang will run is unknown: it is refused once no hours are left.
+        most = to_units(limit)
+        if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
+            yield exceeded
 
 
 def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:

@@ -18,7 +18,6 @@ from state.ledger.ledger import (
     Charged,
     DayUse,
     Drift,
-    Exceeded,
     Held,
     Holding,
     Limit,
@@ -28,10 +27,8 @@ from state.ledger.ledger import (
     Scope,
     Term,
     Usage,
-    build_exceeded,
     check_storable,
-    choose_applicable,
-    to_units,
+    find_exceeded,
 )
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -73,7 +70,7 @@ class MemoryLedger:
         waiting = self._waiting(charge.gang, now)
         if waiting is not None and waiting.decision != charge.decision:
             return Queued(charge=waiting)
-        exceeded = tuple(self._exceeded(charge, limits))
+        exceeded = tuple(find_exceeded(charge, limits, self.current_usage))
         if exceeded:
             return Refused(exceeded=exceeded)
         if any(live.charge.decision == charge.decision for live in self._live.values()):
@@ -111,10 +108,14 @@ class MemoryLedger:
         if existing.charge != live:
             return Held(live=existing, usage=self._usages(existing.charge))
         # The hours that it has had count, but its leaf cells must not count twice.
-        found = {one.limit: one for one in self._exceeded(grown, limits)}
+        found = {one.limit: one for one in find_exceeded(grown, limits, self.current_usage)}
         found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
         del self._live[live.gang]
-        found |= {one.limit: one for one in self._exceeded(grown, limits) if one.limit not in found}
+        found |= {
+            one.limit: one
+            for one in find_exceeded(grown, limits, self.current_usage)
+            if one.limit not in found
+        }
         self._live[live.gang] = existing
         exceeded = tuple(found[limit] for limit in limits if limit in found)
         if exceeded:
@@ -144,15 +145,6 @@ class MemoryLedger:
             self._live[charge.gang] = existing
         answer = Charged if existing.charge == charge else Held
         return answer(live=existing, usage=self._usages(existing.charge))
-
-    def _exceeded(self, charge: Charge, limits: Sequence[Limit]) -> Iterator[Exceeded]:
-        for limit in choose_applicable(charge, limits):
-            used = self.current_usage(limit.scope).used(limit.measure, limit.leaf_type)
-            exceeded = build_exceeded(limit, charge=charge, used=used)
-            # How long it will run is not known: an hour more is refused once none is left.
-            most = to_units(limit)
-            if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
-                yield exceeded
 
     async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods were seen."""

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
-from policy.submission import ClassName, GangKey, Submission, Usage, UserName
+from policy.submission import ClassName, GangKey, Occupancy, Submission, UserName
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
@@ -89,7 +89,7 @@ async def test_random_tables_decide_as_a_plain_reading_of_the_contract(
                 gang=GangKey(namespace, "x"),
                 leaf_count=gpus,
             )
-            usage = Usage(occupied=held, occupied_high=held_high)
+            usage = Occupancy(occupied=held, occupied_high=held_high)
             outcome, final_class, _, _ = read_plainly(table, submission, usage)
             name = f"{user}-{step}"
             got = await _class_given(plane, namespace, name, user=user, gpus=gpus, class_name=asked)
@@ -261,9 +261,7 @@ async def test_a_jobs_pods_are_its_submitters(plane: ControlPlane, namespace: st
     await poll_until(is_told, deadline_seconds=10, explain=lambda: "no Event tells it")
 
 
-async def test_nobody_submits_in_the_name_of_somebody_else(
-    plane: ControlPlane, namespace: str
-) -> None:
+async def test_no_user_submits_in_the_name_of_another(plane: ControlPlane, namespace: str) -> None:
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     fake = {marks.SUBMITTER_ANNOTATION: "alice"}
     with pytest.raises(ApiError, match='names "alice", but the request comes from "bob"'):

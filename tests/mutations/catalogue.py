@@ -253,7 +253,7 @@ MUTATIONS = (
     Mutation(
         "leaves that a node does not offer are handed out",
         NodeObserver,
-        "_not_there",
+        "_not_offered",
         lambda *_: [],
         (observed.test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves,),
     ),
@@ -293,7 +293,7 @@ MUTATIONS = (
     Mutation(
         "a preemption waits for somebody it may not end",
         GangLifecycle,
-        "withdraw_blocked",
+        "cancel_blocked_preemptions",
         nothing,
         (
             observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,

@@ -11,7 +11,7 @@ from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release
+from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
@@ -180,20 +180,20 @@ class PlannerWorld:
         """Nominate the node of a pod that is to be released, and get no further."""
         action = self.actions[index]
         pod = self.pods.get(action.uid)
-        if isinstance(action, Release) and pod is not None and pod.seen_as.node is None:
+        if isinstance(action, ReleasePod) and pod is not None and pod.seen_as.node is None:
             self.change(pod, nominated=action.placement.node)
         self.perform(index, is_done=False, is_told_done=False)
 
     def _do(self, action: Action) -> bool:
         pod = self.pods.get(action.uid)
-        if pod is None or (pod.seen_as.node is not None and not isinstance(action, End)):
+        if pod is None or (pod.seen_as.node is not None and not isinstance(action, EvictPod)):
             return False
         match action:
-            case Release(placement=placement):
+            case ReleasePod(placement=placement):
                 self.change(pod, is_gated=False, placement=placement, nominated=placement.node)
-            case Nominate(node=node):
+            case NominatePod(node=node):
                 self.change(pod, nominated=node)
-            case End():
+            case EvictPod():
                 assert pod.seen_as.node is not None, "who does not run only loses its place"
                 self.delete(action.uid)
         return True

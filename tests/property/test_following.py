@@ -17,7 +17,7 @@ from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
 from policy.cluster.document import ClusterDocument, LiveNode
-from policy.documents.documents import Kind, parse_document
+from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import ConflictError
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
@@ -42,7 +42,7 @@ def documents(draw: st.DrawFn) -> ClusterDocument:
             count = draw(st.integers(1, 4))
             leaf_type = draw(st.sampled_from("xxy"))
             text += f"    - {{leafType: {leaf_type}, level: {level}, cellNumber: {count}}}\n"
-    document = parse_document(text, kind=Kind.CLUSTER)
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     return document
 
@@ -306,7 +306,7 @@ def a_world(*, a: str, b: str, nodes: int) -> Following:
         f"apiVersion: cellgate.io/v1\nkind: Cluster\nnodeTopology: [{RULE}]\n"
         f"virtualClusters: {{a: {{virtualCells: [{a}]}}, b: {{virtualCells: [{b}]}}}}\n"
     )
-    document = parse_document(text, kind=Kind.CLUSTER)
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     world = Following()
     world.start(document=document, first=list(range(nodes)))

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policy.documents.documents import Kind
+from policy.documents.parser import DocumentKind
 from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
@@ -23,9 +23,9 @@ from webhook.ledger_access.breaker import Breaker
 def a_policy(*, rules: str = "- {user: nobody, then: fail}", quotas: str = "groups: []") -> Policy:
     """Return a policy of the usual three classes with these rules and quotas."""
     texts = [
-        PolicyText(kind=Kind.CLASSES, source="classes", text=CLASSES_TEXT),
-        PolicyText(kind=Kind.RULES, source="rules", text=f"{HEAD}Rules\nrules:\n{rules}"),
-        PolicyText(kind=Kind.QUOTAS, source="quotas", text=f"{HEAD}Quotas\n{quotas}"),
+        PolicyText(kind=DocumentKind.CLASSES, source="classes", text=CLASSES_TEXT),
+        PolicyText(kind=DocumentKind.RULES, source="rules", text=f"{HEAD}Rules\nrules:\n{rules}"),
+        PolicyText(kind=DocumentKind.QUOTAS, source="quotas", text=f"{HEAD}Quotas\n{quotas}"),
     ]
     return build_policy(texts)
 

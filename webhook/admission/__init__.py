@@ -12,7 +12,7 @@ Modules here know gangs and charges, but no AdmissionReview and no JSON. Importe
     gang_decision   the decision: applies the rules, or takes over that of an earlier member
     grower          grows the charge of a gang for a member that asks for more
     growth          whether rules and quotas let a gang grow
-    usage_limits    limits compared with usage in memory, and limits sent with a charge
+    usage_limits    limits that go with a charge, by the range in which the rules decide the same
     recent_gangs    gangs that were decided lately, for members that come later
     wording         the sentences about a decision: warnings, and the reason in the log
 """

@@ -20,10 +20,10 @@ from dataclasses import replace
 from typing import Final
 
 from policy.errors import BackendError, ConflictError
-from policy.quotas.admission import Admission, over_quota
+from policy.quotas.admission import AdmissionDecision, over_quota
 from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import Usage, UserName
+from policy.submission import Occupancy, UserName
 from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused
 from webhook.admission.charge_request import ChargeRequest, build_charge
 from webhook.admission.gang_decision import (
@@ -90,7 +90,9 @@ class Admitter:
                     return found
         raise ConflictError(f"usage of {user} changed at every attempt to charge gang {gang}")
 
-    async def _attempt(self, request: ChargeRequest, usage: Usage | None) -> GangDecision | Usage:
+    async def _attempt(
+        self, request: ChargeRequest, usage: Occupancy | None
+    ) -> GangDecision | Occupancy:
         """Decide, by the ledger's usage if none is given or the given one speaks against the gang.
 
         Returns usage if it has changed too much to put the decision into effect.
@@ -102,13 +104,12 @@ class Admitter:
                 return found
             rules = apply_rules(request, found)
         if rules.outcome is Outcome.REFUSED:
-            return decide_now(request, Admission(rules=rules))
-        quotas = request.group.limits(request.submission.user) if request.group else ()
-        return await self._charge(request, Admission(rules=rules), quotas=quotas)
+            return decide_now(request, AdmissionDecision(rules=rules))
+        return await self._charge(request, AdmissionDecision(rules=rules), quotas=request.quotas)
 
     async def _load_usage(
         self, request: ChargeRequest, rules: RuleDecision
-    ) -> GangDecision | Usage:
+    ) -> GangDecision | Occupancy:
         """Return what the submitter holds, or the decision if the gang already has one.
 
         One round trip: a charge that no limit allows. Its refusal contains the usage.
@@ -120,11 +121,13 @@ class Admitter:
             # `Charged` too: since no limit allows it, an earlier call of this review made it.
             return await self._follow(request, rules, answer)
         used = {one.limit.measure: round(one.used) for one in answer.exceeded}
-        return Usage(occupied=used[Measure.LEAF_CELLS], occupied_high=used[Measure.LEAF_CELLS_HIGH])
+        return Occupancy(
+            occupied=used[Measure.LEAF_CELLS], occupied_high=used[Measure.LEAF_CELLS_HIGH]
+        )
 
     async def _charge(
-        self, request: ChargeRequest, admission: Admission, *, quotas: Sequence[Limit]
-    ) -> GangDecision | Usage:
+        self, request: ChargeRequest, admission: AdmissionDecision, *, quotas: Sequence[Limit]
+    ) -> GangDecision | Occupancy:
         """Put a decision into effect if usage is still in the range in which it holds."""
         check_fixed_class(request, admission.final_class)
         charge = build_charge(request, admission.final_class)
@@ -143,11 +146,11 @@ class Admitter:
 
     async def _over_quota(
         self, request: ChargeRequest, rules: RuleDecision, exceeded: tuple[Exceeded, ...]
-    ) -> GangDecision | Usage:
+    ) -> GangDecision | Occupancy:
         """Refuse a gang, queue it, or charge it in a class that may run beyond its quotas."""
         assert request.group is not None
         over = over_quota(rules, request.group, exceeded, classes=request.policy.classes)
-        admission = Admission(rules=rules, quota=over)
+        admission = AdmissionDecision(rules=rules, quota=over)
         match over.outcome:
             case Outcome.REFUSED:
                 return decide_now(request, admission)
@@ -156,7 +159,7 @@ class Admitter:
             case Outcome.ADMITTED:
                 return await self._charge(request, admission, quotas=())
 
-    async def _queue(self, request: ChargeRequest, admission: Admission) -> GangDecision:
+    async def _queue(self, request: ChargeRequest, admission: AdmissionDecision) -> GangDecision:
         """Queue a gang in the ledger, so that other replicas queue its members too."""
         decision = decide_now(request, admission)
         if request.is_alone:
@@ -171,7 +174,7 @@ class Admitter:
         self, request: ChargeRequest, rules: RuleDecision, answer: Charged | Held | Queued
     ) -> GangDecision:
         """Return the earlier decision about the gang, and charge what this member adds."""
-        admission = Admission(rules=rules)
+        admission = AdmissionDecision(rules=rules)
         if isinstance(answer, Queued):
             self._memory.remember(request, answer.charge, is_queued=True)
             return follow_charge(request, answer.charge, admission, is_queued=True)

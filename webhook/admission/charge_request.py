@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from policy.policy import Policy
-from policy.quotas.quotas import QuotaGroup
-from policy.submission import ClassName, Submission
+from policy.quotas.limits import Limit
+from policy.quotas.quota_table import QuotaGroup
+from policy.submission import ClassName, GroupName, Submission
 from state.ledger.ledger import Charge
 
 
@@ -33,6 +34,16 @@ class ChargeRequest:
     """Whether the request comes from the PodGroup itself, before any member exists."""
 
     @property
+    def group_name(self) -> GroupName | None:
+        """The name of the group that pays."""
+        return self.group.name if self.group else None
+
+    @property
+    def quotas(self) -> tuple[Limit, ...]:
+        """The limits of the group that pays, for this submitter."""
+        return self.group.limits(self.submission.user) if self.group else ()
+
+    @property
     def joins(self) -> bool:
         """Whether it takes a place in a gang that may have more members than its minimum."""
         return self.may_grow and not self.is_group
@@ -45,7 +56,7 @@ def build_charge(request: ChargeRequest, class_name: ClassName) -> Charge:
         decision=request.decision,
         gang=submission.gang,
         user=submission.user,
-        group=request.group.name if request.group else None,
+        group=request.group_name,
         vc=submission.vc,
         class_name=class_name,
         is_high=request.policy.classes.is_high(class_name),

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from policy.errors import RequestError
-from policy.quotas.admission import Admission
+from policy.quotas.admission import AdmissionDecision
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import ClassName, GroupName, Usage
+from policy.submission import ClassName, GroupName, Occupancy
 from policy.wording import quote
 from state.ledger.ledger import Charge
 from webhook.admission.charge_request import ChargeRequest, paying_group
@@ -19,7 +19,7 @@ POD_GROUP_PATH = "spec.schedulingGroup.podGroupName"
 class GangDecision:
     """The class of a gang, the group that pays, and whether the gang waits for quota."""
 
-    admission: Admission
+    admission: AdmissionDecision
     id: UUID
     final_class: ClassName
     group: GroupName | None
@@ -50,7 +50,7 @@ class GangDecision:
         return bool(self.admission.notes)
 
 
-def apply_rules(request: ChargeRequest, usage: Usage | None) -> RuleDecision:
+def apply_rules(request: ChargeRequest, usage: Occupancy | None) -> RuleDecision:
     """Apply the rules; None means that usage is unknown."""
     policy, fixed = request.policy, request.fixed_class
     rules = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
@@ -61,20 +61,20 @@ def apply_rules(request: ChargeRequest, usage: Usage | None) -> RuleDecision:
     return policy.rules.decide(submission, usage=usage, classes=policy.classes)
 
 
-def decide_now(request: ChargeRequest, admission: Admission) -> GangDecision:
+def decide_now(request: ChargeRequest, admission: AdmissionDecision) -> GangDecision:
     """Return a new decision about a gang."""
     return GangDecision(
         admission=admission,
         id=request.decision,
         final_class=admission.final_class,
-        group=request.group.name if request.group else None,
+        group=request.group_name,
     )
 
 
 def follow_charge(
     request: ChargeRequest,
     held: Charge,
-    admission: Admission,
+    admission: AdmissionDecision,
     *,
     is_queued: bool = False,
     is_running: bool = False,

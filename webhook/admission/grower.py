@@ -19,15 +19,10 @@ from policy.errors import ConflictError
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
 from state.ledger.ledger import Answer, Charge, Charged, Held, Queued, Refused
+from webhook.admission import growth
 from webhook.admission.charge_request import ChargeRequest, leaf_count_with
 from webhook.admission.gang_decision import GangDecision
-from webhook.admission.growth import (
-    Growth,
-    growth_limits,
-    judge_growth,
-    refuse_by_quotas,
-    refuse_by_rules,
-)
+from webhook.admission.growth import Growth
 from webhook.admission.memory_decider import MemoryDecider
 from webhook.ledger_access.timed_ledger import TimedLedger
 from webhook.ledger_access.turns import Turns
@@ -76,7 +71,7 @@ class Grower:
                 case GangDecision() as refusal:
                     return refusal
                 case Refused(exceeded=exceeded):
-                    return refuse_by_quotas(request, held, decision, exceeded)
+                    return growth.refuse_by_quotas(request, held, decision, exceeded)
                 case Charged(live=live):
                     self._memory.remember(request, live.charge)
                     return live.charge
@@ -109,27 +104,27 @@ class Grower:
         If the rules refuse by the usage in memory, the ledger is asked nevertheless: usage may be
         outdated, and a place that needs no growth may be left.
         """
-        user, quotas = request.submission.user, growth_limits(request, held)
+        user, quotas = request.submission.user, growth.find_limits(request, held)
         usage = self._memory.known_usage(request) or await self._ledger.usage(user)
-        growth = judge_growth(request, held, leaf_count, usage=usage)
-        answer = await _grow_within(growth, quotas, grow)
+        judged = growth.judge(request, held, leaf_count, usage=usage)
+        answer = await _grow_within(judged, quotas, grow)
         if answer is not None:
             return answer
         # Usage was outdated, or another review was faster. From now on, members take turns.
         async with self._turns.turn_of(held.gang):
             for _ in range(_ATTEMPTS):
                 usage = await self._ledger.usage(user)
-                growth = judge_growth(request, held, leaf_count, usage=usage)
-                answer = await _grow_within(growth, quotas, grow)
+                judged = growth.judge(request, held, leaf_count, usage=usage)
+                answer = await _grow_within(judged, quotas, grow)
                 if answer is not None:
                     return answer
-                if growth.is_refused:
-                    return refuse_by_rules(request, held, growth)
+                if judged.is_refused:
+                    return growth.refuse_by_rules(request, held, judged)
         raise ConflictError(f"usage of {held.user} changed at every attempt to grow {held.gang}")
 
 
-async def _grow_within(growth: Growth, quotas: Sequence[Limit], grow: _Grow) -> Answer | None:
+async def _grow_within(judged: Growth, quotas: Sequence[Limit], grow: _Grow) -> Answer | None:
     """Ask the ledger; None if it refuses because of the range of the rules."""
-    answer = await grow(limits=(*growth.ranges, *quotas))
+    answer = await grow(limits=(*judged.ranges, *quotas))
     exceeded = answer.exceeded if isinstance(answer, Refused) else ()
-    return None if any(one.limit in growth.ranges for one in exceeded) else answer
+    return None if any(one.limit in judged.ranges for one in exceeded) else answer

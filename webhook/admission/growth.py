@@ -10,10 +10,10 @@ allow its class. Its class cannot be lowered any more, since its members run.
 from dataclasses import dataclass, replace
 
 from policy.errors import RequestError
-from policy.quotas.admission import Admission, OverQuota
+from policy.quotas.admission import AdmissionDecision, OverQuota
 from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import ClassName, Usage
+from policy.submission import ClassName, Occupancy
 from policy.wording import quote
 from state.ledger.ledger import Charge
 from webhook.admission.charge_request import ChargeRequest, paying_group
@@ -38,8 +38,8 @@ class Growth:
         return range_limits(self.grown, self.rules.valid)
 
 
-def judge_growth(
-    request: ChargeRequest, held: Charge, leaf_count: int, *, usage: Usage | None
+def judge(
+    request: ChargeRequest, held: Charge, leaf_count: int, *, usage: Occupancy | None
 ) -> Growth:
     """Apply the rules as if the gang had asked for `leaf_count` at first.
 
@@ -62,7 +62,7 @@ def refuse_by_rules(
     """Refuse a member; RequestError where its gang would have a lower class with it."""
     rules = _count_gang_as_held(growth.rules, held)
     if rules.outcome is Outcome.REFUSED:
-        return decide_now(request, Admission(rules=rules, notes=notes))
+        return decide_now(request, AdmissionDecision(rules=rules, notes=notes))
     would = f"with this pod, gang {held.gang} would have class {quote(rules.final_class)}"
     has = f"but its members have class {quote(held.class_name)}, which cannot be changed"
     reasons = " ".join([rules.holdings, *rules.hit_texts()])
@@ -73,7 +73,7 @@ def _count_gang_as_held(rules: RuleDecision, held: Charge) -> RuleDecision:
     """Word the decision as users see it: the gang's charge is held, only the rest is asked for."""
     if rules.usage is None:
         return rules
-    usage = Usage(
+    usage = Occupancy(
         occupied=rules.usage.occupied + held.leaf_count,
         occupied_high=rules.usage.occupied_high + held.leaf_count * held.is_high,
     )
@@ -81,14 +81,14 @@ def _count_gang_as_held(rules: RuleDecision, held: Charge) -> RuleDecision:
     return replace(rules, usage=usage, submission=replace(rules.submission, leaf_count=more))
 
 
-def _without_gang(usage: Usage, held: Charge) -> Usage:
-    return Usage(
+def _without_gang(usage: Occupancy, held: Charge) -> Occupancy:
+    return Occupancy(
         occupied=max(0, usage.occupied - held.leaf_count),
         occupied_high=max(0, usage.occupied_high - held.leaf_count * held.is_high),
     )
 
 
-def growth_limits(request: ChargeRequest, held: Charge) -> tuple[Limit, ...]:
+def find_limits(request: ChargeRequest, held: Charge) -> tuple[Limit, ...]:
     """Return the quotas of a growing gang; none where its class may run beyond them."""
     group, classes = paying_group(request, held), request.policy.classes
     if group is None:

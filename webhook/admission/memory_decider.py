@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from policy.errors import RequestError
-from policy.quotas.admission import Admission, OverQuota, over_quota
+from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
 from policy.quotas.limits import Exceeded, Scope
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import Usage
+from policy.submission import Occupancy
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge
-from state.ledger.ledger import Usage as HeldUsage
+from state.ledger.ledger import Charge, Usage, find_exceeded
+from webhook.admission import growth
 from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
 from webhook.admission.gang_decision import (
     GangDecision,
@@ -26,14 +26,7 @@ from webhook.admission.gang_decision import (
     decide_now,
     follow_charge,
 )
-from webhook.admission.growth import (
-    growth_limits,
-    judge_growth,
-    refuse_by_quotas,
-    refuse_by_rules,
-)
 from webhook.admission.recent_gangs import RecentGang, RecentGangs
-from webhook.admission.usage_limits import find_exceeded
 from webhook.admission.wording import LEDGER_UNAVAILABLE, USAGE_UNKNOWN
 
 
@@ -47,10 +40,10 @@ class LiveUsage(Protocol):
     def is_known(self) -> bool:
         """Whether usage was ever read."""
 
-    def usage(self, scope: Scope) -> HeldUsage:
+    def usage(self, scope: Scope) -> Usage:
         """Return what a scope holds and has used, as far as known."""
 
-    def held(self, scope: Scope) -> HeldUsage:
+    def held(self, scope: Scope) -> Usage:
         """Return the same without leaf-cell-time, which may be outdated."""
 
     def assume(self, charge: Charge, *, held: int = 0) -> None:
@@ -68,12 +61,12 @@ class MemoryDecider:
         self._recent = recent
         self._on_uncharged = on_uncharged
 
-    def known_usage(self, request: ChargeRequest) -> Usage | None:
+    def known_usage(self, request: ChargeRequest) -> Occupancy | None:
         """Return what the submitter holds; None if usage was never read."""
         if not self._usage.is_known:
             return None
         held = self._usage.held(Scope(request.submission.user))
-        return Usage(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
+        return Occupancy(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
 
     def preview(self, request: ChargeRequest) -> GangDecision:
         """Decide without any effect."""
@@ -82,9 +75,9 @@ class MemoryDecider:
         if recent is not None:
             # A gang of that name that differs may have ended: the ledger will know.
             with suppress(RequestError):
-                return _follow_recent(request, recent, Admission(rules=rules))
+                return _follow_recent(request, recent, AdmissionDecision(rules=rules))
         over = self._find_over(request, rules)
-        return decide_now(request, Admission(rules=rules, quota=over))
+        return decide_now(request, AdmissionDecision(rules=rules, quota=over))
 
     def admit(self, request: ChargeRequest) -> GangDecision:
         """Decide, and count what is admitted; RequestError if the pod does not match its gang."""
@@ -92,11 +85,11 @@ class MemoryDecider:
         rules = apply_rules(request, known)
         recent = self._recent.find(request.submission.gang)
         if recent is not None:
-            admission = Admission(rules=rules, notes=(LEDGER_UNAVAILABLE,))
+            admission = AdmissionDecision(rules=rules, notes=(LEDGER_UNAVAILABLE,))
             return self._follow(request, recent, admission)
         over = self._find_over(request, rules)
         note = USAGE_UNKNOWN if known is None else LEDGER_UNAVAILABLE
-        decision = decide_now(request, Admission(rules=rules, quota=over, notes=(note,)))
+        decision = decide_now(request, AdmissionDecision(rules=rules, quota=over, notes=(note,)))
         if decision.outcome is Outcome.ADMITTED:
             check_fixed_class(request, decision.final_class)
             self._assume(request, build_charge(request, decision.final_class))
@@ -113,7 +106,7 @@ class MemoryDecider:
         self._on_uncharged()
 
     def _follow(
-        self, request: ChargeRequest, recent: RecentGang, admission: Admission
+        self, request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
     ) -> GangDecision:
         """Return the earlier decision about the gang, and count what this member adds."""
         decision = _follow_recent(request, recent, admission)
@@ -124,12 +117,12 @@ class MemoryDecider:
             self.remember(request, grown)
             return decision
         known = self.known_usage(request)
-        growth = judge_growth(request, held, grown.leaf_count, usage=known)
-        if growth.is_refused:
-            return refuse_by_rules(request, held, growth, notes=admission.notes)
+        judged = growth.judge(request, held, grown.leaf_count, usage=known)
+        if judged.is_refused:
+            return growth.refuse_by_rules(request, held, judged, notes=admission.notes)
         exceeded = self._find_outgrown(request, held, grown)
         if exceeded:
-            return refuse_by_quotas(request, held, decision, exceeded)
+            return growth.refuse_by_quotas(request, held, decision, exceeded)
         self._assume(request, grown, held=held.leaf_count)
         return decision
 
@@ -139,11 +132,9 @@ class MemoryDecider:
         """Return the limits that a grown gang exceeds, compared as if it were new."""
         if not self._usage.is_known:
             return ()
-        return find_exceeded(
-            grown,
-            growth_limits(request, held),
-            lambda scope: _without_gang(self._usage.usage(scope), held),
-        )
+        limits = growth.find_limits(request, held)
+        usage = self._usage.usage
+        return tuple(find_exceeded(grown, limits, lambda scope: _without_gang(usage(scope), held)))
 
     def _find_over(self, request: ChargeRequest, rules: RuleDecision) -> OverQuota | None:
         """Compare a gang with its quotas by the usage in memory; None if that is unknown."""
@@ -151,20 +142,19 @@ class MemoryDecider:
         if request.group is None or is_refused or not self._usage.is_known:
             return None
         charge = build_charge(request, rules.final_class)
-        limits = request.group.limits(request.submission.user)
-        exceeded = find_exceeded(charge, limits, self._usage.usage)
+        exceeded = tuple(find_exceeded(charge, request.quotas, self._usage.usage))
         if not exceeded:
             return None
         return over_quota(rules, request.group, exceeded, classes=request.policy.classes)
 
 
 def _follow_recent(
-    request: ChargeRequest, recent: RecentGang, admission: Admission
+    request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
 ) -> GangDecision:
     return follow_charge(request, recent.charge, admission, is_queued=recent.is_queued)
 
 
-def _without_gang(usage: HeldUsage, held: Charge) -> HeldUsage:
+def _without_gang(usage: Usage, held: Charge) -> Usage:
     by_type = dict(usage.by_leaf_type)
     if held.leaf_type is not None:
         by_type[held.leaf_type] = by_type.get(held.leaf_type, 0) - held.leaf_count

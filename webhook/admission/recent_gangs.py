@@ -8,14 +8,14 @@ unavailable by then.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NoReturn
 
 from policy.errors import BackendError
 from policy.submission import GangKey
+from service.memory import ExpiringMap
 from state.ledger.assumed_charges import AssumedCharges
 from state.ledger.ledger import Charge, Ledger
 from webhook.ledger_access.breaker import Breaker
@@ -35,28 +35,23 @@ class RecentGang:
 
     charge: Charge
     is_queued: bool
-    since: float
-    """When this was last known to be true."""
 
 
 class RecentGangs:
     """A bounded memory, oldest out first."""
 
     def __init__(self, *, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._gangs: OrderedDict[GangKey, RecentGang] = OrderedDict()
+        self._gangs: ExpiringMap[GangKey, RecentGang] = ExpiringMap(
+            _KEPT, seconds=_KEPT_SECONDS, monotonic=monotonic
+        )
 
     def find(self, gang: GangKey) -> RecentGang | None:
         """Return how a gang was admitted, unless that was long ago."""
-        found = self._gangs.get(gang)
-        is_old = found is not None and found.since < self._monotonic() - _KEPT_SECONDS
-        return None if is_old else found
+        return self._gangs.get(gang)
 
     def note(self, charge: Charge, *, is_queued: bool = False) -> None:
         """Remember how a gang was admitted."""
-        self._put(RecentGang(charge=charge, is_queued=is_queued, since=self._monotonic()))
-        while len(self._gangs) > _KEPT:
-            self._gangs.popitem(last=False)
+        self._gangs[charge.gang] = RecentGang(charge=charge, is_queued=is_queued)
 
     def charged(self, most: int) -> list[RecentGang]:
         """Return gangs that should be charged, longest unchecked first."""
@@ -69,13 +64,9 @@ class RecentGangs:
             if self._gangs.get(gang) is not recent:
                 continue
             if gang in charged:
-                self._put(replace(recent, since=self._monotonic()))
+                self._gangs[gang] = recent
             else:
-                del self._gangs[gang]
-
-    def _put(self, recent: RecentGang) -> None:
-        self._gangs[recent.charge.gang] = recent
-        self._gangs.move_to_end(recent.charge.gang)
+                self._gangs.pop(gang)
 
 
 class RecentGangCheck:

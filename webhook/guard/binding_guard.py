@@ -15,7 +15,6 @@ from kube.api.client import KubeClient, KubeError, Object
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import mapping, marks_of
 from policy.errors import Problem, RequestError
-from policy.identity.ownership import Editor
 from webhook.ledger_access.time_budget import within_budget
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse
 
@@ -38,48 +37,35 @@ class BindingGuard:
 
     async def validate(self, review: ReviewRequest) -> ReviewResponse:
         """Refuse Bindings of managed pods, and marks, by all other users."""
-        sender = Editor(user=review.user.username, groups=review.user.groups)
-        if review.object is None or sender.is_any_of(self._writers):
+        if review.object is None or review.user.is_any_of(self._writers):
             return ALLOWED
+        name = review.name or mapping(review.object.get("metadata")).get("name")
         try:
             _check_marks(review.object)
-            if not sender.is_any_of(self._binders):
-                await self._check_pod(review)
+            if name and isinstance(name, str) and not review.user.is_any_of(self._binders):
+                await self._check_pod(review.namespace, name)
         except RequestError as exc:
             return refuse(exc)
         return ALLOWED
 
-    async def _check_pod(self, review: ReviewRequest) -> None:
-        pod = await self._find(review)
-        if is_matched(mapping(pod.get("spec"))):
-            raise RequestError.at("", f"pod {review.namespace}/{_name_of(review)} {_REFUSED}")
-
-    async def _find(self, review: ReviewRequest) -> Object:
-        """Return the pod; an empty one if it does not exist, which the API server reports."""
-        if not _name_of(review):
-            return {}
-        namespace, name = quote(review.namespace, safe=""), quote(_name_of(review), safe="")
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+    async def _check_pod(self, namespace: str, name: str) -> None:
+        """Raise RequestError if a pod is managed; the API server reports a missing one."""
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
         try:
             async with within_budget():
-                return await self._client.request("GET", path, query={"resourceVersion": "0"})
+                pod = await self._client.request("GET", path, query={"resourceVersion": "0"})
         except TimeoutError as exc:
             raise KubeError(f"GET {path}: no answer in time") from exc
         except KubeError as exc:
             if exc.is_missing:
-                return {}
+                return
             raise
-
-
-def _name_of(review: ReviewRequest) -> str:
-    name = mapping((review.object or {}).get("metadata")).get("name")
-    return review.name or (name if isinstance(name, str) else "")
+        if is_matched(mapping(pod.get("spec"))):
+            raise RequestError.at("", f"pod {namespace}/{name} {_REFUSED}")
 
 
 def _check_marks(binding: Object) -> None:
-    found = [key for key in marks_of(binding, "annotations") if marks.is_ours(key)]
+    found = sorted(key for key in marks_of(binding, "annotations") if marks.is_ours(key))
     if found:
         message = "only Cellgate may write it"
-        raise RequestError(
-            [Problem(f"metadata.annotations[{key}]", message) for key in sorted(found)]
-        )
+        raise RequestError([Problem(f"metadata.annotations[{key}]", message) for key in found])

@@ -13,14 +13,12 @@ from kube import marks
 from kube.read.pods import read_pod
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
-from policy.identity.ownership import Editor
 from webhook.guard.decided_pod import check_decided
 from webhook.records.pending_events import PendingEvents
 from webhook.shaping.shaped_fields import find_undone
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo, refuse
 
-_Part = Literal["labels", "annotations"]
-_PARTS: Final[tuple[_Part, ...]] = ("annotations", "labels")
+_PARTS: Final[tuple[Literal["labels", "annotations"], ...]] = ("annotations", "labels")
 
 
 class PodGuard:
@@ -53,7 +51,7 @@ class PodGuard:
     def _check_change(
         self, user: UserInfo, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> None:
-        if Editor(user=user.username, groups=user.groups).is_any_of(self._trusted):
+        if user.is_any_of(self._trusted):
             return
         problems = [*_changes(before, after), *find_undone(before, after)]
         if problems:
@@ -70,18 +68,13 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Pr
     for part in _PARTS:
         old, new = marks_of(before, part), marks_of(after, part)
         for key in sorted(key for key in {*old, *new} if isinstance(key, str)):
-            is_ours = _is_ours(key, part, is_decided=is_decided)
-            if is_ours and old.get(key) != new.get(key):
+            is_ours = part == "annotations" and marks.is_ours(key)
+            is_fixed = is_decided and (key.startswith(marks.DOMAIN) or key in marks.GANG_MARKS)
+            if (is_ours or is_fixed) and old.get(key) != new.get(key):
                 yield Problem(f"metadata.{part}[{key}]", "only Cellgate may change it")
     if marks.QUEUED_GATE in _gates(before) and marks.QUEUED_GATE not in _gates(after):
         message = f"only Cellgate may lift {marks.QUEUED_GATE}"
         yield Problem("spec.schedulingGates", message)
-
-
-def _is_ours(key: str, part: _Part, *, is_decided: bool) -> bool:
-    if part == "annotations" and marks.is_ours(key):
-        return True
-    return is_decided and (key.startswith(marks.DOMAIN) or key in marks.GANG_MARKS)
 
 
 def _gates(pod: Mapping[str, Any]) -> list[Any]:

@@ -37,14 +37,11 @@ async def _charge(ledger: Ledger, charge: Charge) -> None:
     try:
         answer = await ledger.charge(charge)
         for _ in range(_ATTEMPTS):
-            # Its first members were charged before, or by another replica.
-            if not isinstance(answer, Charged | Held) or _covers(answer, charge):
+            # Its first members may be charged already, perhaps by another replica.
+            held = answer.live.charge if isinstance(answer, Charged | Held) else charge
+            if held.leaf_count >= charge.leaf_count:
                 return
-            answer = await ledger.resize(answer.live.charge, charge.leaf_count)
+            answer = await ledger.resize(held, charge.leaf_count)
     except ValueError as exc:
         extra = {"gang": str(charge.gang), "error": str(exc)}
         logger.warning("admitted gang cannot be charged", extra=extra)
-
-
-def _covers(answer: Charged | Held, charge: Charge) -> bool:
-    return answer.live.charge.leaf_count >= charge.leaf_count

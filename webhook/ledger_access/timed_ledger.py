@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from policy.errors import BackendError
 from policy.quotas.limits import Limit, Scope
-from policy.submission import Usage, UserName
+from policy.submission import Occupancy, UserName
 from state.ledger.ledger import Answer, Charge, Held, Ledger, Queued
 from webhook.ledger_access.time_budget import TooBusyError, within_budget
 
@@ -40,10 +40,10 @@ class TimedLedger:
         """Give a member a place in a charged gang, or `leaf_count` leaf cells more."""
         return await self._note(self._ledger.join(held, leaf_count, limits=limits))
 
-    async def usage(self, user: UserName) -> Usage:
+    async def usage(self, user: UserName) -> Occupancy:
         """Return what a submitter holds."""
         usage = await self._note(self._ledger.usage(Scope(user)))
-        return Usage(occupied=usage.leaf_cells, occupied_high=usage.leaf_cells_high)
+        return Occupancy(occupied=usage.leaf_cells, occupied_high=usage.leaf_cells_high)
 
     async def in_time(self, calls: Awaitable[_Result]) -> _Result:
         """Await calls of this ledger within the review's time budget.

@@ -35,7 +35,7 @@ def build_record(
         details={
             "decision": str(decision.id),
             "user": submission.user,
-            "group": request.group.name if request.group else None,
+            "group": request.group_name,
             "vc": submission.vc,
             "requestedClass": submission.requested_class,
             "class": decision.final_class,

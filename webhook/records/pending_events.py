@@ -5,7 +5,6 @@ it has both. Until then the text is kept here, bounded, oldest out first. For a 
 replica decided, the text comes from the pod's annotations, without the rule.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ from kube import marks
 from kube.api.events import Event, EventWriter
 from kube.values.objects import items, mapping, marks_of
 from policy.rules.decision import Outcome
+from service.memory import BoundedMap
 from webhook.admission.gang_decision import GangDecision
 from webhook.admission.wording import PREFIX, format_warnings
 
@@ -37,18 +37,14 @@ class PendingEvents:
 
     def __init__(self, events: EventWriter) -> None:
         self._events = events
-        self._notices: OrderedDict[str, PodNotice] = OrderedDict()
+        self._notices: BoundedMap[str, PodNotice] = BoundedMap(_KEPT)
 
     def note(self, decision: GangDecision) -> None:
         """Keep the notice of a decision, if its submitter must know anything."""
         lines = tuple(line.removeprefix(PREFIX) for line in format_warnings(decision))
         if not lines:
             return
-        key = str(decision.id)
-        self._notices[key] = PodNotice(lines=lines, reason=_reason(decision))
-        self._notices.move_to_end(key)
-        while len(self._notices) > _KEPT:
-            self._notices.popitem(last=False)
+        self._notices[str(decision.id)] = PodNotice(lines=lines, reason=_reason(decision))
 
     def write(self, pod: Mapping[str, Any], decision: str) -> None:
         """Write the Events on a pod and its workload."""

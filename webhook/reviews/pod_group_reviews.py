@@ -29,7 +29,7 @@ from webhook.admission.wording import format_warnings
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 from webhook.responses import patches
 from webhook.reviews.pod_reviews import PodReviews
-from webhook.reviews.pod_templates import find_templates, to_pod
+from webhook.reviews.pod_templates import find_templates
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse, try_again
 
 _OWNER = {"apiVersion": "batch/v1", "kind": "Job"}
@@ -96,7 +96,7 @@ class PodGroupReviews:
         templates = find_templates(job, kinds)
         if not templates:
             return None
-        pod = to_pod(review, templates[0], {})
+        pod = templates[0].to_pod(review, {})
         pod["spec"] = {**pod["spec"], "schedulingGroup": {"podGroupName": group.key.name}}
         named = group.class_name
         if named is None or self._pods.is_cluster_default(named):

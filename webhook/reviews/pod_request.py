@@ -44,7 +44,7 @@ def build_pod_request(
     Raises RequestError for a pod that asks for what its submitter may not use.
     """
     if not review.user.username:
-        raise RequestError.at("userInfo.username", "must be set: the submitter is charged")
+        raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
     submitter = identify(pod, review.user, policy.identity)
     policy.identity.check_vc(

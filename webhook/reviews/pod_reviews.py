@@ -21,7 +21,7 @@ from webhook.records.decision_recorder import DecisionRecorder
 from webhook.responses.pod_response import PodSettings, forget_decision, respond_to_pod
 from webhook.reviews.live_members import LiveMembers
 from webhook.reviews.pod_groups import PodGroupFinder
-from webhook.reviews.pod_request import PodRequest, build_pod_request
+from webhook.reviews.pod_request import build_pod_request
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse, try_again
 
 
@@ -67,7 +67,8 @@ class PodReviews:
             if pod is None:
                 return forget_decision(review.object)
             group = await self._groups.find(pod)
-            request = self._build_request(review, review.object, pod=pod, group=group)
+            policy = self._policies.policy
+            request = build_pod_request(review, review.object, pod=pod, group=group, policy=policy)
             decision = await self._decide(request.charge, is_dry_run=review.dry_run)
             if decision.is_running:
                 await self._members.check_room(request.pod)
@@ -93,7 +94,8 @@ class PodReviews:
         pod = self.read_pod(review, obj)
         if pod is None:
             return None
-        request = self._build_request(review, obj, pod=pod, group=None)
+        policy = self._policies.policy
+        request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
         return Preview(self._admitter.preview(request.charge), request.shaped.warnings)
 
     async def decide_for_group(
@@ -106,7 +108,8 @@ class PodReviews:
         pod = self.read_pod(review, obj)
         if pod is None or pod.submitter is None:
             return None
-        request = self._build_request(review, obj, pod=pod, group=group)
+        policy = self._policies.policy
+        request = build_pod_request(review, obj, pod=pod, group=group, policy=policy)
         charge = replace(request.charge, fixed_class=None, is_group=True)
         # A PodGroup that is no gang is not charged; its pods are, one by one.
         return await self._decide(charge, is_dry_run=review.dry_run or group.min_size is None)
@@ -124,17 +127,6 @@ class PodReviews:
         classes = self._policies.policy.classes
         is_default = bool(classes.entries) and self._priorities.is_default(class_name)
         return is_default and not classes.is_listed(class_name)
-
-    def _build_request(
-        self,
-        review: ReviewRequest,
-        obj: Mapping[str, Any],
-        *,
-        pod: ManagedPod,
-        group: PodGroup | None,
-    ) -> PodRequest:
-        policy = self._policies.policy
-        return build_pod_request(review, obj, pod=pod, group=group, policy=policy)
 
     async def _decide(self, request: ChargeRequest, *, is_dry_run: bool) -> GangDecision:
         began = self._clock.monotonic()

@@ -18,30 +18,12 @@ _EVERY: Final = "*"
 Pointer = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodTemplate:
-    """A pod template, and its position in its object."""
-
-    pointer: Pointer
-    content: Mapping[str, Any]
-
-    @property
-    def path(self) -> str:
-        """Its position, in the notation of field paths."""
-        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.pointer)
-        return "".join(parts).removeprefix(".")
-
-    def annotation_path(self, key: str) -> str:
-        """The path of one of its annotations."""
-        return f"{self.path}.metadata.annotations[{key}]"
-
-
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """The annotations that name a template's submitter, as written; None where one is missing."""
 
-    user: str | None
-    groups: str | None
+    user: str | None = None
+    groups: str | None = None
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -56,6 +38,44 @@ class Stamp:
 def stamp_of(sender: UserInfo) -> Stamp:
     """Return the stamp of a user."""
     return Stamp(sender.username, format_submitter_groups(sender.groups))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodTemplate:
+    """A pod template, and its position in its object."""
+
+    pointer: Pointer
+    content: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        """Its position, in the notation of field paths."""
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.pointer)
+        return "".join(parts).removeprefix(".")
+
+    @property
+    def stamp(self) -> Stamp:
+        """The stamp on it."""
+        texts = marks_of(self.content, "annotations")
+        keys = (marks.SUBMITTER_ANNOTATION, marks.SUBMITTER_GROUPS_ANNOTATION)
+        return Stamp(*(text if isinstance(text := texts.get(key), str) else None for key in keys))
+
+    def stamp_patch(self, stamp: Stamp) -> list[Operation]:
+        """Return the patch that writes a stamp on it; empty if it is there."""
+        where = "".join(f"/{escape_pointer(str(part))}" for part in self.pointer)
+        steps = annotations_patch(self.content, stamp.annotations)
+        return [{**step, "path": where + step["path"]} for step in steps]
+
+    def to_pod(self, review: ReviewRequest, annotations: Mapping[str, str]) -> dict[str, Any]:
+        """Return the pod that a controller would create from it, with these annotations."""
+        metadata = {
+            **mapping(self.content.get("metadata")),
+            "annotations": {**marks_of(self.content, "annotations"), **annotations},
+            "namespace": review.namespace,
+            "generateName": f"{(review.name or 'template')[:200].lower()}-",
+            "name": "",
+        }
+        return {"metadata": metadata, "spec": self.content["spec"]}
 
 
 def find_templates(obj: Mapping[str, Any], kinds: Sequence[TemplateKind]) -> list[PodTemplate]:
@@ -79,40 +99,3 @@ def _walk(value: object, path: tuple[str, ...], pointer: Pointer) -> Iterator[Po
         remaining = rest if key == _EVERY else path
         for place, item in enumerate(value):
             yield from _walk(item, remaining, (*pointer, place))
-
-
-def to_pod(
-    review: ReviewRequest, template: PodTemplate, annotations: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the pod that a controller would create from a template, with these annotations."""
-    metadata = mapping(template.content.get("metadata"))
-    merged = {**marks_of(template.content, "annotations"), **annotations}
-    prefix = f"{(review.name or 'template')[:200].lower()}-"
-    return {
-        "metadata": {
-            **metadata,
-            "annotations": merged,
-            "namespace": review.namespace,
-            "generateName": prefix,
-            "name": "",
-        },
-        "spec": template.content["spec"],
-    }
-
-
-def read_stamp(template: PodTemplate) -> Stamp:
-    """Read the stamp on a template."""
-    texts = marks_of(template.content, "annotations")
-    user, groups = (
-        texts.get(key) for key in (marks.SUBMITTER_ANNOTATION, marks.SUBMITTER_GROUPS_ANNOTATION)
-    )
-    return Stamp(
-        user if isinstance(user, str) else None, groups if isinstance(groups, str) else None
-    )
-
-
-def stamp_patch(template: PodTemplate, stamp: Stamp) -> list[Operation]:
-    """Return the patch that writes a stamp on a template; empty if it is there."""
-    where = "".join(f"/{escape_pointer(str(part))}" for part in template.pointer)
-    steps = annotations_patch(template.content, stamp.annotations)
-    return [{**step, "path": where + step["path"]} for step in steps]

@@ -4,20 +4,20 @@ Two checks: is the policy as a whole valid with this change, and may this user m
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
 from kube.follow.priority_classes import PrioritySink
-from policy.documents.checks import check_priorities
-from policy.documents.documents import LABEL, Kind, parse_document
-from policy.documents.quotas import QuotasDocument
+from policy.documents.parser import LABEL, DocumentKind, parse_document
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rule_checks import check_priorities
 from policy.errors import BackendError, Problem, RequestError, SpecError
 from policy.identity.ownership import Editor, check_other_change, check_quotas_change
 from policy.policy import Policy
-from policy.quotas.quotas import QuotaGroup
+from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
-from state.ledger.ledger import Holding, Ledger
+from state.ledger.ledger import Ledger
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse
 
 _LEDGER_SECONDS: Final = 1.0
@@ -64,22 +64,19 @@ class PolicyReviews:
 
     async def _check_idle(self, policy: Policy) -> None:
         """Refuse to delete the Cluster document while gangs run. Raises BackendError."""
-        if policy.cluster is None and self._policies.policy.cluster is not None:
-            gangs = sum(holding.gangs for holding in await self._holdings())
-            if gangs:
-                charged = f"{count_of(gangs, 'gang')} charged"
-                message = f"the Cluster document cannot be deleted while gangs run ({charged})"
-                raise RequestError.at("", message)
-
-    async def _holdings(self) -> Sequence[Holding]:
-        """Ask the ledger before the API server times out and lets the deletion pass."""
+        if policy.cluster is not None or self._policies.policy.cluster is None:
+            return
         try:
+            # Before the API server times out and lets the deletion pass.
             async with asyncio.timeout(_LEDGER_SECONDS):
-                return await self._ledger.holdings()
+                gangs = sum(holding.gangs for holding in await self._ledger.holdings())
         except TimeoutError as exc:
-            raise BackendError(
-                "quota database unavailable: whether gangs run is unknown; try again"
-            ) from exc
+            message = "quota database unavailable: whether gangs run is unknown; try again"
+            raise BackendError(message) from exc
+        if gangs:
+            charged = f"{count_of(gangs, 'gang')} charged"
+            message = f"the Cluster document cannot be deleted while gangs run ({charged})"
+            raise RequestError.at("", message)
 
     def _check_owner(
         self, request: ReviewRequest, before: Object | None, after: Object | None
@@ -112,7 +109,7 @@ def _policy_of(obj: Object | None) -> Object | None:
 
 
 def _is_quotas(config_map: Object) -> bool:
-    return bool(config_map["metadata"]["labels"][LABEL] == Kind.QUOTAS.label)
+    return bool(config_map["metadata"]["labels"][LABEL] == DocumentKind.QUOTAS.label)
 
 
 def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:
@@ -120,7 +117,7 @@ def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:
     if config_map is None or not _is_quotas(config_map):
         return ()
     try:
-        document = parse_document(read_policy_text(config_map).text, kind=Kind.QUOTAS)
+        document = parse_document(read_policy_text(config_map).text, kind=DocumentKind.QUOTAS)
     except SpecError:
         return None
     assert isinstance(document, QuotasDocument)

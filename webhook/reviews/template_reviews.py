@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import mapping
@@ -29,12 +28,9 @@ from webhook.reviews.pod_templates import (
     PodTemplate,
     Stamp,
     find_templates,
-    read_stamp,
     stamp_of,
-    stamp_patch,
-    to_pod,
 )
-from webhook.reviews.submitter import check_stamp
+from webhook.reviews.submitter import STAMP_PATH, check_stamp
 from webhook.wire import (
     ALLOWED,
     Operation,
@@ -79,7 +75,7 @@ class TemplateReviews:
             for change in self._changes(review, review.object):
                 stamp = _choose_stamp(change, sender)
                 if stamp is not None:
-                    patch += stamp_patch(change.template, stamp)
+                    patch += change.template.stamp_patch(stamp)
                     warnings += self._preview(review, change, stamp)
         except RequestError as exc:
             return refuse(exc)
@@ -103,7 +99,7 @@ class TemplateReviews:
     def _is_managed(self, review: ReviewRequest, template: PodTemplate) -> bool:
         """Tell whether a template asks for leaf cells; an invalid one is taken to do so."""
         try:
-            return self._pods.read_pod(review, to_pod(review, template, {})) is not None
+            return self._pods.read_pod(review, template.to_pod(review, {})) is not None
         except RequestError:
             return True
 
@@ -115,7 +111,7 @@ class TemplateReviews:
         """Yield the warnings of a pod of the template; RequestError if it would be refused."""
         if stamp.user != review.user.username or change.template == change.before:
             return
-        pod = to_pod(review, change.template, stamp.annotations)
+        pod = change.template.to_pod(review, stamp.annotations)
         try:
             preview = self._pods.preview(review, pod)
         except RequestError as exc:
@@ -135,9 +131,8 @@ class TemplateReviews:
 
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:
     """Return the stamp for a template; None leaves it as it is. Raises RequestError."""
-    path = change.template.annotation_path(marks.SUBMITTER_ANNOTATION)
-    given = read_stamp(change.template)
-    before = read_stamp(change.before) if change.before else Stamp(None, None)
+    path, given = f"{change.template.path}.{STAMP_PATH}", change.template.stamp
+    before = change.before.stamp if change.before else Stamp()
     if before.user is None:
         if change.before is not None and change.template.content == change.before.content:
             return None  # created before Cellgate was installed, and unchanged

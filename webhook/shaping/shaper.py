@@ -53,14 +53,14 @@ def shape_pod(pod: Mapping[str, Any], shapes: Sequence[Shape], *, user: UserName
     """Apply shapes to a pod. Raises RequestError if the pod contradicts them."""
     if not shapes:
         return Shaped()
-    shaping = _Shaping(pod, user=user)
+    spec = _ShapedSpec(pod, user=user)
     for shape in shapes:
-        shaping.apply(shape)
-    shaping.check()
-    return Shaped(shaping.patch(), shaping.lines, shaping.warnings)
+        spec.apply(shape)
+    spec.check()
+    return Shaped(spec.patch(), spec.lines, spec.warnings)
 
 
-class _Shaping:
+class _ShapedSpec:
     """A pod's spec while it is shaped. The first shape that sets a field wins."""
 
     def __init__(self, pod: Mapping[str, Any], *, user: UserName) -> None:

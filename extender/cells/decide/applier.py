@@ -61,7 +61,7 @@ class Applier:
             self._check_promises(decision)
             trial.keep()
         for key in decision.cancelled:
-            self._lifecycle.cancel(gangs[key])
+            self._lifecycle.cancel_preemption(gangs[key])
         for key in downgraded:
             self._lifecycle.downgrade(gangs[key], by=decision.request.gang)
         return slots
@@ -103,12 +103,12 @@ class Applier:
             gang = self._lifecycle.begin(request, is_guaranteed=self._table.is_guaranteed(request))
         gang.lease_expires = now + self._lease_seconds
         if gang.is_preempting:
-            self._lifecycle.settle(gang)
+            self._lifecycle.occupy_reserved(gang)
         for slot in slots:
             self._table.add_slot(gang, slot)
         self._lifecycle.refresh(gang)
         if gang.slot_of(request.member) is None:
-            self._lifecycle.take(
+            self._lifecycle.take_slot(
                 gang, slots[0] if slots else _slot_at(gang, decision), request.member
             )
 
@@ -124,7 +124,7 @@ class Applier:
             slots or gang.is_preempting or request.member in gang.waiting_members
         ):
             gang.lease_expires = now + self._lease_seconds
-            self._lifecycle.ask(gang, request.member, request.leaf_count)
+            self._lifecycle.wait_for_victims(gang, request.member, request.leaf_count)
 
     def _stop_waiting(self, request: MemberRequest) -> None:
         """What was reserved for a member is of no use any more."""
@@ -132,7 +132,7 @@ class Applier:
         if gang.is_preempting:
             self._lifecycle.end(gang)
         else:
-            self._lifecycle.withdraw(gang, request.member)
+            self._lifecycle.cancel_wait(gang, request.member)
             self._lifecycle.end_if_empty(gang)
 
 

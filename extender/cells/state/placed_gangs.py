@@ -1,6 +1,6 @@
 """Gangs that hold or reserve leaf cells, and the slots of their members."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from extender.cells.model import GangState, MemberRequest, ReleaseMode
@@ -158,10 +158,10 @@ class PlacedGang:
 
 def holders(slots: Sequence[MemberSlot]) -> list[PlacedGang]:
     """Gangs that hold leaves of some slots, sorted by key."""
-    found = {
-        leaf.holder.key: leaf.holder
-        for slot in slots
-        for leaf in slot.leaves
-        if leaf.holder is not None
-    }
+    return sorted_by_key(leaf.holder for slot in slots for leaf in slot.leaves)
+
+
+def sorted_by_key(gangs: Iterable[PlacedGang | None]) -> list[PlacedGang]:
+    """Each gang once, sorted by key."""
+    found = {gang.key: gang for gang in gangs if gang is not None}
     return [found[key] for key in sorted(found)]

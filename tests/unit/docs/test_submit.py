@@ -11,7 +11,7 @@ from simulation.objects.patch import json_patch
 from state.ledger.ledger import Charge
 from tests.support.reviews import Webhook, a_review
 from tests.support.submit_page import Example, examples
-from webhook.reviews.pod_templates import find_templates, to_pod
+from webhook.reviews.pod_templates import find_templates
 from webhook.wire import ReviewResponse
 
 _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
@@ -77,7 +77,7 @@ class _Submission:
         )
         templates = find_templates(stored, kinds)
         for index in range(self._example.size if templates else 0):
-            pod = to_pod(review, templates[min(index, len(templates) - 1)], {})
+            pod = templates[min(index, len(templates) - 1)].to_pod(review, {})
             answer = await self._webhook.pods.mutate(a_review(pod, user=_JOB_CONTROLLER))
             self._pods.append(_stored(pod, answer))
 

@@ -5,7 +5,7 @@ from random import Random
 import orjson
 import pytest
 
-from extender.cluster.cluster import Asked
+from extender.cluster.journal import DecisionContext
 from kube import marks
 from policy.submission import NodeName, PodUid
 from state.log.records import Kind
@@ -13,7 +13,7 @@ from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
 NODES = [f"node-{index:02}" for index in range(4)]
-ASKED = Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True)
+CONTEXT = DecisionContext(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True)
 SPECS = (
     "{virtualCluster: lab, priority: 5, leafCellNumber: 4}",
     "{virtualCluster: lab, priority: -1, leafCellNumber: 16}",
@@ -83,7 +83,7 @@ class Liars:
         if pod is not None and pod.node is None and not pod.is_gated:
             nodes = dict.fromkeys(map(NodeName, NODES))
             request = self.shell.to_request(pod)
-            self.shell.cluster.decide(request, candidate_nodes=nodes, asked=ASKED)
+            self.shell.cluster.decide(request, candidate_nodes=nodes, context=CONTEXT)
 
 
 @pytest.mark.parametrize("seed", range(5))

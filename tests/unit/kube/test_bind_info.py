@@ -80,7 +80,7 @@ def test_placements_are_written_in_all_three_annotations() -> None:
     [
         pytest.param(
             "{}",
-            [".node: must be set", ".leafCellIsolation: must have 1 to 4096 leaf cells, not 0"],
+            [".node: is required", ".leafCellIsolation: must have 1 to 4096 leaf cells, not 0"],
             id="nothing given",
         ),
         pytest.param(

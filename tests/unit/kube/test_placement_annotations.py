@@ -53,7 +53,7 @@ def test_fields_of_a_newer_version_are_ignored() -> None:
         pytest.param("[]", [": must be a mapping, not a list"], id="no mapping"),
         pytest.param(
             "{}",
-            [".node: must be set", ".leafCells: must have 1 to 4096 leaf cells, not 0"],
+            [".node: is required", ".leafCells: must have 1 to 4096 leaf cells, not 0"],
             id="nothing given",
         ),
         pytest.param(

@@ -43,7 +43,7 @@ def test_a_review_is_read_as_far_as_we_need_it() -> None:
         (
             b'{"request": {"uid": "", "operation": "EAT"}}',
             "request.uid: must not be empty; request.operation: must be CREATE, UPDATE, DELETE or "
-            'CONNECT, not the text "EAT"; request.userInfo: is required',
+            'CONNECT, not "EAT"; request.userInfo: is required',
         ),
     ],
     ids=["empty", "cut", "a list", "no request", "nonsense"],

@@ -10,9 +10,9 @@ import pytest
 
 from extender.cells.model import MemberRequest, Preempt, ReleaseMode
 from extender.cells.observe.bound_pods import PlacedMember
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
-from extender.cluster.journal import LogJournal
+from extender.cluster.journal import DecisionContext, LogJournal
 from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
@@ -103,13 +103,15 @@ class Load:
             return
         request = self.asking[self._random.choice(sorted(self.asking))]
         offered = self._random.choice([NODES, NODES, self._random.sample(NODES, 3), NODES[:1]])
-        asked = Asked(
+        context = DecisionContext(
             kind=self._random.choice([Kind.PLACEMENT, Kind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
         )
-        decision = self.cluster.decide(request, candidate_nodes=dict.fromkeys(offered), asked=asked)
-        if isinstance(decision, Preempt) and asked.applies_preemption:
+        decision = self.cluster.decide(
+            request, candidate_nodes=dict.fromkeys(offered), context=context
+        )
+        if isinstance(decision, Preempt) and context.applies_preemption:
             for victim in decision.victims:
                 for uid in self.cluster.members.of_gang(victim):
                     self._forget(uid)

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from extender.cluster.cluster import Asked
 from extender.cluster.document_text import read_cluster_text
+from extender.cluster.journal import DecisionContext
 from extender.inspection.snapshots import Snapshots
 from policy.submission import NodeName
 from service.tasks import in_slices
@@ -18,8 +18,8 @@ NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 def place(shell: Shell, name: str) -> None:
     pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
     assert pod is not None
-    asked = Asked(kind=Kind.PLACEMENT, now=0.0)
-    shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, asked=asked)
+    context = DecisionContext(kind=Kind.PLACEMENT, now=0.0)
+    shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, context=context)
 
 
 async def test_a_view_is_made_once_for_all_who_ask_and_again_when_things_change() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from extender.cells.model import Decision, Place, Preempt, Reason, ReasonCode, Wait
-from extender.cluster.cluster import Asked
 from extender.cluster.document_text import read_cluster_text
+from extender.cluster.journal import DecisionContext
 from extender.outcomes.outcomes import EndedBy
 from policy.submission import GangKey, NodeName
 from state.log.records import Kind
@@ -50,9 +50,9 @@ def gang_waits(shell: Shell, name: str, code: str = "no-room") -> None:
 
 
 def decide(shell: Shell, name: str, *, applies_preemption: bool = True) -> Decision:
-    asked = Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=applies_preemption)
+    context = DecisionContext(kind=Kind.PLACEMENT, now=0.0, applies_preemption=applies_preemption)
     request = shell.to_request(shell.pod(name))
-    return shell.cluster.decide(request, candidate_nodes=dict.fromkeys(NODES), asked=asked)
+    return shell.cluster.decide(request, candidate_nodes=dict.fromkeys(NODES), context=context)
 
 
 def waiting(shell: Shell) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import Planner
-from extender.queue.model import Action, Release
+from extender.queue.model import Action, ReleasePod
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
@@ -53,7 +53,7 @@ class RecordingExecutor:
 
     async def execute(self, action: Action, *, is_wanted: Callable[[], bool]) -> None:
         assert is_wanted()
-        if isinstance(action, Release):
+        if isinstance(action, ReleasePod):
             self.released.append(action.uid)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from extender.cells.model import Decision, Place, Preempt
-from extender.cluster.cluster import Asked
+from extender.cluster.journal import DecisionContext
 from extender.upkeep.reranker import Reranker
 from kube.follow.policies import PolicySink
 from policy.submission import GangKey, NodeName, PodUid
@@ -58,7 +58,7 @@ class Ranks:
         return self.shell.cluster.decide(
             self.shell.to_request(found),
             candidate_nodes=NODES,
-            asked=Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True),
+            context=DecisionContext(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True),
         )
 
     def priorities(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from extender.cluster.cluster import Asked
+from extender.cluster.journal import DecisionContext
 from extender.planning import pending_writes
 from extender.planning.pending_writes import PendingWrites
 from extender.verbs.bind import Binding
@@ -56,7 +56,7 @@ class Bindings:
         self.shell.cluster.decide(
             self.shell.to_request(pod),
             candidate_nodes=NODES,
-            asked=Asked(kind=Kind.PLACEMENT, now=0.0),
+            context=DecisionContext(kind=Kind.PLACEMENT, now=0.0),
         )
         self.binder = SlowBinder()
         self.pending = PendingWrites()

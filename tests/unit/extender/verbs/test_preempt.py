@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.cells.model import MemberRequest, Preempt, Wait
-from extender.cluster.cluster import Asked
+from extender.cluster.journal import DecisionContext
 from extender.outcomes.evictions import Evictions
 from extender.upkeep.lease_expiry import expire_unused
 from extender.verbs.preempt import Preemption
@@ -165,8 +165,10 @@ def test_a_lease_that_is_being_used_does_not_end() -> None:
     for name in ("used", "unused"):
         pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
         assert pod is not None
-        asked = Asked(kind=Kind.PLACEMENT, now=0.0)
-        decision = shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, asked=asked)
+        context = DecisionContext(kind=Kind.PLACEMENT, now=0.0)
+        decision = shell.cluster.decide(
+            shell.to_request(pod), candidate_nodes=NODES, context=context
+        )
         assert not isinstance(decision, Wait | Preempt)
 
     being_bound = [PodUid("uid-of-used")]

@@ -79,7 +79,7 @@ def test_null_lists_are_empty_lists(lists: dict[str, Any]) -> None:
         (b"nonsense", "the body is not JSON"),
         (b"[]", "must be a mapping, not"),
         (b'{"NodeNames": 7}', "Pod: is required; NodeNames: must be a list, not"),
-        (b'{"Pod": {}, "NodeNames": [7]}', "NodeNames[0]: must be text, not"),
+        (b'{"Pod": {}, "NodeNames": [7]}', "NodeNames[0]: must be a string, not"),
     ],
     ids=["not JSON", "a list", "two problems", "a number for a name"],
 )

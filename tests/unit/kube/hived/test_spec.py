@@ -199,7 +199,7 @@ def test_the_short_form_leaves_defaults_out() -> None:
         ),
         pytest.param(
             '{virtualCluster: "a\\0b", leafCellNumber: 1}',
-            ['.virtualCluster: must be text without control characters, not "a\\u0000b"'],
+            ['.virtualCluster: must be text without control characters, not "a\\x00b"'],
             id="control characters",
         ),
         pytest.param("just text", [': must be a mapping, not "just text"'], id="no mapping"),

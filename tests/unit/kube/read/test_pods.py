@@ -6,7 +6,7 @@ import pytest
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.gangs import Gang, GangForm
+from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import NodeWish
 from kube.read.pods import read_device_use, read_pod
@@ -25,7 +25,7 @@ from policy.submission import (
 from policy.topology import ChainName
 from tests.support.kube_objects import NVIDIA, PodBuilder, a_pod
 
-_SINGLE = Gang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
+_SINGLE = DeclaredGang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
 _HIVED = HivedSpec(vc=VcName("VC1"), leaf_count=4, leaf_type=LeafType("K80"), priority=-1)
 _PLACEMENT = Placement(node=NodeName("gpu-7"), leaf_cells=(0, 1), vc_cell="lab/0")
 
@@ -95,7 +95,7 @@ def test_a_pod_with_everything() -> None:
         grace_seconds=30,
         is_gated=True,
         scheduler_name="cellgate-scheduler",
-        gang=Gang(key=GangKey("lab", "bert"), size=4, min_size=2, form=GangForm.CELLGATE),
+        gang=DeclaredGang(key=GangKey("lab", "bert"), size=4, min_size=2, form=GangForm.CELLGATE),
         vc=VcName("vision"),
         leaf_type=LeafType("A100"),
         leaf_count=2,
@@ -127,7 +127,7 @@ def test_a_pod_for_hived_without_devices() -> None:
         name="bert-0",
         resource_version="1",
         scheduler_name="cellgate-scheduler",
-        gang=Gang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.HIVED),
+        gang=DeclaredGang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.HIVED),
         vc=VcName("VC1"),
         leaf_type=LeafType("K80"),
         leaf_count=4,
@@ -334,7 +334,7 @@ class TestPlacement:
             pytest.param(
                 marks.PLACEMENT_ANNOTATION,
                 "{}",
-                Problem("metadata.annotations[cellgate.io/placement].node", "must be set"),
+                Problem("metadata.annotations[cellgate.io/placement].node", "is required"),
                 id="ours",
             ),
             pytest.param(

@@ -88,7 +88,7 @@ def test_fields_of_the_wrong_type_are_noted_with_their_paths() -> None:
     assert _told(fields) == [
         "name: must be a string, not 8",
         "long: must be at most 63 characters, not 70",
-        "nowhere: must be set",
+        "nowhere: is required",
         "flag: must be a whole number from 0 to 9, not true",
         "half: must be a whole number from 0 to 9, not 0.5",
         "big: must be a whole number from 0 to 9, not 10",

@@ -30,8 +30,8 @@ def test_gangs_are_kept_downgraded_or_ignored_as_explained() -> None:
         gang.members.keys() for gang in before
     ]
     assert done[2].reason == (
-        "VC a has no cells left that gang ns/young could count on at priority 0; "
-        "it goes on as opportunistic"
+        "VC a has no cells left for gang ns/young at priority 0; "
+        "the gang keeps running as opportunistic"
     )
     world.engine.check()
 
@@ -112,8 +112,8 @@ def test_a_place_that_is_gone_is_told_and_the_gang_goes_on() -> None:
     world.engine.check()
     assert (effect.effect, effect.unplaced) == (Effect.TRIMMED, (gang.member(1).member,))
     assert effect.reason == (
-        "gang ns/g goes on with what runs; 1 places that it only held are given up, and their "
-        "members ask again"
+        "gang ns/g keeps its running members; unused places given up: 1; their members are "
+        "planned again"
     )
 
 
@@ -127,8 +127,8 @@ def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() ->
 
     assert (effect.effect, effect.unplaced) == (Effect.FORGOTTEN, (a_gang("g").member().member,))
     assert effect.reason == (
-        "gang ns/g has no member that runs, and the places that it held are not there, or not for "
-        "VC a, any more; it asks again"
+        "gang ns/g has no running member, and the cells that it leased do not exist, or are not "
+        "available to VC a, any more; it is planned again"
     )
     assert world.engine.gangs() == []
 
@@ -163,8 +163,8 @@ def test_a_preemption_without_a_promise_is_forgotten() -> None:
         ("low", Effect.KEPT),
     ]
     assert effects[0].reason == (
-        "gang ns/high preempts, and what it had reserved is not there, or not for VC a, any more; "
-        "it asks again"
+        "the preemption of gang ns/high is cancelled: the cells that it reserved do not exist, or "
+        "are not available to VC a, any more; it is planned again"
     )
 
 
@@ -192,7 +192,9 @@ def test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again() -> None:
         ("high", Effect.KEPT),
         ("lazy", Effect.PROMOTED),
     ]
-    assert effects[1].reason == "VC a has cells that gang ns/lazy can count on again at priority 0"
+    assert effects[1].reason == (
+        "VC a has cells for gang ns/lazy again; the gang is guaranteed at priority 0"
+    )
     gang = world.gang("lazy")
     assert gang is not None
     assert gang.is_guaranteed

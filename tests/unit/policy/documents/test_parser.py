@@ -2,18 +2,19 @@
 
 import pytest
 
-from policy.documents.documents import Kind, parse_document, parse_label
-from policy.documents.models import ClassesDocument, RulesDocument
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.parser import DocumentKind, parse_document, parse_label
+from policy.documents.rules_document import RulesDocument
 from policy.errors import Problem, SpecError
 from policy.rules.comparison import Comparison
 from policy.rules.patterns import parse_pattern
-from policy.rules.rules import Rule
+from policy.rules.rule_table import Rule
 from tests.support.policy import CLASSES, HEAD, classes_of, rules_of
 
 RULE_KEYS = "user, group, vc, priority, current, occupied, occupiedHigh, when, then, note"
 
 
-def _problems(text: str, *, kind: Kind | None = None) -> list[str]:
+def _problems(text: str, *, kind: DocumentKind | None = None) -> list[str]:
     with pytest.raises(SpecError) as raised:
         parse_document(text, kind=kind)
     return [str(problem) for problem in raised.value.problems]
@@ -77,19 +78,19 @@ other: 1
         "name (lower-case letters, digits, - and ., a letter or digit at both ends)",
         f"rules[0].usr: unknown key; known keys are {RULE_KEYS}",
         'rules[1].current: must be a comparison such as "> 4" or 4, not true',
-        'rules[1].occupied: must be a comparison such as "> 4" or 4, not the number 4.5',
+        'rules[1].occupied: must be a comparison such as "> 4" or 4, not 4.5',
         'rules[1].when: unknown variable "foo"; known variables are user, groups, vc, class, '
         "requestedClass, current, occupied, occupiedHigh, leafType, gangSize, namespace, labels",
         "rules[1].then: is required",
-        "rules[2]: must be a mapping, not the number 5",
-        "rules[3].user: must be a regular expression in quotes, not the number 5",
+        "rules[2]: must be a mapping, not 5",
+        "rules[3].user: must be a regular expression in quotes, not 5",
         "rules[3].vc: must be a regular expression in quotes, not a list",
-        "rules[3].then: must be retain, fail or the name of a class: nothing is not a name",
-        "rules[3].note: must be text, not a list",
+        "rules[3].then: must be retain, fail or the name of a class: null is not a name",
+        "rules[3].note: must be a string, not a list",
         "rules[4].group: is 4097 characters long; at most 4096 are allowed",
-        "rules[4].then: must be retain, fail or the name of a class: the number 5 is not a name",
+        "rules[4].then: must be retain, fail or the name of a class: 5 is not a name",
         "rules[4].note: is 501 characters long; at most 500 are allowed",
-        "rules[5].note: must not hold characters that cannot be printed",
+        "rules[5].note: must not contain characters that cannot be printed",
         "other: unknown key; known keys are apiVersion, kind, rules",
     ]
 
@@ -106,8 +107,8 @@ classes:
 default: x
 """
     assert _problems(text) == [
-        "classes[0].cellPriority: must be a whole number, not the number 1.5",
-        'classes[1].high: must be true or false, not the text "yes"',
+        "classes[0].cellPriority: must be a whole number, not 1.5",
+        'classes[1].high: must be true or false, not "yes"',
         'classes[2].name: "B_" is not a Kubernetes name '
         "(lower-case letters, digits, - and ., a letter or digit at both ends)",
         'classes[3].name: "fail" has a meaning in rules and cannot be a class',
@@ -132,15 +133,15 @@ default: x
         ("[]", ["the document is a list; expected a mapping with apiVersion and kind"]),
         (
             "Rules",
-            ['the document is the text "Rules"; expected a mapping with apiVersion and kind'],
+            ['the document is "Rules"; expected a mapping with apiVersion and kind'],
         ),
         ("rules: []", ["apiVersion: is required", "kind: is required"]),
         (
             "apiVersion: v1\nkind: Rule",
             [
-                'apiVersion: must be cellgate.io/v1, not the text "v1"',
+                'apiVersion: must be cellgate.io/v1, not "v1"',
                 "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, "
-                'not the text "Rule"',
+                'not "Rule"',
             ],
         ),
         (
@@ -149,13 +150,13 @@ default: x
         ),
         (
             "apiVersion: v1\nkind: Rules\nrules: []",
-            ['apiVersion: must be cellgate.io/v1, not the text "v1"'],
+            ['apiVersion: must be cellgate.io/v1, not "v1"'],
         ),
-        (f"{HEAD}Rules\nrules:", ["rules: must be a list, not nothing"]),
+        (f"{HEAD}Rules\nrules:", ["rules: must be a list, not null"]),
         (f"{HEAD}Rules\nrules: {{a: 1}}", ["rules: must be a list, not a mapping"]),
         (
             f"{HEAD}Classes\nclasses: []\ndefault: 5",
-            ["classes: must not be empty", "default: the number 5 is not a name"],
+            ["classes: must not be empty", "default: 5 is not a name"],
         ),
         (
             f"{HEAD}Rules\nrules: []\n'a b\\n': 1",
@@ -169,21 +170,21 @@ def test_a_document_without_a_right_head_or_body_is_refused(text: str, problems:
 
 
 def test_a_document_must_be_what_its_label_says() -> None:
-    assert _problems(f"{HEAD}Rules\nrules: [5]", kind=Kind.CLASSES) == [
+    assert _problems(f"{HEAD}Rules\nrules: [5]", kind=DocumentKind.CLASSES) == [
         "kind: must be Classes, not Rules, "
         "because the ConfigMap is labelled cellgate.io/policy: classes"
     ]
-    assert _problems("rules: [5]", kind=Kind.RULES) == [
+    assert _problems("rules: [5]", kind=DocumentKind.RULES) == [
         "apiVersion: is required",
         "kind: is required",
-        "rules[0]: must be a mapping, not the number 5",
+        "rules[0]: must be a mapping, not 5",
     ]
 
 
 def test_too_many_problems_are_counted_not_listed() -> None:
     problems = _problems(f"{HEAD}Rules\nrules: [{', '.join(['1'] * 150)}]")
     assert (problems[99], problems[100:]) == (
-        "rules[99]: must be a mapping, not the number 1",
+        "rules[99]: must be a mapping, not 1",
         ["50 more problems not shown"],
     )
 
@@ -201,8 +202,10 @@ def test_a_document_that_takes_too_long_to_compile_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(("label", "kind"), [("classes", Kind.CLASSES), ("rules", Kind.RULES)])
-def test_a_label_names_a_kind(label: str, kind: Kind) -> None:
+@pytest.mark.parametrize(
+    ("label", "kind"), [("classes", DocumentKind.CLASSES), ("rules", DocumentKind.RULES)]
+)
+def test_a_label_names_a_kind(label: str, kind: DocumentKind) -> None:
     assert parse_label(label) is kind
 
 

@@ -12,10 +12,10 @@ from pydantic_core import ErrorDetails
 from policy.errors import Problem
 from policy.wording import describe, join_path, listing
 
-_SHAPES: Final = {
+_TYPES: Final = {
     "int_type": "a whole number",
     "bool_type": "true or false",
-    "string_type": "text",
+    "string_type": "a string",
     "list_type": "a list",
     "tuple_type": "a list",
     "dict_type": "a mapping",
@@ -55,8 +55,8 @@ def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
         return str(context["error"])
     if kind == "literal_error":
         return f"must be {context['expected'].replace(chr(39), '')}, not {describe(value)}"
-    if kind in _SHAPES:
-        return f"must be {_SHAPES[kind]}, not {describe(value)}"
+    if kind in _TYPES:
+        return f"must be {_TYPES[kind]}, not {describe(value)}"
     if kind in _LIMITS:
         shown = f", not {value}" if isinstance(value, int) else ""
         return _LIMITS[kind](context) + shown

@@ -5,7 +5,7 @@ import pytest
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.document import ClusterDocument
 from policy.cluster.hived import HivedClusterDocument
-from policy.documents.documents import Kind, parse_document, parse_label
+from policy.documents.parser import DocumentKind, parse_document, parse_label
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD
@@ -17,7 +17,7 @@ nodeTopology:
 """
 
 
-def a_text(text: str, *, kind: Kind = Kind.CLUSTER) -> PolicyText:
+def a_text(text: str, *, kind: DocumentKind = DocumentKind.CLUSTER) -> PolicyText:
     return PolicyText(kind=kind, source=f"cm/{kind.label}", text=text)
 
 
@@ -44,7 +44,7 @@ def test_another_kind_is_no_cluster() -> None:
         "kind: must be Cluster, not Rules, because the ConfigMap is labelled cellgate.io/policy: "
         "cluster"
     ]
-    assert problems_of(f"{HEAD}Rules\n{hived()}") == ['kind: must be Cluster, not the text "Rules"']
+    assert problems_of(f"{HEAD}Rules\n{hived()}") == ['kind: must be Cluster, not "Rules"']
     assert problems_of(f"{HEAD}Cluster\n") == ["nodeTopology: is required"]
     assert problems_of("- 1") == [
         "the document is a list; expected a mapping with apiVersion and kind"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from policy.documents.documents import parse_document
-from policy.documents.shaping import ShapingDocument
+from policy.documents.parser import parse_document
+from policy.documents.shaping_document import ShapingDocument
 from policy.errors import SpecError
 from policy.shaping import Mount, Shapes
 from policy.submission import UserName
@@ -82,11 +82,11 @@ def test_all_that_is_wrong_is_told_with_its_path() -> None:
   maxRunSeconds: 0
 """
     ) == [
-        'shapes[0].name: must be lower-case letters, digits and -, not the text "A_b"',
-        "shapes[0].nodeSelector.org: must be a label's value, not the number 1",
+        'shapes[0].name: must be lower-case letters, digits and -, not "A_b"',
+        "shapes[0].nodeSelector.org: must be a label's value, not 1",
         'shapes[0].requests["nvidia.com/gpu"]: must be cpu, memory or ephemeral-storage, '
-        'not the text "nvidia.com/gpu"',
-        'shapes[0].requests.cpu: must be a quantity such as 4, "500m" or 16Gi, not the text "many"',
+        'not "nvidia.com/gpu"',
+        'shapes[0].requests.cpu: must be a quantity such as 4, "500m" or 16Gi, not "many"',
         "shapes[0].maxRunSeconds: must be at least 1, not 0",
     ]
 
@@ -124,10 +124,10 @@ def test_what_no_field_says_alone_is_told_too() -> None:
     [
         (
             "path: mnt, memory: 1Gi",
-            'path: must be an absolute path without a colon, not the text "mnt"',
+            'path: must be an absolute path without a colon, not "mnt"',
         ),
         ("path: /a/../b, memory: 1Gi", 'path: must not lead upwards, as "/a/../b" does'),
-        ("path: /a, configMap: A", 'configMap: must be the name of an object, not the text "A"'),
+        ("path: /a, configMap: A", 'configMap: must be the name of an object, not "A"'),
         ("path: /a, configMap: a, subPath: ../x", 'subPath: must not lead upwards, as "../x" does'),
         (
             'path: /a, configMap: a, subPath: "{name}"',
@@ -135,7 +135,7 @@ def test_what_no_field_says_alone_is_told_too() -> None:
         ),
         (
             "path: /a, configMap: a, subPath: /x",
-            'subPath: must be a relative path, not the text "/x"',
+            'subPath: must be a relative path, not "/x"',
         ),
     ],
 )

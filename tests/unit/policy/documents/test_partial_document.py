@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import Kind
+from policy.documents.parser import DocumentKind
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD
@@ -11,7 +11,7 @@ from tests.unit.policy.test_store import CLASSES_TEXT
 
 def _texts(**texts: str) -> list[PolicyText]:
     return [
-        PolicyText(kind=Kind(kind.capitalize()), source=kind, text=text)
+        PolicyText(kind=DocumentKind(kind.capitalize()), source=kind, text=text)
         for kind, text in texts.items()
     ]
 
@@ -35,7 +35,7 @@ rules:
         "rules: rules[0].colour: unknown key; known keys are user, group, vc, priority, current, "
         "occupied, occupiedHigh, when, then, note",
         'rules: rules[1].user: is not a valid regular expression: missing ) in "("',
-        'rules: rules[1].current: must be a comparison such as "> 4" or 4, not the text "about 4"',
+        'rules: rules[1].current: must be a comparison such as "> 4" or 4, not "about 4"',
         "rules: rules[2]: can never be reached: whatever it matches, rule 1 (retain) stops",
         'rules: rules[3].then: "nosuch" is not one of the classes prod, test, oppo',
         "rules: rules[4].then: prod is not lower than any class that the rule matches: oppo",
@@ -76,7 +76,7 @@ def test_bad_classes_are_not_held_against_documents_that_name_them(before: str, 
     assert {one.partition(":")[0] for one in _problems(classes=classes, rules=rules)} == {"classes"}
 
 
-def test_what_was_salvaged_is_never_in_force() -> None:
+def test_a_partial_document_is_never_in_force() -> None:
     store = PolicyStore()
     good = f"{HEAD}Rules\nrules: [{{user: a, then: fail}}]\n"
     version = store.update(_texts(classes=CLASSES_TEXT, rules=good)).version

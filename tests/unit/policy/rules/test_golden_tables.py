@@ -6,10 +6,10 @@ There a number means `>`, and `default` is the class of a pod that names none (`
 
 import pytest
 
-from policy.documents.checks import check_policy
+from policy.documents.rule_checks import check_policy
 from policy.rules.decision import Outcome
-from policy.rules.rules import RuleTable
-from policy.submission import Usage
+from policy.rules.rule_table import RuleTable
+from policy.submission import Occupancy
 from tests.support.policy import CLASSES, a_submission, rules_of
 
 SAMPLE = rules_of(
@@ -53,7 +53,7 @@ def _decide(
     occupied, occupied_high = held
     decision = table.decide(
         a_submission(user, class_name=class_name, asks=asks),
-        usage=Usage(occupied=occupied, occupied_high=occupied_high),
+        usage=Occupancy(occupied=occupied, occupied_high=occupied_high),
         classes=CLASSES,
     )
     return decision.outcome, str(decision.final_class), [hit.number for hit in decision.hits]
@@ -131,7 +131,7 @@ def test_the_tables_contradict_nothing(table: RuleTable) -> None:
 
 def test_on_a_refusal_the_notes_of_all_rules_hit_are_told() -> None:
     decision = SAMPLE.decide(
-        a_submission("carol", asks=4), usage=Usage(occupied=18), classes=CLASSES
+        a_submission("carol", asks=4), usage=Occupancy(occupied=18), classes=CLASSES
     )
     assert decision.format_refusal() == (
         "carol asked for 4 leaf cells in class prod: refused by rule 10. "

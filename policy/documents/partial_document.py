@@ -10,15 +10,19 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from policy.documents.models import Budget, Document, Location
+from policy.documents.models import CompileBudget, Document, Location
 from policy.documents.yaml_tree import Plain
 
 _ROUNDS: Final = 4
 """What is taken away may be missed by what it stood in, and so on outwards."""
 
 
-def salvage(
-    data: Mapping[str, Plain], error: ValidationError, model: type[Document], *, budget: Budget
+def read_partially(
+    data: Mapping[str, Plain],
+    error: ValidationError,
+    model: type[Document],
+    *,
+    budget: CompileBudget,
 ) -> Document | None:
     """Return the document without what cannot be read; None if too little is left of it."""
     left: dict[str, Any] = {key: _copy(value) for key, value in data.items()}

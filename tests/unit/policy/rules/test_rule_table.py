@@ -5,8 +5,8 @@ import pytest
 from policy.classes import NO_CLASSES
 from policy.rules.comparison import Comparison
 from policy.rules.decision import (
+    ComparedNumber,
     Hit,
-    Measure,
     Outcome,
     Quantity,
     Range,
@@ -14,15 +14,15 @@ from policy.rules.decision import (
     RuleWarning,
     WarningKind,
 )
-from policy.rules.rules import NO_RULES
-from policy.submission import ClassName, Submission, Usage
+from policy.rules.rule_table import NO_RULES
+from policy.submission import ClassName, Occupancy, Submission
 from tests.support.policy import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
 
-NOTHING_HELD = Usage()
+NOTHING_HELD = Occupancy()
 
 
 def _numbers_hit(
-    text: str, submission: Submission, usage: Usage | None = NOTHING_HELD
+    text: str, submission: Submission, usage: Occupancy | None = NOTHING_HELD
 ) -> list[int]:
     decision = rules_of(text).decide(submission, usage=usage, classes=CLASSES)
     return [hit.number for hit in decision.hits]
@@ -59,22 +59,22 @@ def test_every_field_must_match(condition: str, submission: Submission, matches:
 @pytest.mark.parametrize(
     ("condition", "held", "class_name", "matches"),
     [
-        ("occupied: 20", Usage(occupied=16), "oppo", False),
-        ("occupied: 20", Usage(occupied=17), "oppo", True),
-        ("occupiedHigh: 2", Usage(occupied=9, occupied_high=0), "prod", True),
-        ("occupiedHigh: 2", Usage(occupied=9, occupied_high=2), "oppo", False),
-        ("occupiedHigh: 2", Usage(occupied=9, occupied_high=3), "oppo", True),
+        ("occupied: 20", Occupancy(occupied=16), "oppo", False),
+        ("occupied: 20", Occupancy(occupied=17), "oppo", True),
+        ("occupiedHigh: 2", Occupancy(occupied=9, occupied_high=0), "prod", True),
+        ("occupiedHigh: 2", Occupancy(occupied=9, occupied_high=2), "oppo", False),
+        ("occupiedHigh: 2", Occupancy(occupied=9, occupied_high=3), "oppo", True),
         (
             "when: occupied == 13 && occupiedHigh == 3",
-            Usage(occupied=9, occupied_high=3),
+            Occupancy(occupied=9, occupied_high=3),
             "oppo",
             True,
         ),
-        ("when: occupiedHigh == 7", Usage(occupied=9, occupied_high=3), "prod", True),
+        ("when: occupiedHigh == 7", Occupancy(occupied=9, occupied_high=3), "prod", True),
     ],
 )
 def test_numbers_include_this_gang_in_high_classes_only_while_it_is_in_one(
-    condition: str, held: Usage, class_name: str, matches: bool
+    condition: str, held: Occupancy, class_name: str, matches: bool
 ) -> None:
     submission = a_submission(asks=4, class_name=class_name)
     hit = _numbers_hit(f"- {{{condition}, then: retain}}", submission, held)
@@ -115,8 +115,8 @@ def test_a_lowered_class_is_what_the_next_rules_see() -> None:
                 note="too many",
                 class_before=PROD,
                 class_after=OPPO,
-                measures=(
-                    Measure(
+                numbers=(
+                    ComparedNumber(
                         quantity=Quantity.OCCUPIED_HIGH, value=4, comparison=Comparison(">", 2)
                     ),
                 ),

@@ -54,8 +54,7 @@ from tests.support.policy_cluster_texts import hived, problems_of
         ),
         pytest.param(
             "A: {childCellType: B, childCellNumber: .nan, isNodeLevel: true}",
-            "physicalCluster.cellTypes.A.childCellNumber: must be a whole number, not the number "
-            "nan",
+            "physicalCluster.cellTypes.A.childCellNumber: must be a whole number, not nan",
             id="no number",
         ),
         pytest.param(
@@ -65,12 +64,12 @@ from tests.support.policy_cluster_texts import hived, problems_of
         ),
         pytest.param(
             "A: {childCellType: B, childCellNumber: 1, isNodeLevel: 1}",
-            "physicalCluster.cellTypes.A.isNodeLevel: must be true or false, not the number 1",
+            "physicalCluster.cellTypes.A.isNodeLevel: must be true or false, not 1",
             id="a number for a flag",
         ),
         pytest.param(
             "A: {childCellType: [B], childCellNumber: 1, isNodeLevel: true}",
-            "physicalCluster.cellTypes.A.childCellType: must be text, not a list",
+            "physicalCluster.cellTypes.A.childCellType: must be a string, not a list",
             id="a list for a text",
         ),
         pytest.param(

@@ -14,12 +14,14 @@ from pydantic import ValidationError
 
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.hived import HivedClusterDocument, is_hived
-from policy.documents.identity import IdentityDocument
-from policy.documents.models import API_VERSION, Budget, ClassesDocument, Document, RulesDocument
-from policy.documents.quotas import QuotasDocument
-from policy.documents.salvage import salvage
-from policy.documents.shaping import ShapingDocument
-from policy.documents.validation import to_problems
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.model_errors import to_problems
+from policy.documents.models import API_VERSION, CompileBudget, Document
+from policy.documents.partial_document import read_partially
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rules_document import RulesDocument
+from policy.documents.shaping_document import ShapingDocument
 from policy.documents.yaml_text import parse_yaml
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
@@ -31,7 +33,7 @@ DATA_KEY: Final = "policy.yaml"
 MAX_PROBLEMS: Final = 100
 
 
-class Kind(StrEnum):
+class DocumentKind(StrEnum):
     """What a document is about."""
 
     CLASSES = "Classes"
@@ -49,26 +51,26 @@ class Kind(StrEnum):
     @property
     def may_be_many(self) -> bool:
         """Whether there may be several documents: quotas, one for each group."""
-        return self is Kind.QUOTAS
+        return self is DocumentKind.QUOTAS
 
 
-MODELS: Final[Mapping[Kind, type[Document]]] = {
-    Kind.CLASSES: ClassesDocument,
-    Kind.RULES: RulesDocument,
-    Kind.CLUSTER: DerivedClusterDocument,
-    Kind.QUOTAS: QuotasDocument,
-    Kind.IDENTITY: IdentityDocument,
-    Kind.SHAPING: ShapingDocument,
+MODELS: Final[Mapping[DocumentKind, type[Document]]] = {
+    DocumentKind.CLASSES: ClassesDocument,
+    DocumentKind.RULES: RulesDocument,
+    DocumentKind.CLUSTER: DerivedClusterDocument,
+    DocumentKind.QUOTAS: QuotasDocument,
+    DocumentKind.IDENTITY: IdentityDocument,
+    DocumentKind.SHAPING: ShapingDocument,
 }
 """By kind. HiveD's YAML is a second form of the Cluster document: `HivedClusterDocument`."""
 
 
-def parse_label(label: str) -> Kind:
+def parse_label(label: str) -> DocumentKind:
     """Read the value of the label on a ConfigMap. Raises SpecError."""
-    for kind in Kind:
+    for kind in DocumentKind:
         if kind.label == label:
             return kind
-    known = listing([kind.label for kind in Kind])
+    known = listing([kind.label for kind in DocumentKind])
     message = f"{quote(label)} is not a kind of policy; known are {known}"
     raise SpecError([Problem(LABEL, message)])
 
@@ -82,7 +84,7 @@ class ReadDocument:
     problems: Sequence[Problem] = ()
 
 
-def parse_document(text: str, *, kind: Kind | None = None) -> Document:
+def parse_document(text: str, *, kind: DocumentKind | None = None) -> Document:
     """Read a document, of this kind if one is given (by the ConfigMap's label).
 
     Raises SpecError with all problems, each with its path.
@@ -93,24 +95,24 @@ def parse_document(text: str, *, kind: Kind | None = None) -> Document:
     return found.document
 
 
-def read_document(text: str, *, kind: Kind | None = None) -> ReadDocument:
+def read_document(text: str, *, kind: DocumentKind | None = None) -> ReadDocument:
     """Read as much of a document as can be read. Raises SpecError if it is none at all.
 
     The last Cluster documents are remembered: a large one takes a second, and several callers read
     it.
     """
-    return _read_cluster(text) if kind is Kind.CLUSTER else _read(text, kind)
+    return _read_cluster(text) if kind is DocumentKind.CLUSTER else _read(text, kind)
 
 
 @lru_cache(maxsize=2)
 def _read_cluster(text: str) -> ReadDocument:
-    return _read(text, Kind.CLUSTER)
+    return _read(text, DocumentKind.CLUSTER)
 
 
-def _read(text: str, kind: Kind | None) -> ReadDocument:
+def _read(text: str, kind: DocumentKind | None) -> ReadDocument:
     text_read = parse_yaml(text)
     data, problems = text_read.value, list(text_read.problems)
-    if data is None and kind is Kind.CLUSTER:
+    if data is None and kind is DocumentKind.CLUSTER:
         data = {}  # HiveD's default configuration is empty: no cells
     if not isinstance(data, dict):
         what = "the document is empty" if data is None else f"the document is {describe(data)}"
@@ -121,22 +123,22 @@ def _read(text: str, kind: Kind | None) -> ReadDocument:
     return ReadDocument(document=document, problems=[*problems, *more])
 
 
-def _model_of(data: Mapping[str, Plain], *, expected: Kind | None) -> type[Document]:
+def _model_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> type[Document]:
     """Choose the model to judge by: HiveD's form tells itself by its keys."""
-    might_be_cluster = expected is Kind.CLUSTER or (
-        expected is None and ("physicalCluster" in data or data.get("kind") == Kind.CLUSTER)
+    might_be_cluster = expected is DocumentKind.CLUSTER or (
+        expected is None and ("physicalCluster" in data or data.get("kind") == DocumentKind.CLUSTER)
     )
     if might_be_cluster and is_hived(data):
         return HivedClusterDocument
     return MODELS[_kind_of(data, expected=expected)]
 
 
-def _kind_of(data: Mapping[str, Plain], *, expected: Kind | None) -> Kind:
+def _kind_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> DocumentKind:
     """Find out by which model to judge; a wrong `kind` is an error of its own."""
     named = data.get("kind")
     if isinstance(named, str) and named in MODELS:
         if expected is None or named == expected:
-            return Kind(named)
+            return DocumentKind(named)
         because = f"because the ConfigMap is labelled {LABEL}: {expected.label}"
         raise SpecError([Problem("kind", f"must be {expected}, not {named}, {because}")])
     if expected is not None:
@@ -160,15 +162,15 @@ def _validate(
     data: Mapping[str, Plain], model: type[Document]
 ) -> tuple[Document | None, list[Problem]]:
     """Return the document, as far as it has the right shape, and all problems but those of YAML."""
-    budget = Budget()
+    budget = CompileBudget()
     try:
         document = model.model_validate(data, context=budget)
     except ValidationError as exc:
         problems = [*to_problems(exc, model), *model.problems_in(data)]
-        salvaged = salvage(data, exc, model, budget=budget) if model.is_salvaged else None
-        return salvaged, problems
+        partial = read_partially(data, exc, model, budget=budget) if model.may_be_partial else None
+        return partial, problems
     problems = list(document.problems(data))
-    return None if problems and not model.is_salvaged else document, problems
+    return None if problems and not model.may_be_partial else document, problems
 
 
 def limit_problems(problems: list[Problem]) -> list[Problem]:

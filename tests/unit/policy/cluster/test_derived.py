@@ -222,12 +222,12 @@ def test_everything_wrong_with_the_document_is_told_at_once() -> None:
     cells = ["{leafType: A, level: y, cellNumber: -1}", "{level: x, cellNumber: 400001}"]
     text = derived(*cells, entries=entries, more="{pinnedCells: []}")
     assert problems_of(f"{text}physicalCluster: {{}}\n") == [
-        "nodeTopology[0].nodeSelector.a: must be text, not true",
-        'nodeTopology[0].leafResource: "" is not a name of 1 to 317 characters',
+        "nodeTopology[0].nodeSelector.a: must be a string, not true",
+        "nodeTopology[0].leafResource: must not be empty",
         "nodeTopology[0].rack: unknown key; known keys are nodeSelector, levels, leafResource, "
         "leafTypeLabel",
         "nodeTopology[1].levels: must not be empty",
-        "nodeTopology[1].leafResource: must be text, not the number 5",
+        "nodeTopology[1].leafResource: must be a string, not 5",
         "nodeTopology[1].leafTypeLabel: is required",
         "virtualClusters.lab.virtualCells[0].cellNumber: must be at least 0, not -1",
         "virtualClusters.lab.virtualCells[1].leafType: is required",

@@ -31,8 +31,8 @@ import cel
 from policy.classes import Classes
 from policy.rules.comparison import Comparison
 from policy.rules.decision import (
+    ComparedNumber,
     Hit,
-    Measure,
     Outcome,
     Quantity,
     Range,
@@ -42,7 +42,7 @@ from policy.rules.decision import (
 )
 from policy.rules.expression import EvaluationError, Expression, build_inputs
 from policy.rules.patterns import Pattern, PatternIndex
-from policy.submission import ClassName, Submission, Usage
+from policy.submission import ClassName, Occupancy, Submission
 
 RETAIN: Final = "retain"
 FAIL: Final = "fail"
@@ -106,7 +106,7 @@ class RuleTable:
         self._priority = PatternIndex([rule.priority for rule in self.rules])
 
     def decide(
-        self, submission: Submission, *, usage: Usage | None, classes: Classes
+        self, submission: Submission, *, usage: Occupancy | None, classes: Classes
     ) -> RuleDecision:
         """Decide at which class the gang may run; `usage` is what its submitter holds already."""
         walk = _Walk(table=self, submission=submission, usage=usage, classes=classes)
@@ -150,7 +150,7 @@ class _Walk:
     )
 
     def __init__(
-        self, *, table: RuleTable, submission: Submission, usage: Usage | None, classes: Classes
+        self, *, table: RuleTable, submission: Submission, usage: Occupancy | None, classes: Classes
     ) -> None:
         self._table = table
         self._submission = submission
@@ -270,8 +270,8 @@ class _Walk:
             note=rule.note,
             class_before=self._present,
             class_after=after,
-            measures=tuple(
-                Measure(quantity=quantity, value=value, comparison=comparison)
+            numbers=tuple(
+                ComparedNumber(quantity=quantity, value=value, comparison=comparison)
                 for quantity, value, comparison in numbers
                 if comparison is not None
             ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import Kind
+from policy.documents.parser import DocumentKind
 from policy.errors import RequestError, SpecError
 from policy.identity.identity import Identity, TemplateKind
 from policy.store import PolicyText, build_policy
@@ -19,7 +19,7 @@ templates:
 
 
 def identity(text: str) -> PolicyText:
-    return PolicyText(kind=Kind.IDENTITY, source="cm/identity", text=text)
+    return PolicyText(kind=DocumentKind.IDENTITY, source="cm/identity", text=text)
 
 
 def _sample() -> Identity:
@@ -90,17 +90,16 @@ templates:
 - {{apiVersion: "Bad/v1", kind: job, path: 5}}
 """
     assert _problems(identity(text)) == [
-        "cm/identity: groups.vision[1]: must be a name in quotes, not the number 5",
-        'cm/identity: groups[""]: must be a name without spaces around it, not the text ""',
+        "cm/identity: groups.vision[1]: must be a name in quotes, not 5",
+        'cm/identity: groups[""]: must be a name without spaces around it, not ""',
         "cm/identity: vcs.big.group: unknown key; known keys are groups, users",
-        'cm/identity: trustedControllers: must be a list, not the text "x"',
+        'cm/identity: trustedControllers: must be a list, not "x"',
         "cm/identity: templates[0].path: must be a path such as "
-        '"spec.pytorchReplicaSpecs.*.template", not the text "spec..template"',
-        'cm/identity: templates[1].apiVersion: must be such as "kubeflow.org/v1", not the text '
-        '"Bad/v1"',
-        'cm/identity: templates[1].kind: must be such as "PyTorchJob", not the text "job"',
+        '"spec.pytorchReplicaSpecs.*.template", not "spec..template"',
+        'cm/identity: templates[1].apiVersion: must be such as "kubeflow.org/v1", not "Bad/v1"',
+        'cm/identity: templates[1].kind: must be such as "PyTorchJob", not "job"',
         "cm/identity: templates[1].path: must be a path such as "
-        '"spec.pytorchReplicaSpecs.*.template", not the number 5',
+        '"spec.pytorchReplicaSpecs.*.template", not 5',
         "cm/identity: vcs.lab: names neither groups nor users: nobody could use the VC",
         "cm/identity: vcs.big: names neither groups nor users: nobody could use the VC",
         "cm/identity: templates[0]: Job of Kubernetes is known already",
@@ -113,7 +112,7 @@ nodeTopology:
 - {{levels: [kubernetes.io/hostname], leafResource: nvidia.com/gpu, leafTypeLabel: type}}
 virtualClusters: {{lab: {{}}, other: {{}}}}
 """
-    cluster = PolicyText(kind=Kind.CLUSTER, source="cm/cluster", text=text)
+    cluster = PolicyText(kind=DocumentKind.CLUSTER, source="cm/cluster", text=text)
     assert _problems(identity(SAMPLE.replace("lab:", "nowhere:")), cluster) == [
         'cm/identity: vcs.nowhere: the Cluster document knows no VC "nowhere"'
     ]

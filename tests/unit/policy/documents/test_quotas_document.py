@@ -2,11 +2,11 @@
 
 import pytest
 
-from policy.documents.documents import Kind, parse_document
-from policy.documents.quotas import QuotasDocument
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.quotas_document import QuotasDocument
 from policy.errors import RequestError, SpecError
 from policy.quotas.limits import Limit, Measure, Scope
-from policy.quotas.quotas import QuotaTable
+from policy.quotas.quota_table import QuotaTable
 from policy.store import PolicyText, build_policy
 from policy.submission import GroupName, LeafType, UserName
 from tests.support.policy import HEAD
@@ -33,11 +33,11 @@ groups:
 
 
 def quotas(text: str, source: str = "cm/quotas") -> PolicyText:
-    return PolicyText(kind=Kind.QUOTAS, source=source, text=text)
+    return PolicyText(kind=DocumentKind.QUOTAS, source=source, text=text)
 
 
 def table_of(text: str) -> QuotaTable:
-    document = parse_document(text, kind=Kind.QUOTAS)
+    document = parse_document(text, kind=DocumentKind.QUOTAS)
     assert isinstance(document, QuotasDocument)
     return QuotaTable(document.build())
 
@@ -126,17 +126,16 @@ groups:
 - {{name: vision}}
 """
     assert _problems(quotas(text)) == [
-        'cm/quotas: groups[0].admins: must be a list, not the text "carol"',
+        'cm/quotas: groups[0].admins: must be a list, not "carol"',
         "cm/quotas: groups[0].limits.leafCells: must be at least 0, not -1",
         "cm/quotas: groups[0].limits.leafCellHours.day: must be a number of hours from 0 to "
-        '1000000000, not the text "soon"',
+        '1000000000, not "soon"',
         "cm/quotas: groups[0].limits.leafCellHours.year: unknown key; known keys are day, week, "
         "month",
-        "cm/quotas: groups[0].limits.byLeafType.A100: must be a whole number, not the number 1.5",
+        "cm/quotas: groups[0].limits.byLeafType.A100: must be a whole number, not 1.5",
         'cm/quotas: groups[0].over: must be fail, queue or the name of a class: "Nowhere!" is not '
         "a Kubernetes name (lower-case letters, digits, - and ., a letter or digit at both ends)",
-        "cm/quotas: groups[1].name: must be a name without spaces around it, not the text "
-        '" vision"',
+        'cm/quotas: groups[1].name: must be a name without spaces around it, not " vision"',
         "cm/quotas: groups[2].name: duplicate of groups[0].name",
         "cm/quotas: groups[1].users[2].name: duplicate of groups[1].users[0].name",
         "cm/quotas: groups[1].users: limits.leafCells of 2 users add up to 11, more than "

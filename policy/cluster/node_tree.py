@@ -7,7 +7,7 @@ node only the branches on its path are made anew, each from its children as they
 from collections import Counter
 from dataclasses import dataclass
 
-from policy.cluster.safety import Shape
+from policy.cluster.safety import Composition
 from policy.submission import NodeName
 from policy.topology import CellAddress, PhysicalCell
 
@@ -27,7 +27,7 @@ class _Made:
     """What a branch amounts to."""
 
     cell: PhysicalCell
-    shape: Shape
+    composition: Composition
     leaf_count: int
     most: tuple[Most, ...]
     """By level, from the leaves up to the branch itself."""
@@ -71,9 +71,9 @@ class Branch:
         """The cells below, by name."""
         return self._make().cell.children
 
-    def shape(self) -> Shape:
+    def composition(self) -> Composition:
         """What the cells below are like."""
-        return self._make().shape
+        return self._make().composition
 
     def most(self, level: int) -> Most:
         """The largest cell of a level below."""
@@ -95,7 +95,7 @@ def _make_branch(address: str, level: int, parts: list[_Made]) -> _Made:
         cell=PhysicalCell(
             address=CellAddress(address), level=level, children=tuple(part.cell for part in parts)
         ),
-        shape=tuple(sorted(Counter(part.shape for part in parts).items())),
+        composition=tuple(sorted(Counter(part.composition for part in parts).items())),
         leaf_count=leaf_count,
         most=(*most, Most(len(parts), leaf_count)),
     )
@@ -110,7 +110,7 @@ def _make_node(address: str, node: NodeName, leaf_count: int) -> _Made:
         cell=PhysicalCell(
             address=CellAddress(address), level=_NODE_LEVEL, children=leaves, node=node
         ),
-        shape=(((), leaf_count),),
+        composition=(((), leaf_count),),
         leaf_count=leaf_count,
         most=(Most(0, 1), Most(leaf_count, leaf_count)),
     )
