@@ -211,7 +211,7 @@ def _work_of_leader(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
-    yield verbs.victims.run()
+    yield verbs.evictions.run()
     yield state.census.run()
     yield expire_leases(
         state.cluster,
