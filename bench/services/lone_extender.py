@@ -1,4 +1,7 @@
-"""`python -m bench.lone_extender KUBECONFIG CLUSTER_FILE PORT`: an extender without a database."""
+"""An extender without a database.
+
+Run as `python -m bench.services.lone_extender KUBECONFIG CLUSTER_FILE PORT`.
+"""
 
 import asyncio
 import sys

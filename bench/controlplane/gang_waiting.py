@@ -1,8 +1,8 @@
-"""What waiting costs, and how soon it ends: `python -m tests.e2e.gang_waiting`.
+"""What waiting costs, and how soon it ends: `python -m bench.controlplane.gang_waiting`.
 
-On an idle cluster one gang after the other is created and timed. Then the cluster is filled, and
-gangs of 4 x 8 are created that do not fit: counted is the CPU that they cost while nothing happens.
-At last gangs end one by one, and the time is taken until the next one is released.
+First the program times single gangs on an idle cluster. Then it fills the cluster, creates gangs of
+4 x 8 that do not fit, and measures the CPU that they cost while nothing changes. At last it ends
+gangs one by one and times how soon the next one is released.
 """
 
 import argparse
@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable
 from statistics import median, quantiles
 
+from bench.controlplane.gang_load import PODS, GangLoad, scheduled_plane
+from bench.processes import cpu_seconds
 from kube.api.client import connect
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gang_throughput import PODS, Load, a_plane, cpu_seconds
 
 _LARGE = 16
 _SMALL = 4
@@ -50,20 +51,22 @@ class Seen:
             self.released.setdefault(name, now)
 
 
-class Bench:
-    """Gangs on one control plane."""
+class GangTimer:
+    """Creates and ends gangs on one control plane, and times them."""
 
     def __init__(self, plane: ControlPlane, seen: Seen) -> None:
         self._plane = plane
         self._seen = seen
-        self._hands = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def create(self, gang: str, *, size: int) -> None:
         """Create all members at once."""
-        await asyncio.gather(*(self._create(pod) for pod in Load("cellgate").gang(gang, size=size)))
+        await asyncio.gather(
+            *(self._create(pod) for pod in GangLoad("cellgate").gang(gang, size=size))
+        )
 
     async def _create(self, pod: JsonObject) -> None:
-        async with self._hands:
+        async with self._slots:
             await self._plane.api.create(PODS, pod)
 
     async def end(self, gang: str, *, size: int) -> float:
@@ -114,21 +117,21 @@ class Bench:
 
 async def main(arguments: argparse.Namespace) -> None:
     """Measure everything in turn."""
-    async with a_plane("cellgate", arguments.nodes) as (plane, processes):
+    async with scheduled_plane("cellgate", arguments.nodes) as (plane, processes):
         seen = Seen()
         following = asyncio.create_task(seen.follow(plane))
         await asyncio.sleep(2)
-        bench = Bench(plane, seen)
+        timer = GangTimer(plane, seen)
         for size in (_SMALL, _LARGE):
-            took = await bench.time_lone(size=size, times=arguments.times)
+            took = await timer.time_lone(size=size, times=arguments.times)
             print(
                 f"{size} x 8 on {arguments.nodes} idle nodes: p50 {median(took):.0f} ms", flush=True
             )
-        await bench.fill(arguments.nodes, small=arguments.times)
+        await timer.fill(arguments.nodes, small=arguments.times)
         for number in range(arguments.waiting):
-            await bench.create(f"waits{number:05}", size=_SMALL)
+            await timer.create(f"waits{number:05}", size=_SMALL)
         await _show_idle_cpu(processes, waiting=arguments.waiting, seconds=arguments.seconds)
-        took = await bench.time_releases(times=arguments.times)
+        took = await timer.time_releases(times=arguments.times)
         p99 = quantiles(took, n=100, method="inclusive")[98]
         print(f"end of a gang to release of the next: p50 {median(took):.0f} ms, p99 {p99:.0f} ms")
         following.cancel()
@@ -138,10 +141,10 @@ async def _show_idle_cpu(
     processes: dict[str, ChildProcess], *, waiting: int, seconds: float
 ) -> None:
     await asyncio.sleep(10)  # what was just created has been looked at
-    before = {who: cpu_seconds(process) for who, process in processes.items()}
+    before = {who: cpu_seconds(process.pid) for who, process in processes.items()}
     await asyncio.sleep(seconds)
     for who, process in processes.items():
-        spent = (cpu_seconds(process) - before[who]) * 60 / seconds
+        spent = (cpu_seconds(process.pid) - before[who]) * 60 / seconds
         print(f"{waiting} gangs wait: {who} {spent:.2f} s of CPU a minute", flush=True)
 
 
@@ -152,7 +155,7 @@ async def _until(condition: Callable[[], bool]) -> None:
     await poll_until(
         is_so,
         deadline_seconds=_PATIENCE_SECONDS,
-        explain=lambda: "nothing happened",
+        explain=lambda: "no pod changed",
         poll_seconds=0.01,
     )
 

@@ -60,7 +60,7 @@ async def _cluster(nodes: int, *, pods: int) -> AsyncIterator[Callable[[], Measu
     await cluster.serve()
     with tempfile.TemporaryDirectory() as directory:
         files = _save(cluster, Path(directory), nodes=nodes)
-        yield lambda: Measured("bench.lone_extender", *files)
+        yield lambda: Measured("bench.services.lone_extender", *files)
     await cluster.close()
 
 
@@ -78,7 +78,7 @@ def _measure_filter(start: Callable[[], Measured], nodes: int, rounds: int) -> l
     The best round counts: what else the machine does only ever adds time.
     """
     times: dict[str, list[list[float]]] = {"cellgate": [], "do-nothing": []}
-    with start() as cellgate, Measured("bench.do_nothing") as nothing:
+    with start() as cellgate, Measured("bench.services.do_nothing") as nothing:
         for round_ in range(rounds):
             for name, process in (("cellgate", cellgate), ("do-nothing", nothing)):
                 process.first_answer(_FILTER, _question("warm-up", nodes))
@@ -99,7 +99,7 @@ def _measure_refusals(start: Callable[[], Measured], rounds: int) -> list[Result
     """500 pods that find no room are asked about again and again."""
     questions = [_question(f"pod-{index}", 1000) for index in range(500)]
     used: dict[str, list[float]] = {"cellgate": [], "do-nothing": []}
-    with start() as cellgate, Measured("bench.do_nothing") as nothing:
+    with start() as cellgate, Measured("bench.services.do_nothing") as nothing:
         for process in (cellgate, nothing):
             process.first_answer(_FILTER, questions[0])
             _times(process, questions)

@@ -1,15 +1,14 @@
-"""`python -m tests.e2e.measure_latency`: what the webhook adds to the creation of a pod.
+"""`python -m bench.controlplane.creation_latency`: what the webhook adds to the creation of a pod.
 
-The same pods, all of them managed, are created at a fixed rate through the real API server, a block
-of two seconds of each kind in turns: no webhook is asked about them, two are that do nothing, ours
-are. The second says how much of ours nobody could save. Nothing is asserted: numbers depend on the
-machine, and differences within one run say most.
+The same managed pods are created at a fixed rate through the real API server, in blocks of two
+seconds that take turns: without a webhook, with two webhooks that do nothing, and with ours. The
+second block shows the cost that no webhook can avoid. The program asserts nothing, because numbers
+depend on the machine. Compare the differences within one run.
 """
 
 import argparse
 import asyncio
 import base64
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -20,16 +19,17 @@ from typing import Any, Final
 import aiohttp
 import uvloop
 
+from bench.processes import cpu_seconds
 from state.embedded import EmbeddedPostgres
 from tests.controlplane import binaries, certificates
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.ports import free_ports
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import Installation
+from tests.support.installed.installation import Installation
 
-_NOBODY, _IDLE, _OURS = "nobody-asked", "two-idle-hooks", "cellgate"
+_NONE, _IDLE, _OURS = "no-webhook", "two-idle-hooks", "cellgate"
 # Our webhooks leave this namespace alone; the idle ones are asked about pods with their label.
-_NAMESPACES: Final = {_NOBODY: "kube-system", _IDLE: "kube-system", _OURS: "default"}
+_NAMESPACES: Final = {_NONE: "kube-system", _IDLE: "kube-system", _OURS: "default"}
 _LABEL: Final = "asked"
 _BLOCK_SECONDS: Final = 2
 _HOOK_METRIC: Final = "apiserver_admission_webhook_admission_duration_seconds"
@@ -44,10 +44,10 @@ Sums = dict[str, tuple[float, float]]
 def _pod(name: str, kind: str) -> dict[str, Any]:
     resources = {"limits": {"nvidia.com/gpu": "1"}}
     container = {"name": "main", "image": "any", "resources": resources}
-    # Nobody schedules them: what is measured is their creation.
+    # No scheduler takes them: only their creation is measured.
     return {
         "metadata": {"name": name, "labels": {_LABEL: kind}},
-        "spec": {"schedulerName": "nobody", "containers": [container]},
+        "spec": {"schedulerName": "none", "containers": [container]},
     }
 
 
@@ -85,7 +85,7 @@ async def _idle_hooks(plane: ControlPlane, http: aiohttp.ClientSession) -> Async
     (port,) = free_ports(1)
     folder = plane.directory
     files = [str(folder / certificates.SERVER_CERTIFICATE), str(folder / certificates.SERVER_KEY)]
-    argv = [sys.executable, "-m", "tests.e2e.idle_hooks", str(port), *files]
+    argv = [sys.executable, "-m", "bench.controlplane.idle_hooks", str(port), *files]
     process = plane.spawn("idle-hooks", argv, cwd=Path.cwd())
     url = f"https://127.0.0.1:{port}"
 
@@ -136,17 +136,15 @@ async def _measure(*, rate: int, rounds: int, has_planner: bool) -> None:
             # Our pods are sent to it whatever they say, and there is no node for any of them.
             await installation.scheduler.stop()
         await _create_in_turns(plane, rate=rate, rounds=[rounds])  # to warm up
-        before, cpu = await _sums(plane, installation, http), _cpu_seconds(installation)
+        before, cpu = await _sums(plane, installation, http), cpu_seconds(installation.webhook.pid)
         times = await _create_in_turns(plane, rate=rate, rounds=range(rounds))
-        after, cpu = await _sums(plane, installation, http), _cpu_seconds(installation) - cpu
+        after, cpu = (
+            await _sums(plane, installation, http),
+            cpu_seconds(installation.webhook.pid) - cpu,
+        )
     _print_times(times)
     _print_parts(before, after, pods=len(times[_OURS]))
     print(f"CPU of the webhook: {1000 * cpu / len(times[_OURS]):.2f} ms per pod")
-
-
-def _cpu_seconds(installation: Installation) -> float:
-    fields = Path(f"/proc/{installation.webhook.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def _sums(

@@ -1,7 +1,8 @@
-"""`python -m tests.e2e.throughput [NODES] [PODS]`: pods per second through the real kube-scheduler.
+"""Pods per second through a real kube-scheduler.
 
-Never-gated pods, once with the do-nothing extender of `bench`, once with ours, on one control
-plane. A measurement, not a test: on a machine with other work its numbers say little.
+`python -m bench.controlplane.pod_throughput [NODES] [PODS]` schedules pods without gates on one
+control plane, first with an extender that does nothing, then with ours. On a machine with other
+work the numbers say little.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
-from tests.e2e.beside import Beside
+from tests.support.installed.extender_only import ExtenderOnly
 
 PODS = "/api/v1/namespaces/default/pods"
 _IN_PARALLEL = 32
@@ -98,16 +99,16 @@ async def _main(nodes: int, count: int) -> None:
         aiohttp.ClientSession() as http,
     ):
         await plane.add_nodes(nodes, NodeShape(gpus=8))
-        beside = Beside(plane, http, database_url=database.url)
-        await beside.start(_cluster(nodes))
-        await beside.scheduler.stop()
+        extender_only = ExtenderOnly(plane, http, database_url=database.url)
+        await extender_only.start(_cluster(nodes))
+        await extender_only.scheduler.stop()
         (port,) = free_ports(1)
-        plane.spawn("do-nothing", [sys.executable, "-m", "bench.do_nothing", str(port)])
-        nothing: JsonObject = yaml.safe_load(yaml.safe_dump(beside.configuration()))
+        plane.spawn("do-nothing", [sys.executable, "-m", "bench.services.do_nothing", str(port)])
+        nothing: JsonObject = yaml.safe_load(yaml.safe_dump(extender_only.configuration()))
         extender = nothing["extenders"][0]
         extender["urlPrefix"] = f"http://127.0.0.1:{port}/v1/extender"
         del extender["bindVerb"], extender["preemptVerb"]
-        configurations = {"do-nothing": nothing, "cellgate": beside.configuration()}
+        configurations = {"do-nothing": nothing, "cellgate": extender_only.configuration()}
         for number in range(_ROUNDS):
             for name, configuration in configurations.items():
                 start = partial(

@@ -8,7 +8,7 @@ from kube import marks
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import NAMESPACE
+from tests.support.installed.installation import NAMESPACE
 
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 SHAPES = """

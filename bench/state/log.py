@@ -15,8 +15,8 @@ from itertools import count, islice
 from pathlib import Path
 from random import Random
 
-from bench import log_questions
 from bench.report import SEED, Result, microseconds_of, percentile
+from bench.state import log_questions
 from state.database.database import Database, open_database
 from state.database.maintenance import LogMaintenance
 from state.database.migrate import migrate

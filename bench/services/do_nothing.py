@@ -1,4 +1,4 @@
-"""`python -m bench.do_nothing PORT`: an extender that passes every node and prefers none."""
+"""`python -m bench.services.do_nothing PORT`: an extender that passes every node, scores none."""
 
 import sys
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from bench.clusters import LEAVES, build_topology, node_names
+from bench.core.clusters import LEAVES, build_topology, node_names
+from bench.core.spread import measure_spread
 from bench.report import SEED, Result, percentile
-from bench.spread import measure_spread
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, NodeCell, Place, Preempt, Wait
 from extender.cells.observe.bound_pods import PlacedMember

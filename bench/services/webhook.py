@@ -5,7 +5,6 @@ whether or not the last one was answered, on as many connections as an API serve
 """
 
 import asyncio
-import os
 import ssl
 import sys
 import tempfile
@@ -19,8 +18,9 @@ from pathlib import Path
 import orjson
 import uvloop
 
-from bench.http_load import Connection, send_at_rate
+from bench.processes import cpu_seconds
 from bench.report import SEED, Result, percentile
+from bench.services.http_load import Connection, send_at_rate
 from simulation.cluster import SimulatedCluster
 from state.embedded import EmbeddedPostgres
 
@@ -74,8 +74,7 @@ class _Running:
 
     def cpu_seconds(self) -> float:
         """How much of a core it has used so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.pid)
 
 
 async def _in_turns(webhooks: Mapping[int, _Running], *, repeat: int) -> list[Result]:

@@ -1,6 +1,6 @@
-"""`python -m tests.e2e.idle_hooks PORT CERTIFICATE KEY`: a webhook that lets everything through.
+"""`python -m bench.controlplane.idle_hooks PORT CERTIFICATE KEY`: a webhook that allows everything.
 
-What it adds to the creation of a pod is what any webhook adds: two calls of the API server.
+It adds to the creation of a pod what any webhook adds: two calls of the API server.
 """
 
 import ssl

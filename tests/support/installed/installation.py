@@ -32,7 +32,7 @@ from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
 
 PROGRAM = Path(sys.executable).with_name("cellgate")
-MANIFESTS = Path(__file__).parents[2] / "manifests"
+MANIFESTS = Path(__file__).parents[3] / "manifests"
 NAMESPACE = "cellgate-system"
 OWN_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = ("cellgate-webhook", "cellgate-extender", "cellgate-scheduler")

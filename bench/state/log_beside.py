@@ -1,6 +1,7 @@
 """A process that writes the decision log at a steady rate, beside another benchmark.
 
-`python -m bench.beside URL FOLDER SECONDS` says when it begins, and at its end what it found.
+`python -m bench.state.log_beside URL FOLDER SECONDS` prints a line when it begins, and its results
+at the end.
 """
 
 import asyncio
@@ -12,29 +13,29 @@ from pathlib import Path
 import orjson
 import uvloop
 
-from bench import log
 from bench.report import Result
+from bench.state import log
 from state.database.database import open_database
 
 OFFERED_PER_SECOND = 5000
 
 
-class Beside:
+class LogBeside:
     """The results of the log, once it has ended."""
 
     results: list[Result]
 
 
 @asynccontextmanager
-async def log_beside(url: str, folder: Path, *, seconds: float) -> AsyncIterator[Beside]:
+async def log_beside(url: str, folder: Path, *, seconds: float) -> AsyncIterator[LogBeside]:
     """Have the log written by another process while the body runs, and until it is done."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.beside", url, str(folder), str(seconds)),
+        *(sys.executable, "-m", "bench.state.log_beside", url, str(folder), str(seconds)),
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     await process.stdout.readline()
-    beside = Beside()
+    beside = LogBeside()
     yield beside
     told = orjson.loads(await process.stdout.read())
     await process.wait()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from bench.clusters import build_topology, node_names
+from bench.core.clusters import build_topology, node_names
 from bench.report import SEED, Result
 from extender.cells.engine import Engine
 from extender.cells.model import MemberRequest, NodeCell, Place

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import uvloop
 
-from bench.beside import log_beside
 from bench.report import SEED, Result, percentile
+from bench.state.log_beside import log_beside
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 from state.database.database import open_database
 from state.database.maintenance import LogMaintenance

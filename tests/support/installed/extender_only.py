@@ -12,12 +12,12 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import MANIFESTS, NAMESPACE, PROGRAM
+from tests.support.installed.installation import MANIFESTS, NAMESPACE, PROGRAM
 
 CLASSES = {"prod": 100, "test": 10, "oppo": -1}
 
 
-class Beside:
+class ExtenderOnly:
     """An extender process with a cluster file, and a kube-scheduler that asks it."""
 
     extender: ChildProcess
