@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import assert_never
 
+from extender.leader_role import LeaderRole
 from extender.outcomes.eviction import Ending
 from extender.planning.pending_writes import Writing
 from extender.queue.model import Action, End, Nominate, Release
-from extender.term import Leading
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
 from kube.api.pod_writer import PodWriter
@@ -22,7 +22,7 @@ class Hands:
         self,
         client: KubeClient,
         *,
-        leading: Leading,
+        leading: LeaderRole,
         writing: Writing,
         ending: Ending,
     ) -> None:
