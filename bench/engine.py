@@ -16,6 +16,7 @@ from bench.report import SEED, Result, percentile
 from bench.spread import measure_spread
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, NodeCell, Place, Preempt, Wait
+from extender.cells.observe.bound_pods import PlacedMember
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import CellTypeName, Topology
@@ -143,7 +144,7 @@ def _observe(engine: Engine, node: NodeName, vc: str, first: int, size: int) -> 
         leaf_cells=tuple(range(first, first + size)),
         vc_cell_type=CellTypeName("node"),
     )
-    engine.observe_bound(request, node=node, leaf_cells=placement.leaf_cells, placement=placement)
+    engine.observe_bound(PlacedMember(request=request, placement=placement))
 
 
 def _request(name: str, leaf_counts: tuple[int, ...], vc: str) -> MemberRequest:

@@ -215,7 +215,7 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
-    yield verbs.victims.run()
+    yield verbs.evictions.run()
     yield state.census.run()
     yield expire_leases(
         state.cluster,

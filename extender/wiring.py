@@ -3,7 +3,7 @@
 Every part gets the others that it needs when it is built; there are no globals.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,11 @@ from extender.inspection.snapshots import Snapshots
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.announcer import Announcer
-from extender.outcomes.eviction import Ending
+from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
-from extender.outcomes.victims import Victims
-from extender.planning.actions import Hands
+from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.pending_writes import Writing
+from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import Planner
 from extender.planning.quota_queue import QuotaQueue
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
@@ -47,7 +46,6 @@ from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.node_choice import NodeChoice
-from policy.submission import PodUid
 from service.clock import Clock
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
@@ -161,26 +159,32 @@ class ExtenderVerbs:
             outcomes=state.outcomes,
             clock=state.clock,
         )
-        writing = Writing()
+        pending = PendingWrites()
         self.binding = Binding(
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
             binder=Binder(client, check_leading=state.leading.check),
-            writing=writing,
+            pending=pending,
             metrics=state.metrics,
             clock=state.clock,
         )
-        ending = _build_ending(state, client)
-        self.victims = _build_victims(state, ending, being_bound=self.binding.under_way)
+        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
         cells = ClusterCells(
             state.cluster,
             state.pods,
             outcomes=state.outcomes,
             being_bound=self.binding.under_way,
         )
-        hands = Hands(client, leading=state.leading, writing=writing, ending=ending)
-        self.planner = _build_planner(state, cells=cells, hands=hands)
+        executor = ActionExecutor(
+            client,
+            leading=state.leading,
+            pods=state.pods,
+            pending=pending,
+            evictions=self.evictions,
+        )
+        self.planner = _build_planner(state, cells=cells, executor=executor)
         self.filter = Filter(
             planner=self.planner,
             questions=self.questions,
@@ -192,7 +196,9 @@ class ExtenderVerbs:
             questions=self.questions,
             pods=state.pods,
             waiting=state.outcomes.waiting,
-            victims=self.victims,
+            cluster=state.cluster,
+            evictions=self.evictions,
+            being_bound=self.binding.under_way,
         )
         self.explainer = Explainer(
             cluster=state.cluster,
@@ -222,33 +228,21 @@ class ExtenderUpkeep:
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
-            release=verbs.victims.release,
+            evictions=verbs.evictions,
             outcomes=state.outcomes,
             clock=state.clock,
         )
 
 
-def _build_ending(state: ExtenderState, client: KubeClient) -> Ending:
-    return Ending(
-        PodEnder(client, check_leading=state.leading.check, clock=state.clock),
-        announcer=state.announcer,
-        metrics=state.metrics,
-    )
-
-
-def _build_victims(
-    state: ExtenderState, ending: Ending, *, being_bound: Collection[PodUid]
-) -> Victims:
-    return Victims(cluster=state.cluster, pods=state.pods, ending=ending, being_bound=being_bound)
-
-
-def _build_planner(state: ExtenderState, *, cells: ClusterCells, hands: Hands) -> Planner:
+def _build_planner(
+    state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
+) -> Planner:
     planner = Planner(
         cells=cells,
         pods=state.pods,
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
-        hands=hands,
+        executor=executor,
         outcomes=state.outcomes,
         clock=state.clock,
     )

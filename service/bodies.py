@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from policy.documents.validation import to_problems
+from policy.documents.model_errors import to_problems
 from policy.errors import RequestError
 
 

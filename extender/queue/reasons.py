@@ -1,4 +1,4 @@
-"""Why a gang is not planned, or is ended, where the planner knows it and the engine does not."""
+"""Reasons that the planner gives by itself: incomplete gangs, disagreeing members, evictions."""
 
 from extender.cells.answers import disagreement
 from extender.cells.model import MemberRequest, Reason, ReasonCode, Reject
@@ -9,13 +9,13 @@ from policy.submission import GangKey
 
 
 def gathering(gang: QueuedGang) -> Reason:
-    """Say how many members are missing."""
+    """A gang has too few members."""
     told = {"members": len(gang.pods), "needed": gang.least, "size": gang.size}
     return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)
 
 
 def preempted(victim: GangKey, *, by: MemberRequest) -> Reason:
-    """Say to a victim for which gang it ends, and by which right."""
+    """A victim is ended for another gang."""
     return explain(
         ReasonCode.PREEMPTED,
         gang=str(victim),
@@ -26,6 +26,6 @@ def preempted(victim: GangKey, *, by: MemberRequest) -> Reason:
 
 
 def mismatch(gang: QueuedGang, stranger: QueuedPod) -> Reject:
-    """Say in what a member does not agree with its gang."""
+    """A member has other values for its gang than the first member."""
     first, own = gang_terms(gang.first), gang_terms(stranger)
     return disagreement(stranger.request, first=first, own=own)

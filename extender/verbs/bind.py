@@ -14,7 +14,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.planning.pending_writes import Writing
+from extender.planning.pending_writes import PendingWrites
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
 from kube.placement_annotations import placement_annotations
@@ -44,12 +44,12 @@ class Binding:
         cluster: Cluster,
         pods: PodSink,
         binder: BindPods,
-        writing: Writing,
+        pending: PendingWrites,
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         self._leading = leading
-        self._writing = writing
+        self._pending = pending
         self._cluster = cluster
         self._pods = pods
         self._binder = binder
@@ -61,7 +61,7 @@ class Binding:
     async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
         """Bind the pod to the node it was placed on, and to no other."""
         began = self._clock.monotonic()
-        await self._writing.over(PodUid(arguments.uid))
+        await self._pending.wait(PodUid(arguments.uid))
         placement = self._placement(arguments)
         pod = self._pods.get(PodUid(arguments.uid))
         reference = PodRef(

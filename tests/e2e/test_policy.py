@@ -261,9 +261,7 @@ async def test_a_jobs_pods_are_its_submitters(plane: ControlPlane, namespace: st
     await poll_until(is_told, deadline_seconds=10, explain=lambda: "no Event tells it")
 
 
-async def test_nobody_submits_in_the_name_of_somebody_else(
-    plane: ControlPlane, namespace: str
-) -> None:
+async def test_no_user_submits_in_the_name_of_another(plane: ControlPlane, namespace: str) -> None:
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     fake = {marks.SUBMITTER_ANNOTATION: "alice"}
     with pytest.raises(ApiError, match='names "alice", but the request comes from "bob"'):

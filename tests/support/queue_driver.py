@@ -30,11 +30,11 @@ def step(world: PlannerWorld) -> list[Action]:
     return list(world.actions)
 
 
-def news(world: PlannerWorld) -> dict[str, str]:
+def notices(world: PlannerWorld) -> dict[str, str]:
     """Step, and return the new reasons by gang: empty for a gang that waits no longer."""
     step = world.planner.step(now=world.now)
     world.actions += step.actions
-    return {gang.name: tell.reason.text if tell else "" for gang, tell in step.news.items()}
+    return {gang.name: tell.reason.text if tell else "" for gang, tell in step.notices.items()}
 
 
 def run(world: PlannerWorld) -> None:

@@ -113,7 +113,9 @@ async def _until_published(client: KubeClient) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_replicas_share_certificates_and_the_api_server_is_told(client: KubeClient) -> None:
+async def test_replicas_share_certificates_and_the_api_server_trusts_them(
+    client: KubeClient,
+) -> None:
     async with a_replica(client) as one, a_replica(client, "b") as two:
         await _until_published(client)
         assert await _is_trusted(client, one)
@@ -157,7 +159,7 @@ async def test_a_new_ca_comes_without_one_untrusted_call(client: KubeClient) -> 
         assert await _is_trusted(client, one)
 
 
-async def test_whoever_removes_the_trust_or_the_secret_gets_it_back(client: KubeClient) -> None:
+async def test_a_removed_bundle_or_secret_is_restored(client: KubeClient) -> None:
     async with a_replica(client) as one:
         await _until_published(client)
         before = await _files(client)
@@ -222,7 +224,7 @@ async def test_a_certificate_of_an_unknown_algorithm_changes_nothing(client: Kub
         assert one.health.is_ready
 
 
-async def test_a_damaged_secret_that_nobody_remembers_is_made_anew(client: KubeClient) -> None:
+async def test_a_damaged_secret_that_no_replica_knows_is_created_anew(client: KubeClient) -> None:
     body = {"metadata": {"name": "cellgate-certs"}, "data": {"ca.crt": _encoded(b"garbage")}}
     await client.request("POST", SECRETS, body=body)
     async with a_replica(client) as one:
@@ -248,7 +250,7 @@ async def test_no_error_during_renewal_ends_a_replica(
         assert next(mistakes, None) is None
 
 
-async def test_nobody_is_told_of_what_was_not_saved(client: KubeClient) -> None:
+async def test_what_was_not_saved_is_not_published(client: KubeClient) -> None:
     """As by a replica that has just ceased to lead."""
     clock = Clock()
     term = LeadershipSettings(name="cellgate-webhook", namespace="cellgate-system", identity="a")

@@ -21,6 +21,7 @@ from service.clock import Clock
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.records import Kind
+from tests.support.cells.engine_calls import check
 from tests.support.cluster_texts import derived_text, hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
@@ -175,7 +176,7 @@ class Load:
             rank = ranks.get(bound.request.gang, bound.request.priority)
             self.running[uid] = replace(bound, request=replace(bound.request, priority=rank))
         self.cluster.rerank(ranks)
-        self.cluster._engine.check()
+        check(self.cluster._engine)
 
     def _refresh(self) -> None:
         name = self._random.choice(NODES)

@@ -8,6 +8,7 @@ from extender.inspection.snapshots import Snapshots
 from policy.submission import NodeName
 from service.tasks import in_slices
 from state.log.records import Kind
+from tests.support.cells.engine_calls import check
 from tests.support.cluster_texts import hived_text
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import a_pod
@@ -49,7 +50,7 @@ async def test_what_changes_while_one_looks_does_no_harm() -> None:
         shell.cluster.forget_member(shell.cluster.members.items()[0][0])
         shell.cluster.use_document(read_cluster_text(hived_text(lab=3)))
         assert len(await in_slices(looking)) > 0
-        shell.cluster._engine.check()
+        check(shell.cluster._engine)
 
 
 async def test_cells_and_vcs_are_shown_of_one_document() -> None:

@@ -211,7 +211,7 @@ async def test_limits_of_the_user_and_the_leaf_type_count_too() -> None:
     )
 
 
-async def test_whoever_asks_for_less_does_not_get_less() -> None:
+async def test_a_request_for_a_lower_class_does_not_get_less() -> None:
     world = World(a_policy(quotas=VISION % "oppo"))
     await world.replica().admit(world.ask("a", cells=20, class_name="oppo"))
     assert _got(await world.replica().admit(world.ask("b", class_name="oppo"))) == (

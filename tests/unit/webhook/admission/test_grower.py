@@ -155,7 +155,7 @@ async def test_members_that_say_the_gang_is_larger_pay_for_themselves(
     assert "Group vision holds 6 leaf cells" in answers[-1].admission.format_refusal()
 
 
-async def test_a_running_gang_of_which_more_is_told_is_charged_for_more() -> None:
+async def test_a_running_gang_whose_size_was_raised_is_charged_for_more() -> None:
     quotas = "groups: [{name: vision, limits: {leafCells: 6}, users: [{name: alice}]}]"
     world = World(a_policy(quotas=quotas))
     replica = world.replica()

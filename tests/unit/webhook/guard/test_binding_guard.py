@@ -42,7 +42,7 @@ async def test_a_stranger_binds_no_managed_pod() -> None:
 
 
 @pytest.mark.parametrize("user", ["bob", SCHEDULER, KUBE_SCHEDULER])
-async def test_nobody_writes_marks_with_a_binding(user: str) -> None:
+async def test_no_user_writes_marks_with_a_binding(user: str) -> None:
     for key in marks.PLACEMENT_ANNOTATIONS:
         refused = await _bind("managed", user=user, **{key: "forged", "example.org/note": "x"})
         assert refused.message == f"metadata.annotations[{key}]: only Cellgate may write it"

@@ -1,4 +1,4 @@
-"""What was decided stays, and is told on the pod and its workload."""
+"""A decided pod stays as it is, and Events on it and its workload say what was decided."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ async def _create(webhook: Webhook, pod: PodBuilder, **who: Any) -> dict[str, An
     return json_patch(dict(pod), list(answer.patch))
 
 
-async def test_a_lowered_class_is_told_on_the_pod_and_its_workload() -> None:
+async def test_a_lowered_class_leads_to_events_on_the_pod_and_its_workload() -> None:
     webhook = Webhook({"rules": RULES})
     pod = a_pod().with_gpus(1).of_class("prod")._changed("metadata", ownerReferences=[OWNER])
     stored = await _create(webhook, pod)
@@ -59,7 +59,7 @@ async def test_a_lowered_class_is_told_on_the_pod_and_its_workload() -> None:
     ]
 
 
-async def test_what_another_replica_decided_is_told_too() -> None:
+async def test_a_decision_of_another_replica_leads_to_events_too() -> None:
     pod = a_pod().with_gpus(1).of_class("prod")._changed("metadata", ownerReferences=[OWNER])
     stored = await _create(Webhook({"rules": RULES}), pod)
     decision = stored["metadata"]["annotations"]["cellgate.io/decision"]
@@ -70,7 +70,7 @@ async def test_what_another_replica_decided_is_told_too() -> None:
     assert told == [("Pod", "ClassLowered", message), ("Job", "ClassLowered", message)]
 
 
-async def test_another_replicas_gang_that_waits_is_told_too() -> None:
+async def test_a_gang_that_another_replica_queued_leads_to_events_too() -> None:
     limits = "[{name: vision, limits: {leafCells: 0}, over: queue, users: [{name: alice}]}]"
     quotas = f"apiVersion: cellgate.io/v1\nkind: Quotas\ngroups: {limits}"
     stored = await _create(Webhook({"quotas": quotas}), a_pod().with_gpus(1))
@@ -82,14 +82,14 @@ async def test_another_replicas_gang_that_waits_is_told_too() -> None:
     assert (event.reason, event.message) == ("OverQuota", message)
 
 
-async def test_nothing_is_told_where_nothing_was_lowered() -> None:
+async def test_no_events_where_nothing_was_lowered() -> None:
     webhook = Webhook()
     stored = await _create(webhook, a_pod().with_gpus(1))
     assert (await webhook.guard.validate(a_review(stored))).is_allowed
     assert webhook.events.written == []
 
 
-async def test_the_note_of_a_rule_that_keeps_the_class_is_not_told_as_a_lowered_one() -> None:
+async def test_the_note_of_a_rule_that_keeps_the_class_is_no_event_about_a_lowered_one() -> None:
     rules = RULES.replace("oppo", "retain")
     webhook = Webhook({"rules": rules})
     stored = await _create(webhook, a_pod().with_gpus(1).of_class("prod"))
@@ -145,7 +145,7 @@ async def test_what_another_webhook_made_of_a_pod_is_refused(
 
 
 async def test_a_pod_that_asks_for_leaf_cells_after_us_is_refused() -> None:
-    """Also one whose author wrote a decision on it: nobody else would take it away."""
+    """Also one whose author wrote a decision on it: no other review would remove that."""
     webhook = Webhook()
     forged = a_pod().annotated(marks.DECISION_ANNOTATION, "1").annotated("example.org/note", "x")
     stored = await _create(webhook, forged)
@@ -254,7 +254,7 @@ async def test_strange_objects_do_not_disturb_us(obj: dict[str, Any]) -> None:
     assert answer.is_allowed or "must be a mapping" in answer.message
 
 
-async def test_nobody_ends_the_wait_for_quota_by_hand() -> None:
+async def test_no_user_ends_the_wait_for_quota() -> None:
     webhook = Webhook()
     stored = await _create(webhook, a_pod().with_gpus(1))
     stored["metadata"]["annotations"][marks.UNCHARGED_ANNOTATION] = "true"
@@ -270,7 +270,7 @@ async def test_nobody_ends_the_wait_for_quota_by_hand() -> None:
     assert (await webhook.guard.validate(a_review(changed, old=stored, user=EXTENDER))).is_allowed
 
 
-async def test_nobody_leaves_a_gang_that_is_charged() -> None:
+async def test_no_pod_leaves_a_gang_that_is_charged() -> None:
     webhook = Webhook()
     key = "scheduling.x-k8s.io/pod-group"
     stored = await _create(webhook, a_pod().with_gpus(1).labelled(key, "bert"))

@@ -40,7 +40,7 @@ async def test_an_answer_that_comes_too_late_is_none() -> None:
     assert not breaker.is_closed
 
 
-async def test_nobody_is_asked_while_the_ledger_answers() -> None:
+async def test_the_ledger_is_not_probed_while_it_answers() -> None:
     ledger = _Ledger()
     breaker = Breaker(ledger.fail_until_back, pause_seconds=0)
     watching = asyncio.create_task(breaker.run())

@@ -24,7 +24,7 @@ async def test_a_ledger_that_is_back_hears_of_everything() -> None:
     assert (await world.ledger.usage(ALICE)).leaf_cells == 4
 
 
-async def test_one_that_goes_away_again_is_told_later() -> None:
+async def test_a_ledger_that_fails_again_is_charged_later() -> None:
     world = World()
     world.ledger.is_away = True
     await world.replica().admit(world.ask("a"))
@@ -33,7 +33,7 @@ async def test_one_that_goes_away_again_is_told_later() -> None:
     assert len(world.usage.assumed) == 1
 
 
-async def test_what_is_let_in_meanwhile_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_admitted_meanwhile_is_charged_too(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     replica, charge = world.replica(), world.ledger.charge
     world.ledger.is_away = True
@@ -50,7 +50,7 @@ async def test_what_is_let_in_meanwhile_is_told_too(monkeypatch: pytest.MonkeyPa
     assert (await world.ledger.usage(ALICE)).leaf_cells == 4
 
 
-async def test_nothing_is_told_where_nothing_was_missed() -> None:
+async def test_nothing_is_charged_where_nothing_is_missing() -> None:
     world = World()
     world.ledger.is_away = True
     await catch_up(world.ledger, world.usage.assumed)

@@ -1,4 +1,4 @@
-"""A review has one budget, whoever it waits for: nothing that hangs or crawls makes it late.
+"""A review has one time budget: nothing that hangs or is slow makes it late.
 
 Whatever hangs here hangs for ever, so a review that ends has not waited for it.
 """
@@ -75,7 +75,7 @@ async def test_a_ledger_that_hangs_is_not_waited_for_and_not_asked_again() -> No
 
 
 async def test_many_slow_answers_together_have_no_longer_than_one() -> None:
-    """Twenty attempts, each quick enough by itself, would take a second; yet nobody is away."""
+    """Twenty attempts, each quick enough by itself, would take a second; yet nothing hangs."""
     rules = "- {priority: prod, when: 'occupied > 1', then: oppo}"
     world = World(a_policy(rules=rules))
     slow = _with_slow_ledger(world, lambda _: 0.04)
@@ -96,7 +96,7 @@ async def test_many_slow_answers_together_have_no_longer_than_one() -> None:
     assert breaker.is_closed
 
 
-async def test_whoever_waits_for_a_turn_is_answered_and_the_ledger_not_blamed() -> None:
+async def test_a_review_that_waits_for_a_turn_is_answered_and_the_breaker_stays_closed() -> None:
     world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
     slow = _with_slow_ledger(world, lambda asked: 0 if asked in (1, 2, 4, 5) else float("inf"))
     await MemoryLedger.charge(slow, _charge(world, "before", cells=6))
@@ -113,7 +113,9 @@ async def test_whoever_waits_for_a_turn_is_answered_and_the_ledger_not_blamed() 
     await asyncio.wait([first])
 
 
-async def test_what_was_let_in_for_lack_of_time_is_told_though_the_ledger_was_never_away() -> None:
+async def test_what_was_admitted_for_lack_of_time_is_charged_though_the_ledger_was_available() -> (
+    None
+):
     world = World()
     slow = _with_slow_ledger(world, lambda asked: 0.05 if asked == 1 else 0)
     told = asyncio.Event()

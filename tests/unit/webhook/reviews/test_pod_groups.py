@@ -265,7 +265,7 @@ async def test_pods_of_a_group_that_is_no_gang_are_charged_one_by_one() -> None:
     assert [(one.gang.name, one.leaf_count) for one in charged] == [("a", 2), ("b", 2)]
 
 
-async def test_nobody_calls_himself_charged_alone() -> None:
+async def test_no_author_marks_a_pod_as_charged_alone() -> None:
     webhook = Webhook()
     pod = a_pod("a").with_gpus(1).in_gang("bert", size=2)
     pod = pod.annotated("cellgate.io/charged-alone", "true")

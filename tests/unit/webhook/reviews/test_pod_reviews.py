@@ -129,7 +129,7 @@ async def test_a_dry_run_leaves_no_trace() -> None:
     assert webhook.log.pending == 0
 
 
-async def test_nobody_is_nobody() -> None:
+async def test_a_review_without_a_user_is_refused() -> None:
     refused, _ = await _create(Webhook(), a_new_pod(), user="")
     assert refused.message.startswith("userInfo.username: is required")
 
@@ -160,7 +160,7 @@ async def test_no_member_joins_a_running_gang_that_is_full() -> None:
     for pod in members:
         await webhook.pods.mutate(a_review(pod))
     late = a_review(a_pod("c").with_gpus(1).in_gang("bert", size=2))
-    assert (await webhook.pods.mutate(late)).is_allowed  # nobody has seen the others yet
+    assert (await webhook.pods.mutate(late)).is_allowed  # the leader has not seen the others yet
     await webhook.world.ledger.confirm([GangKey("lab", "bert")], term=TERM)
     assert (await webhook.pods.mutate(late)).is_allowed  # the API server does not tell
     webhook.stored.extend(members)
@@ -194,8 +194,8 @@ async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named()
     assert 'class "standard" is not listed' in answer.message
 
 
-async def test_a_decision_is_in_the_log_before_anybody_is_told() -> None:
-    """Whoever was told of it finds it there, though we be killed in the next moment."""
+async def test_a_decision_is_in_the_log_before_the_response_is_sent() -> None:
+    """It is there even if the process is killed right after the response."""
     webhook = Webhook()
     await webhook.pods.mutate(a_review(a_new_pod("a")))
     assert webhook.log.pending == 1

@@ -1,4 +1,4 @@
-"""Policy documents: what is refused, and what is told of bad ones that got in anyway."""
+"""Policy documents: which changes are refused."""
 
 import asyncio
 

@@ -121,7 +121,7 @@ async def test_what_is_not_managed_or_not_known_is_left_alone(webhook: Webhook) 
         assert (answer.is_allowed, list(answer.patch)) == (True, [])
 
 
-async def test_nobody_submits_in_the_name_of_somebody_else(webhook: Webhook) -> None:
+async def test_no_user_submits_in_the_name_of_another(webhook: Webhook) -> None:
     job = a_job(template=a_template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(job, user="bob"))
     assert answer.message == (
@@ -159,7 +159,9 @@ async def test_a_stamp_stays(webhook: Webhook) -> None:
         assert refused.message.endswith('was "alice" and cannot be changed')
 
 
-async def test_a_stamp_on_what_nobody_looked_at_is_not_believed(webhook: Webhook) -> None:
+async def test_a_stamp_on_a_template_that_was_not_reviewed_is_not_believed(
+    webhook: Webhook,
+) -> None:
     unmanaged = a_job("Deployment", {**a_template(annotations=STAMP), "spec": {"containers": []}})
     managed = a_job("Deployment", a_template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(managed, old=unmanaged, user="bob"))
@@ -188,7 +190,7 @@ async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: 
     assert annotations["cellgate.io/submitter"] == "alice"
 
 
-async def test_the_submitter_is_told_at_once_what_pods_will_get(webhook: Webhook) -> None:
+async def test_the_submitter_reads_at_once_what_pods_will_get(webhook: Webhook) -> None:
     template = a_template()
     template["spec"]["priorityClassName"] = "prod"
     answer = await webhook.templates.mutate(a_review(a_job(template=template)))
@@ -211,7 +213,7 @@ async def test_what_would_be_refused_is_refused_now_unless_it_runs_later(webhook
         )
 
 
-async def test_problems_of_a_template_are_told_with_their_path(webhook: Webhook) -> None:
+async def test_problems_of_a_template_have_its_path(webhook: Webhook) -> None:
     template = a_template(labels={"cellgate.io/vc": "closed"})
     answer = await webhook.templates.mutate(a_review(a_job(template=template), user="bob"))
     assert answer.message == (

@@ -1,4 +1,4 @@
-"""Nobody undoes what shapes gave to a pod."""
+"""No change of a pod undoes what shapes set."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What shapes do to pods, and what pods are told about it."""
+"""What shapes set on pods, and the warnings about it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from simulation.objects.patch import json_patch
 from tests.support.kube_objects import a_pod
 from tests.support.policy import HEAD, a_submission
 from tests.support.reviews import Webhook, a_review
-from tests.unit.policy.documents.test_shaping import shapes_of
+from tests.unit.policy.documents.test_shaping_document import shapes_of
 from webhook.shaping.shaper import Shaped, shape_pod
 
 ALICE = UserName("alice")
@@ -119,7 +119,7 @@ def test_what_the_submitter_says_counts_where_a_shape_only_fills_gaps() -> None:
     assert shape(spec, shapes).lines == []
 
 
-def test_what_a_shape_fixes_is_told_if_it_was_asked_for_otherwise() -> None:
+def test_a_request_that_a_shape_replaces_leads_to_a_warning() -> None:
     limits = {"nvidia.com/gpu": "1", "cpu": "16"}
     main = {"name": "main", "resources": {"limits": limits, "requests": {"cpu": "16"}}}
     spec = {"containers": [main], "activeDeadlineSeconds": 7200}
@@ -156,7 +156,7 @@ def test_a_default_leaves_a_pod_alone_that_asks_as_a_whole() -> None:
     assert shaped["containers"][0]["resources"]["requests"] == {"cpu": "2"}
 
 
-async def test_the_author_of_a_template_is_told_what_its_pods_will_get() -> None:
+async def test_the_author_of_a_template_reads_what_its_pods_will_get() -> None:
     shapes = "[{name: small, fixedRequests: {memory: 4Gi}}]"
     webhook = Webhook({"shaping": f"{HEAD}Shaping\nshapes: {shapes}"})
     pod = a_pod().with_container({"nvidia.com/gpu": "1", "memory": "1Ti"}, name="train")

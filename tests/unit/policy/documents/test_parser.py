@@ -2,12 +2,13 @@
 
 import pytest
 
-from policy.documents.documents import DocumentKind, parse_document, parse_label
-from policy.documents.models import ClassesDocument, RulesDocument
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.parser import DocumentKind, parse_document, parse_label
+from policy.documents.rules_document import RulesDocument
 from policy.errors import Problem, SpecError
 from policy.rules.comparison import Comparison
 from policy.rules.patterns import parse_pattern
-from policy.rules.rules import Rule
+from policy.rules.rule_table import Rule
 from tests.support.policy import CLASSES, HEAD, classes_of, rules_of
 
 RULE_KEYS = "user, group, vc, priority, current, occupied, occupiedHigh, when, then, note"
@@ -89,7 +90,7 @@ other: 1
         "rules[4].group: is 4097 characters long; at most 4096 are allowed",
         "rules[4].then: must be retain, fail or the name of a class: 5 is not a name",
         "rules[4].note: is 501 characters long; at most 500 are allowed",
-        "rules[5].note: must not hold characters that cannot be printed",
+        "rules[5].note: must not contain characters that cannot be printed",
         "other: unknown key; known keys are apiVersion, kind, rules",
     ]
 

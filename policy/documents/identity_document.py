@@ -1,43 +1,28 @@
 """The Identity document: groups, access to VCs, trusted controllers, kinds with pod templates."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from policy.documents.models import Document, Strict, entries
-from policy.documents.names import CheckedName
+from policy.documents.models import Document, Strict, entries, mapping_of
+from policy.documents.names import CheckedName, matching
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.identity.identity import BUILT_IN_TEMPLATES, Identity, TemplateKind, VcAccess
 from policy.submission import GroupName, UserName, VcName
-from policy.wording import describe, join_path, quote
+from policy.wording import join_path, quote
 
 MAX_ENTRIES: Final = 10_000
 MAX_TEMPLATES: Final = 100
-_API_VERSION: Final = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9][a-z0-9]*")
-_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
-_PATH: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]*|\*)(?:\.(?:[A-Za-z][A-Za-z0-9_-]*|\*))*")
-
-
-def _check_text(value: object, *, pattern: re.Pattern[str], what: str) -> str:
-    if not isinstance(value, str) or len(value) > 253 or not pattern.fullmatch(value):
-        raise ValueError(f"must be {what}, not {describe(value)}")
-    return value
-
-
-def _check_api_version(value: object) -> str:
-    return _check_text(value, pattern=_API_VERSION, what='such as "kubeflow.org/v1"')
-
-
-def _check_kind(value: object) -> str:
-    return _check_text(value, pattern=_KIND, what='such as "PyTorchJob"')
-
-
-def _check_path(value: object) -> str:
-    what = 'a path such as "spec.pytorchReplicaSpecs.*.template"'
-    return _check_text(value, pattern=_PATH, what=what)
+_STEP: Final = r"(?:[A-Za-z][A-Za-z0-9_-]*|\*)"
+_check_api_version: Final = matching(
+    r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9][a-z0-9]*", 'such as "kubeflow.org/v1"'
+)
+_check_kind: Final = matching(r"[A-Z][A-Za-z0-9]*", 'such as "PyTorchJob"')
+_check_path: Final = matching(
+    rf"{_STEP}(?:\.{_STEP})*", 'a path such as "spec.pytorchReplicaSpecs.*.template"'
+)
 
 
 class VcEntry(Strict):
@@ -62,7 +47,7 @@ class TemplateEntry(Strict):
 class IdentityDocument(Document):
     """Who people are, beside what the API server knows."""
 
-    is_salvaged: ClassVar[bool] = True
+    may_be_partial: ClassVar[bool] = True
     kind: Literal["Identity"] = Field(description="Always `Identity`.")
     groups: dict[CheckedName, list[CheckedName]] = Field(
         default={},
@@ -89,8 +74,7 @@ class IdentityDocument(Document):
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
         """Yield VCs that nobody could use, and kinds of Kubernetes listed again."""
-        vcs = data.get("vcs")
-        for name, entry in (vcs if isinstance(vcs, dict) else {}).items():
+        for name, entry in mapping_of(data.get("vcs")).items():
             if isinstance(entry, dict) and not entry.get("groups") and not entry.get("users"):
                 message = "names neither groups nor users: nobody could use the VC"
                 yield Problem(join_path(("vcs", name)), message)

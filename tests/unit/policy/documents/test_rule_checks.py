@@ -3,7 +3,7 @@
 import pytest
 
 from policy.classes import NO_CLASSES
-from policy.documents.checks import check_policy, check_priorities
+from policy.documents.rule_checks import check_policy, check_priorities
 from policy.errors import Problem
 from tests.support.policy import CLASSES, rules_of
 

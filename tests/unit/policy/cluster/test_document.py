@@ -5,7 +5,7 @@ import pytest
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.document import ClusterDocument
 from policy.cluster.hived import HivedClusterDocument
-from policy.documents.documents import DocumentKind, parse_document, parse_label
+from policy.documents.parser import DocumentKind, parse_document, parse_label
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD

@@ -2,8 +2,8 @@
 
 import pytest
 
-from policy.documents.documents import parse_document
-from policy.documents.shaping import ShapingDocument
+from policy.documents.parser import parse_document
+from policy.documents.shaping_document import ShapingDocument
 from policy.errors import SpecError
 from policy.shaping import Mount, Shapes
 from policy.submission import UserName

@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import DocumentKind
+from policy.documents.parser import DocumentKind
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD
@@ -76,7 +76,7 @@ def test_bad_classes_are_not_held_against_documents_that_name_them(before: str, 
     assert {one.partition(":")[0] for one in _problems(classes=classes, rules=rules)} == {"classes"}
 
 
-def test_what_was_salvaged_is_never_in_force() -> None:
+def test_a_partial_document_is_never_in_force() -> None:
     store = PolicyStore()
     good = f"{HEAD}Rules\nrules: [{{user: a, then: fail}}]\n"
     version = store.update(_texts(classes=CLASSES_TEXT, rules=good)).version

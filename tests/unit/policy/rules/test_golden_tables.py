@@ -6,9 +6,9 @@ There a number means `>`, and `default` is the class of a pod that names none (`
 
 import pytest
 
-from policy.documents.checks import check_policy
+from policy.documents.rule_checks import check_policy
 from policy.rules.decision import Outcome
-from policy.rules.rules import RuleTable
+from policy.rules.rule_table import RuleTable
 from policy.submission import Occupancy
 from tests.support.policy import CLASSES, a_submission, rules_of
 

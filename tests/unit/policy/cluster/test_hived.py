@@ -24,7 +24,7 @@ from tests.support.policy_cluster_texts import (
     warnings_of,
 )
 
-EXAMPLES = sorted(Path(__file__).parents[4].glob("shared/data/hived/**/hived*.yaml"))
+EXAMPLES = sorted(Path(__file__).parents[5].glob("shared/data/hived/**/hived*.yaml"))
 
 # One node of two chains, devices by other numbers, an order of its own, pinned cells of all levels.
 MIXED = """

@@ -17,7 +17,7 @@ _ROUNDS: Final = 4
 """What is taken away may be missed by what it stood in, and so on outwards."""
 
 
-def salvage(
+def read_partially(
     data: Mapping[str, Plain],
     error: ValidationError,
     model: type[Document],

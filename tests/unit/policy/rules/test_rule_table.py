@@ -14,7 +14,7 @@ from policy.rules.decision import (
     RuleWarning,
     WarningKind,
 )
-from policy.rules.rules import NO_RULES
+from policy.rules.rule_table import NO_RULES
 from policy.submission import ClassName, Occupancy, Submission
 from tests.support.policy import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
 

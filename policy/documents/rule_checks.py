@@ -11,10 +11,10 @@ from typing import Final
 
 from policy.classes import Classes
 from policy.errors import Problem
-from policy.quotas.quotas import QuotaGroup
+from policy.quotas.quota_table import QuotaGroup
 from policy.rules.comparison import Comparison, covers
 from policy.rules.patterns import Pattern
-from policy.rules.rules import Rule, RuleTable
+from policy.rules.rule_table import Rule, RuleTable
 from policy.submission import ClassName
 from policy.wording import join_path, listing, quote
 

@@ -14,18 +14,14 @@ from pydantic import ValidationError
 
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.hived import HivedClusterDocument, is_hived
-from policy.documents.identity import IdentityDocument
-from policy.documents.models import (
-    API_VERSION,
-    ClassesDocument,
-    CompileBudget,
-    Document,
-    RulesDocument,
-)
-from policy.documents.quotas import QuotasDocument
-from policy.documents.salvage import salvage
-from policy.documents.shaping import ShapingDocument
-from policy.documents.validation import to_problems
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.model_errors import to_problems
+from policy.documents.models import API_VERSION, CompileBudget, Document
+from policy.documents.partial_document import read_partially
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rules_document import RulesDocument
+from policy.documents.shaping_document import ShapingDocument
 from policy.documents.yaml_text import parse_yaml
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
@@ -171,10 +167,10 @@ def _validate(
         document = model.model_validate(data, context=budget)
     except ValidationError as exc:
         problems = [*to_problems(exc, model), *model.problems_in(data)]
-        salvaged = salvage(data, exc, model, budget=budget) if model.is_salvaged else None
-        return salvaged, problems
+        partial = read_partially(data, exc, model, budget=budget) if model.may_be_partial else None
+        return partial, problems
     problems = list(document.problems(data))
-    return None if problems and not model.is_salvaged else document, problems
+    return None if problems and not model.may_be_partial else document, problems
 
 
 def limit_problems(problems: list[Problem]) -> list[Problem]:

@@ -223,7 +223,7 @@ def test_everything_wrong_with_the_document_is_told_at_once() -> None:
     text = derived(*cells, entries=entries, more="{pinnedCells: []}")
     assert problems_of(f"{text}physicalCluster: {{}}\n") == [
         "nodeTopology[0].nodeSelector.a: must be a string, not true",
-        'nodeTopology[0].leafResource: "" is not a name of 1 to 317 characters',
+        "nodeTopology[0].leafResource: must not be empty",
         "nodeTopology[0].rack: unknown key; known keys are nodeSelector, levels, leafResource, "
         "leafTypeLabel",
         "nodeTopology[1].levels: must not be empty",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.policy_cluster_texts import problems_of, topology_of
 
-FOLDER = Path(__file__).parents[4] / "shared" / "reference" / "hived-vectors"
+FOLDER = Path(__file__).parents[5] / "shared" / "reference" / "hived-vectors"
 REFUSED = "fatal_config_error"
 
 

@@ -1,16 +1,16 @@
 """The Shaping document: node selectors, tolerations, resources, mounts and run time by policy."""
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
 from policy.documents.models import Document, PatternField, Strict, entries, names_given_twice
+from policy.documents.names import DNS_LABEL, DNS_NAME, matching
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.shaping import USER_PLACEHOLDER, Mount, Shape, Shapes
-from policy.wording import describe, join_path, listing, quote
+from policy.wording import join_path, listing, quote
 
 MAX_SHAPES: Final = 1_000
 MAX_ENTRIES: Final = 100
@@ -18,38 +18,24 @@ _MATCHING: Final = ("name", "user", "group", "vc", "namespace", "labels")
 _SOURCES: Final = ("persistentVolumeClaim", "configMap", "hostPath", "memory")
 
 _LABEL_PART: Final = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
-_DNS_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_DNS_NAME: Final = rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*"
-_KEY: Final = rf"(?:(?=[^/]{{1,253}}/){_DNS_NAME}/)?{_LABEL_PART}"
+_KEY: Final = rf"(?:(?=[^/]{{1,253}}/){DNS_NAME}/)?{_LABEL_PART}"
 _QUANTITY: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:[KMGTPE]i|[mkMGTPE])?"
-
-
-def _checked(pattern: str, what: str, *, most: int = 253) -> Callable[[object], str]:
-    """Make a check of a text. It raises ValueError in plain words."""
-    compiled = re.compile(pattern)
-
-    def check(value: object) -> str:
-        if not isinstance(value, str) or len(value) > most or not compiled.fullmatch(value):
-            raise ValueError(f"must be {what}, not {describe(value)}")
-        return value
-
-    return check
 
 
 def _check_quantity(value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return _checked(_QUANTITY, 'a quantity such as 4, "500m" or 16Gi')(text)
+    return matching(_QUANTITY, 'a quantity such as 4, "500m" or 16Gi')(text)
 
 
 def _check_path(value: object) -> str:
-    path = _checked(r"/[^:\x00-\x1f]*", "an absolute path without a colon", most=1024)(value)
+    path = matching(r"/[^:\x00-\x1f]*", "an absolute path without a colon", most=1024)(value)
     if ".." in path.split("/"):
         raise ValueError(f"must not lead upwards, as {quote(path)} does")
     return path
 
 
 def _check_sub_path(value: object) -> str:
-    sub_path = _checked(r"[^/\x00-\x1f][^\x00-\x1f]*", "a relative path", most=1024)(value)
+    sub_path = matching(r"[^/\x00-\x1f][^\x00-\x1f]*", "a relative path", most=1024)(value)
     if ".." in sub_path.split("/"):
         raise ValueError(f"must not lead upwards, as {quote(sub_path)} does")
     if set("{}") & set(sub_path.replace(USER_PLACEHOLDER, "")):
@@ -57,14 +43,14 @@ def _check_sub_path(value: object) -> str:
     return sub_path
 
 
-_LabelKey = Annotated[str, BeforeValidator(_checked(_KEY, "the key of a label", most=317))]
-_LabelValue = Annotated[str, BeforeValidator(_checked(rf"(?:{_LABEL_PART})?", "a label's value"))]
+_LabelKey = Annotated[str, BeforeValidator(matching(_KEY, "the key of a label", most=317))]
+_LabelValue = Annotated[str, BeforeValidator(matching(rf"(?:{_LABEL_PART})?", "a label's value"))]
 _Resource = Literal["cpu", "memory", "ephemeral-storage"]
 """Not leaf cells: how many is what the submitter asks and is charged for."""
 _Quantity = Annotated[str, BeforeValidator(_check_quantity)]
-_ObjectName = Annotated[str, BeforeValidator(_checked(_DNS_NAME, "the name of an object"))]
+_ObjectName = Annotated[str, BeforeValidator(matching(DNS_NAME, "the name of an object"))]
 _ShapeName = Annotated[
-    str, BeforeValidator(_checked(_DNS_LABEL, "lower-case letters, digits and -", most=40))
+    str, BeforeValidator(matching(DNS_LABEL, "lower-case letters, digits and -", most=40))
 ]
 _Path = Annotated[str, BeforeValidator(_check_path)]
 

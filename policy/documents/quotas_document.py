@@ -8,27 +8,18 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from policy.documents.models import Document, Strict, check_class_name, entries, names_given_twice
-from policy.documents.names import CheckedName
+from policy.documents.models import Document, Strict, entries, mapping_of, names_given_twice
+from policy.documents.names import CheckedName, class_or
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.quotas.limits import Measure
-from policy.quotas.quotas import FAIL, NO_ALLOWANCE, QUEUE, Allowance, QuotaGroup
+from policy.quotas.quota_table import FAIL, NO_ALLOWANCE, QUEUE, Allowance, QuotaGroup
 from policy.submission import GroupName, LeafType, UserName
 from policy.wording import describe, join_path
 
 MAX_GROUPS: Final = 1000
 MAX_USERS: Final = 10_000
 _MOST: Final = 1_000_000_000
-
-
-def _check_over(value: object) -> str:
-    if value in (FAIL, QUEUE):
-        return str(value)
-    try:
-        return check_class_name(value)
-    except ValueError as exc:
-        raise ValueError(f"must be {FAIL}, {QUEUE} or the name of a class: {exc}") from exc
 
 
 def _check_hours(value: object) -> float:
@@ -105,7 +96,7 @@ class GroupEntry(Strict):
     limits: LimitsEntry = Field(
         default=LimitsEntry(), description="How much all its users may hold together."
     )
-    over: Annotated[str, BeforeValidator(_check_over)] = Field(
+    over: Annotated[str, BeforeValidator(class_or(FAIL, QUEUE))] = Field(
         default=FAIL,
         description="What happens to a gang over a limit: `fail`, `queue`, or the name of a class, "
         "in which it then runs beyond the limit.",
@@ -132,7 +123,7 @@ class GroupEntry(Strict):
 class QuotasDocument(Document):
     """How much groups, and users within them, may hold."""
 
-    is_salvaged: ClassVar[bool] = True
+    may_be_partial: ClassVar[bool] = True
     kind: Literal["Quotas"] = Field(description="Always `Quotas`.")
     groups: list[GroupEntry] = Field(
         max_length=MAX_GROUPS, description="The groups; the first that lists a user pays."
@@ -156,14 +147,14 @@ _Path = tuple[str | int, ...]
 
 def _too_much(group: Mapping[str, Plain], *, within: _Path) -> Iterator[Problem]:
     """Compare each limit of the group with the same one of its users, in raw data."""
-    limits = _mapping(group.get("limits"))
+    limits = mapping_of(group.get("limits"))
     for path in _limit_paths(limits):
         most = _number(_at(limits, path))
         if most is None:
             continue
         where = join_path((*within, "limits", *path))
         yield from _users_problem(group, path, most=most, within=within, where=where)
-        each = _number(_at(_mapping(_mapping(group.get("eachUser")).get("limits")), path))
+        each = _number(_at(mapping_of(mapping_of(group.get("eachUser")).get("limits")), path))
         if each is not None and each > most:
             at = join_path((*within, "eachUser", "limits", *path))
             yield Problem(at, f"is {each:g}, more than {where}, which is {most:g}")
@@ -175,7 +166,7 @@ def _users_problem(
     given = [
         number
         for _, user in entries(group, "users")
-        if (number := _number(_at(_mapping(user.get("limits")), path))) is not None
+        if (number := _number(_at(mapping_of(user.get("limits")), path))) is not None
     ]
     total = sum(given)
     if total > most:
@@ -187,18 +178,14 @@ def _users_problem(
 def _limit_paths(limits: Mapping[str, Plain]) -> Iterator[_Path]:
     yield from (("leafCells",), ("leafCellsHigh",), ("gangs",))
     yield from (("leafCellHours", period) for period in ("day", "week", "month"))
-    yield from (("byLeafType", name) for name in _mapping(limits.get("byLeafType")))
+    yield from (("byLeafType", name) for name in mapping_of(limits.get("byLeafType")))
 
 
 def _at(limits: Mapping[str, Plain], path: _Path) -> Plain:
     value: Plain = dict(limits)
     for part in path:
-        value = _mapping(value).get(str(part))
+        value = mapping_of(value).get(str(part))
     return value
-
-
-def _mapping(value: Plain) -> Mapping[str, Plain]:
-    return value if isinstance(value, dict) else {}
 
 
 def _number(value: Plain) -> float | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.documents.documents import DocumentKind
+from policy.documents.parser import DocumentKind
 from policy.errors import RequestError, SpecError
 from policy.identity.identity import Identity, TemplateKind
 from policy.store import PolicyText, build_policy

@@ -2,11 +2,11 @@
 
 import pytest
 
-from policy.documents.documents import DocumentKind, parse_document
-from policy.documents.quotas import QuotasDocument
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.quotas_document import QuotasDocument
 from policy.errors import RequestError, SpecError
 from policy.quotas.limits import Limit, Measure, Scope
-from policy.quotas.quotas import QuotaTable
+from policy.quotas.quota_table import QuotaTable
 from policy.store import PolicyText, build_policy
 from policy.submission import GroupName, LeafType, UserName
 from tests.support.policy import HEAD
