@@ -15,7 +15,7 @@ from cli.serve import (
     supervise_state,
     supervise_usage,
 )
-from cli.simulate import Simulation, run_simulation
+from cli.simulated_cluster import Simulation, run_simulation
 from extender.app import run_extender
 from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient, connect

@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from certs.clients import SCHEDULER
-from certs.serving import ServingCertificates
+from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.inspection.access import AccessGuard

@@ -41,7 +41,7 @@ from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_waker import PodWaker
+from kube.api.pod_writer import PodWaker
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink

@@ -21,7 +21,7 @@ from kube.read.pods import ManagedPod
 from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
-from state.ledger.ledger import Charge, Ledger, Refused, Term
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, Refused
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class QuotaQueue:
         answer = await self._ledger.charge(charge, limits=self._limits(pod))
         if isinstance(answer, Refused):
             return False
-        term = Term(leadership=LEADERSHIP, epoch=self._epoch())
+        term = LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
         await self._ledger.confirm([charge.gang], term=term)
         return True
 

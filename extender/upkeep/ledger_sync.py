@@ -25,7 +25,7 @@ from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey
 from service.clock import Clock
 from service.memory import BoundedMap
-from state.ledger.ledger import Charge, Ledger, LiveCharge, Term
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +79,8 @@ class Bookkeeper:
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
 
-    def _term(self) -> Term:
-        return Term(leadership=LEADERSHIP, epoch=self._epoch())
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)

@@ -22,7 +22,7 @@ from policy.errors import BackendError, RequestError
 from policy.placement import Placement
 from policy.submission import PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Binding:
         # The feed will say so, too, but may be late, and a lease does not wait for it.
         self._keep(arguments, placement)
         self._cluster.journal.note(
-            Kind.BIND,
+            RowKind.BIND,
             f"{arguments.namespace}/{arguments.name}",
             "bound",
             f"bound to {arguments.node}",

@@ -12,8 +12,8 @@ import pytest_asyncio
 from certs.clients import SCHEDULER
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
-from tests.e2e.installation import NAMESPACE, Installation, installed
+from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
+from tests.support.installed.installation import NAMESPACE, Installation, installed
 
 PODS = "/api/v1/namespaces/default/pods"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"

@@ -15,8 +15,8 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from certs.clients import SCHEDULER
-from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
-from certs.serving import ServingCertificates
+from certs.issuance import KeyPair, issue_ca, issue_client, issue_serving
+from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.app import run_extender
 from extender.inspection.access import AccessGuard

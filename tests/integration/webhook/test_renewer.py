@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from certs.issue import issue_ca
+from certs.issuance import issue_ca
 from certs.rotation import Certificates, renew
 from kube.api.client import MERGE_PATCH, KubeClient, Object
 from kube.api.leadership import Leadership, LeadershipSettings
