@@ -12,7 +12,7 @@ from service.health import Health
 from service.http import json_answer
 from webhook.ledger_access.time_budget import parse_timeout, time_budget
 from webhook.wire import ReviewRequest, ReviewResponse, format_review, parse_review
-from webhook.wiring import Reviews
+from webhook.wiring import WebhookReviews
 
 _Review = Callable[[ReviewRequest], Awaitable[ReviewResponse]]
 
@@ -20,7 +20,7 @@ _Review = Callable[[ReviewRequest], Awaitable[ReviewResponse]]
 class ReviewRoutes:
     """Adds the routes that the API server calls."""
 
-    def __init__(self, reviews: Reviews, health: Health) -> None:
+    def __init__(self, reviews: WebhookReviews, health: Health) -> None:
         self._reviews = reviews
         self._health = health
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
-from kube.follow.priority_classes import PrioritySink
+from kube.follow.priority_classes import PriorityClassSink
 from policy.documents.parser import LABEL, DocumentKind, parse_document
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rule_checks import check_priorities
@@ -30,7 +30,7 @@ class PolicyReviews:
         self,
         policies: PolicySink,
         *,
-        priorities: PrioritySink,
+        priorities: PriorityClassSink,
         ledger: Ledger,
         admins: Collection[str],
     ) -> None:
