@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Final
 
 from kube.follow.policies import is_policy, read_policy_text
-from policy.documents.documents import DocumentKind, limit_problems
 from policy.documents.models import API_VERSION
+from policy.documents.parser import DocumentKind, limit_problems
 from policy.documents.yaml_text import parse_yaml
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError

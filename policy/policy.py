@@ -12,14 +12,16 @@ from typing import Final, NamedTuple, TypeVar
 
 from policy.classes import NO_CLASSES, Classes
 from policy.cluster.document import ClusterDocument
-from policy.documents.documents import DocumentKind
-from policy.documents.identity import IdentityDocument
-from policy.documents.models import ClassesDocument, Document, RulesDocument
-from policy.documents.quotas import QuotasDocument
-from policy.documents.shaping import ShapingDocument
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.models import Document
+from policy.documents.parser import DocumentKind
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rules_document import RulesDocument
+from policy.documents.shaping_document import ShapingDocument
 from policy.identity.identity import Identity
-from policy.quotas.quotas import QuotaTable
-from policy.rules.rules import NO_RULES, RuleTable
+from policy.quotas.quota_table import QuotaTable
+from policy.rules.rule_table import NO_RULES, RuleTable
 from policy.shaping import Shapes
 
 VERSION_CHARS: Final = 12

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from policy.documents.contradictions import find_contradictions
-from policy.documents.documents import DocumentKind, ReadDocument, limit_problems, read_document
+from policy.documents.parser import DocumentKind, ReadDocument, limit_problems, read_document
 from policy.errors import Problem, SpecError
 from policy.policy import DocumentKey, Documents, Policy, build
 
@@ -94,7 +94,7 @@ class _Reading:
     """Texts, as far as they could be read."""
 
     documents: Documents
-    salvaged: Documents
+    partial: Documents
     """What could be read of those that have problems."""
     found: Mapping[DocumentKey, PolicyText]
     bad: Sequence[DocumentKey]
@@ -108,7 +108,7 @@ class _Reading:
 
 def _read(texts: Iterable[PolicyText]) -> _Reading:
     documents: Documents = {}
-    salvaged: Documents = {}
+    partial: Documents = {}
     first: dict[DocumentKey, PolicyText] = {}
     bad: list[DocumentKey] = []
     problems: dict[str, list[Problem]] = {}
@@ -122,9 +122,9 @@ def _read(texts: Iterable[PolicyText]) -> _Reading:
             bad.append(found.key)
             problems.setdefault(found.source, []).extend(read.problems)
         if read.document is not None:
-            (salvaged if read.problems else documents)[found.key] = read.document
+            (partial if read.problems else documents)[found.key] = read.document
         first.setdefault(found.key, found)
-    return _Reading(documents=documents, salvaged=salvaged, found=first, bad=bad, problems=problems)
+    return _Reading(documents=documents, partial=partial, found=first, bad=bad, problems=problems)
 
 
 def _check_only_one(found: PolicyText, first: Mapping[DocumentKey, PolicyText]) -> None:
@@ -136,7 +136,7 @@ def _check_only_one(found: PolicyText, first: Mapping[DocumentKey, PolicyText]) 
 
 def _problems(reading: _Reading) -> dict[str, Sequence[Problem]]:
     """Return all problems of all texts by source, those that they have with each other included."""
-    readable = {**reading.salvaged, **reading.documents}
+    readable = {**reading.partial, **reading.documents}
     documents = {key: readable[key] for key in sorted(readable)}
     contradictions = find_contradictions(documents, build(documents))
     if any(key.kind is DocumentKind.CLASSES and key not in readable for key in reading.bad):

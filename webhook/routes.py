@@ -13,7 +13,7 @@ from service.health import Health
 from service.http import json_answer
 from webhook.ledger_access.time_budget import parse_timeout, time_budget
 from webhook.wire import ReviewRequest, ReviewResponse, format_review, parse_review, refuse
-from webhook.wiring import Reviews
+from webhook.wiring import WebhookReviews
 
 Review = Callable[[ReviewRequest], Awaitable[ReviewResponse]]
 
@@ -29,7 +29,7 @@ async def respond(review: Review, request: ReviewRequest) -> ReviewResponse:
 class ReviewRoutes:
     """Adds the routes that the API server calls."""
 
-    def __init__(self, reviews: Reviews, health: Health) -> None:
+    def __init__(self, reviews: WebhookReviews, health: Health) -> None:
         self._reviews = reviews
         self._health = health
 

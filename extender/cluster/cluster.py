@@ -117,7 +117,7 @@ class Cluster(ClusterReader):
         if built.topology == self.topology:
             return []
         self.topology = built.topology
-        effects = self._engine.follow_topology(built.topology)
+        effects = self._engine.update_topology(built.topology)
         self.version += 1
         self._update_members(self._members.items_of(one.gang for one in effects))
         self.notify_room()
@@ -205,12 +205,7 @@ class Cluster(ClusterReader):
     def observe_bound(self, running: PlacedMember) -> None:
         """A member runs on a node, whether we placed it there or not."""
         self._journal.observe_bound(running)
-        self._engine.observe_bound(
-            running.request,
-            node=running.placement.node,
-            leaf_cells=running.placement.leaf_cells,
-            placement=running.placement,
-        )
+        self._engine.observe_bound(running)
         self._join_bound(running)
         self.version += 1
 

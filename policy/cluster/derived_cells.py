@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from policy.cluster.branches import Branch
 from policy.cluster.document import LiveNode
+from policy.cluster.node_tree import Branch
 from policy.cluster.safety import Composition
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from policy.classes import Classes
-from policy.documents.checks import check_over, check_policy
-from policy.documents.identity import IdentityDocument
-from policy.documents.models import RulesDocument
-from policy.documents.quotas import QuotasDocument
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rule_checks import check_over, check_policy
+from policy.documents.rules_document import RulesDocument
 from policy.errors import Problem
 from policy.policy import DocumentKey, Documents, Policy, documents_of
 from policy.wording import join_path, quote

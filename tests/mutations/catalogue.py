@@ -29,6 +29,7 @@ from extender.cells.state.registry import Registry
 from extender.cells.state.supply import Supply
 from extender.cells.state.undo import Trial
 from extender.cells.views import invariants
+from extender.cells.views.listings import Stepwise
 from tests.mutations.mutation import Mutation, Test, always, none, nothing
 from tests.property import test_engine_histories as histories
 from tests.unit.extender.cells import test_crowded as crowded
@@ -49,7 +50,7 @@ def _never(*_: object, **__: object) -> bool:
     return False
 
 
-_map_around, _recover = ClaimFinder._map_around, Engine.recover
+_map_around, _recover = ClaimFinder._map_around, Engine.recover_stepwise
 
 
 def _map_unsafely(*args: Any) -> Any:
@@ -57,9 +58,9 @@ def _map_unsafely(*args: Any) -> Any:
         return _map_around(*args)
 
 
-def _recover_unsafely(*args: Any, **options: Any) -> Any:
+def _recover_unsafely(*args: Any, **options: Any) -> Stepwise[Any]:
     with patch.object(Supply, "is_safe", always):
-        return _recover(*args, **options)
+        return (yield from _recover(*args, **options))
 
 
 @contextmanager
@@ -128,7 +129,7 @@ MUTATIONS = (
     Mutation(
         "VC safety does not count in recovery",
         Engine,
-        "recover",
+        "recover_stepwise",
         _recover_unsafely,
         (recovered.test_recovery_never_breaks_a_promise,),
     ),
@@ -381,7 +382,7 @@ MUTATIONS = (
             ("_free_lists", "free list"),
             ("_safety", "VC safety"),
             ("_rankings", "rankings"),
-            ("_gangs", "counts on no cell"),
+            ("_gangs", "counts against no cell"),
             ("_preemptions", "which it may not end"),
             ("_members", "members and their gangs"),
             ("_standings", "registered at another standing"),

@@ -16,6 +16,7 @@ from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node, nodes_of
+from tests.support.cells.engine_calls import check, observe_bound, recover
 
 LEASE_SECONDS = 20.0
 LEAVES_PER_NODE = 4
@@ -96,7 +97,7 @@ class PlannerWorld:
         seen = [pod.seen_as for pod in self.pods.values()]
         running = [_bound(one) for one in seen if one.node is not None]
         released = [_bound(one) for one in seen if one.node is None and one.placement is not None]
-        self.engine.recover(running, released=released, now=self.now)
+        recover(self.engine, running, released=released, now=self.now)
         for pod in self.pods.values():
             pod.is_known = True
             self.planner.see(pod.seen_as)
@@ -133,7 +134,8 @@ class PlannerWorld:
 
     def _observe_bound(self, seen: QueuedPod) -> None:
         bound = _bound(seen)
-        self.engine.observe_bound(
+        observe_bound(
+            self.engine,
             bound.request,
             node=bound.placement.node,
             leaf_cells=bound.placement.leaf_cells,
@@ -240,7 +242,7 @@ class PlannerWorld:
 
     def check(self) -> None:
         """No leaf cell has two bound pods, and the engine agrees with itself."""
-        self.engine.check()
+        check(self.engine)
         users: dict[tuple[NodeName, int], PodUid] = {}
         for pod in self.pods.values():
             if pod.seen_as.node is None:

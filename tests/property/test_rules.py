@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy.classes import Classes, PriorityClass
-from policy.documents.checks import check_policy
-from policy.documents.documents import DocumentKind, parse_document
-from policy.documents.models import RulesDocument
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.rule_checks import check_policy
+from policy.documents.rules_document import RulesDocument
 from policy.errors import SpecError
 from policy.rules.decision import RuleDecision
 from policy.store import PolicyStore, PolicyText

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from policy.classes import Classes, PriorityClass
-from policy.documents.documents import DocumentKind, parse_document
-from policy.documents.models import ClassesDocument, RulesDocument
-from policy.rules.rules import RuleTable
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.rules_document import RulesDocument
+from policy.rules.rule_table import RuleTable
 from policy.submission import (
     ClassName,
     GangKey,

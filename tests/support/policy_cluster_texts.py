@@ -3,7 +3,7 @@
 import pytest
 
 from policy.cluster.document import ClusterDocument
-from policy.documents.documents import DocumentKind, parse_document
+from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import SpecError
 from policy.topology import Chain, ChainName, PhysicalCell, Topology
 

@@ -23,7 +23,7 @@ from webhook.metrics import WebhookMetrics
 from webhook.routes import respond
 from webhook.settings import WebhookSettings
 from webhook.wire import ReviewRequest, ReviewResponse
-from webhook.wiring import State, build_reviews
+from webhook.wiring import WebhookState, build_reviews
 
 SETTINGS = WebhookSettings(
     address=Address(host="127.0.0.1", port=0), certificates=Path("unused"), admins=("root",)
@@ -104,7 +104,7 @@ class Webhook:
         reviews = build_reviews(
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
-            state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
+            state=WebhookState(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
             client=client,
             clock=clock,
             events=self.events,

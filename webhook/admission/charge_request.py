@@ -5,7 +5,7 @@ from uuid import UUID
 
 from policy.policy import Policy
 from policy.quotas.limits import Limit
-from policy.quotas.quotas import QuotaGroup
+from policy.quotas.quota_table import QuotaGroup
 from policy.submission import ClassName, GroupName, Submission
 from state.ledger.ledger import Charge
 

@@ -8,14 +8,14 @@ from collections.abc import Collection
 from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
-from kube.follow.priority_classes import PrioritySink
-from policy.documents.checks import check_priorities
-from policy.documents.documents import LABEL, DocumentKind, parse_document
-from policy.documents.quotas import QuotasDocument
+from kube.follow.priority_classes import PriorityClassSink
+from policy.documents.parser import LABEL, DocumentKind, parse_document
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rule_checks import check_priorities
 from policy.errors import BackendError, Problem, RequestError, SpecError
 from policy.identity.ownership import Editor, check_other_change, check_quotas_change
 from policy.policy import Policy
-from policy.quotas.quotas import QuotaGroup
+from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
 from state.ledger.ledger import Ledger
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
@@ -30,7 +30,7 @@ class PolicyReviews:
         self,
         policies: PolicySink,
         *,
-        priorities: PrioritySink,
+        priorities: PriorityClassSink,
         ledger: Ledger,
         admins: Collection[str],
     ) -> None:

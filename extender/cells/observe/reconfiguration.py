@@ -17,8 +17,6 @@ Gangs of high priority come first, then old ones: they are the last to lose a sh
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
 
 from extender.cells.model import OPPORTUNISTIC
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
@@ -48,10 +46,6 @@ class GangEffect:
     """Members whose leaf cells the new topology does not have."""
     unplaced: tuple[PodUid, ...] = ()
     """Members that were not bound and have lost their slot or reservation."""
-
-
-NO_CHANGE: Final[Mapping[GangKey, int]] = MappingProxyType({})
-"""Every gang keeps its priority."""
 
 
 def ranked(gang: PlacedGang, priorities: Mapping[GangKey, int]) -> PlacedGang:

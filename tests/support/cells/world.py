@@ -7,6 +7,7 @@ from policy.placement import Placement
 from policy.submission import NodeName, VcName
 from policy.topology import CellTypeName, Topology
 from tests.support.cells.builders import ClusterBuilder, GangBuilder, an_engine, nodes_of
+from tests.support.cells.engine_calls import check, list_vcs, observe_bound
 
 
 class World:
@@ -24,13 +25,13 @@ class World:
         """Plan for a member; nothing happens."""
         offered = self.nodes if nodes is None else [NodeName(node) for node in nodes]
         decision = self.engine.plan(gang.member(member), candidate_nodes=dict.fromkeys(offered))
-        self.engine.check()
+        check(self.engine)
         return decision
 
     def apply(self, decision: Decision) -> None:
         """Make a decision true."""
         self.engine.apply(decision, now=self.now)
-        self.engine.check()
+        check(self.engine)
 
     def place(self, gang: GangBuilder) -> Place:
         """Place and bind all members; returns the decision about the first."""
@@ -41,14 +42,15 @@ class World:
             self.apply(decision)
             placement = self.engine.placement(request.member)
             assert placement is not None
-            self.engine.observe_bound(
+            observe_bound(
+                self.engine,
                 request,
                 node=placement.node,
                 leaf_cells=placement.leaf_cells,
                 placement=placement,
             )
             decisions.append(decision)
-        self.engine.check()
+        check(self.engine)
         return decisions[0]
 
     def run(self, gang: GangBuilder, *places: tuple[str, tuple[int, ...]]) -> None:
@@ -60,21 +62,25 @@ class World:
                 leaf_cells=leaf_cells,
                 vc_cell_type=CellTypeName("node") if is_guaranteed else None,
             )
-            self.engine.observe_bound(
-                request, node=placement.node, leaf_cells=leaf_cells, placement=placement
+            observe_bound(
+                self.engine,
+                request,
+                node=placement.node,
+                leaf_cells=leaf_cells,
+                placement=placement,
             )
 
     def tell_to_end(self, gang: GangBuilder) -> None:
         """All members are told to end, and have not ended yet."""
         for request in gang.members():
             assert self.engine.observe_ending(request.member)
-        self.engine.check()
+        check(self.engine)
 
     def end(self, gang: GangBuilder) -> None:
         """All members end."""
         for request in gang.members():
             self.engine.forget_member(request.member)
-        self.engine.check()
+        check(self.engine)
 
     def gang(self, name: str) -> GangView | None:
         """A gang as inspection shows it."""
@@ -98,4 +104,4 @@ class World:
 
     def cells_of(self, vc: str) -> tuple[VcCellView, ...]:
         """The preassigned cells of a VC."""
-        return self.engine.vcs()[VcName(vc)].cells
+        return list_vcs(self.engine)[VcName(vc)].cells

@@ -8,12 +8,13 @@ import pytest
 from extender.cluster.journal import DecisionContext
 from kube import marks
 from policy.submission import NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
+from tests.support.cells.engine_calls import check, list_nodes
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
 NODES = [f"node-{index:02}" for index in range(4)]
-CONTEXT = DecisionContext(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True)
+CONTEXT = DecisionContext(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True)
 SPECS = (
     "{virtualCluster: lab, priority: 5, leafCellNumber: 4}",
     "{virtualCluster: lab, priority: -1, leafCellNumber: 16}",
@@ -91,8 +92,8 @@ def test_whatever_pods_say_the_invariants_hold_and_nothing_drifts(seed: int) -> 
     liars = Liars(seed)
     for _ in range(60):
         liars.step()
-        liars.shell.cluster._engine.check()
-        held = {node.name: list(leaves) for node, leaves in liars.shell.cluster._engine.nodes()}
+        check(liars.shell.cluster._engine)
+        held = {node.name: list(leaves) for node, leaves in list_nodes(liars.shell.cluster._engine)}
         assert all(leaf in range(8) for leaves in held.values() for leaf in leaves)
     for _ in range(5):
         list(liars.mending.reconcile())

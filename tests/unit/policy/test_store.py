@@ -3,9 +3,9 @@
 import pytest
 
 from policy.classes import NO_CLASSES
-from policy.documents.documents import DocumentKind
+from policy.documents.parser import DocumentKind
 from policy.errors import Problem, SpecError
-from policy.rules.rules import NO_RULES
+from policy.rules.rule_table import NO_RULES
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import CLASSES, HEAD
 

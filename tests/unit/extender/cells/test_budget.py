@@ -11,6 +11,7 @@ from extender.cells.model import NodeCell, Place, ReasonCode, Reject, Wait
 from policy.submission import NodeName
 from policy.topology import ChainName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine, nodes_of
+from tests.support.cells.engine_calls import observe_bound
 from tests.support.cells.world import World
 
 
@@ -39,7 +40,7 @@ def open_engine(nodes: int) -> tuple[Engine, list[NodeName]]:
     for name in names:
         engine.observe_node(NodeCell(name=name, leaf_type=None, leaf_count=2))
     for name in names[: nodes // 2]:
-        engine.observe_bound(a_gang(name).of(2).member(), node=name, leaf_cells=(0, 1))
+        observe_bound(engine, a_gang(name).of(2).member(), node=name, leaf_cells=(0, 1))
     return engine, names
 
 

@@ -8,6 +8,7 @@ from extender.cells.engine import Engine
 from extender.cells.model import MemberRequest, NodeCell, Place, Reason, ReasonCode, Reject, Wait
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
+from tests.support.cells.engine_calls import list_nodes, observe_bound
 
 NODES = [NodeName("n0"), NodeName("n1"), NodeName("n2")]
 
@@ -56,11 +57,11 @@ def test_the_tightest_node_that_fits_is_taken(engine: Engine) -> None:
 
 
 def test_planning_changes_nothing(engine: Engine) -> None:
-    before = engine.nodes(), engine.gangs()
+    before = list_nodes(engine), engine.gangs()
 
     engine.plan(a_member("a", size=3), candidate_nodes=NODES)
 
-    assert (engine.nodes(), engine.gangs()) == before
+    assert (list_nodes(engine), engine.gangs()) == before
 
 
 def test_the_first_member_makes_room_for_the_whole_gang(engine: Engine) -> None:
@@ -174,13 +175,13 @@ def test_a_replacement_finds_the_place_of_the_member_that_ended(engine: Engine) 
 def test_a_lease_that_is_not_used_expires(engine: Engine) -> None:
     for uid in ("a", "b"):
         place(engine, a_member(uid, size=3))
-    engine.observe_bound(a_member("a", size=3), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
+    observe_bound(engine, a_member("a", size=3), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
 
     assert engine.expire(now=59.9) == []
     assert engine.expire(now=60) == [GangKey("vision", "bert")]
     assert engine.placement(PodUid("a")) == at("n0", *ALL_OF_A_NODE)
     assert engine.placement(PodUid("b")) is None
-    assert [len(holders) for _, holders in engine.nodes()] == [8, 0, 0]
+    assert [len(holders) for _, holders in list_nodes(engine)] == [8, 0, 0]
 
 
 def test_a_gang_without_members_is_forgotten_with_what_was_held_for_it(engine: Engine) -> None:
@@ -188,18 +189,18 @@ def test_a_gang_without_members_is_forgotten_with_what_was_held_for_it(engine: E
     engine.forget_member(PodUid("a"))
 
     assert engine.gangs() == []
-    assert [len(holders) for _, holders in engine.nodes()] == [0, 0, 0]
+    assert [len(holders) for _, holders in list_nodes(engine)] == [0, 0, 0]
 
 
 def test_a_pod_that_we_did_not_place_is_counted(engine: Engine) -> None:
-    engine.observe_bound(a_member("x", gang="x", leaves=3), node=NODES[0], leaf_cells=())
+    observe_bound(engine, a_member("x", gang="x", leaves=3), node=NODES[0], leaf_cells=())
 
     assert engine.placement(PodUid("x")) == at("n0", 0, 1, 2)
 
 
 def test_two_pods_that_claim_the_same_leaf_cell_are_both_counted(engine: Engine) -> None:
     for uid in ("x", "y"):
-        engine.observe_bound(a_member(uid, gang=uid, leaves=2), node=NODES[0], leaf_cells=(0, 1))
+        observe_bound(engine, a_member(uid, gang=uid, leaves=2), node=NODES[0], leaf_cells=(0, 1))
 
     assert engine.placement(PodUid("y")) == at("n0", 2, 3)
 
@@ -207,14 +208,14 @@ def test_two_pods_that_claim_the_same_leaf_cell_are_both_counted(engine: Engine)
 def test_a_pod_that_claims_leaf_cells_its_node_does_not_have_is_counted_elsewhere(
     engine: Engine,
 ) -> None:
-    engine.observe_bound(a_member("x", gang="x", leaves=1), node=NODES[0], leaf_cells=(9,))
+    observe_bound(engine, a_member("x", gang="x", leaves=1), node=NODES[0], leaf_cells=(9,))
 
     assert engine.placement(PodUid("x")) == at("n0", 0)
 
 
 def test_a_bound_pod_is_known_before_its_node_is() -> None:
     engine = Engine(lease_seconds=60)
-    engine.observe_bound(a_member("x", leaves=8), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
+    observe_bound(engine, a_member("x", leaves=8), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
     engine.observe_node(NodeCell(name=NODES[0], leaf_type=None, leaf_count=8))
 
     decision = engine.plan(a_member("a", gang="a", leaves=1), candidate_nodes=NODES)

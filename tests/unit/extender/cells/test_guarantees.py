@@ -2,6 +2,7 @@
 
 from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
 from tests.support.cells.builders import a_cluster, a_gang, a_node, without_node
+from tests.support.cells.engine_calls import observe_bound
 from tests.support.cells.world import World
 
 
@@ -120,7 +121,7 @@ def test_a_single_bad_device_spoils_only_itself() -> None:
 
 def test_foreign_use_is_never_handed_out_nor_ended() -> None:
     world = World(a_cluster("1 nodes x 2").promising("a", node=1))
-    world.engine.observe_bound(a_gang("stranger").member(), node="n0", leaf_cells=())  # type: ignore[arg-type]
+    observe_bound(world.engine, a_gang("stranger").member(), node="n0", leaf_cells=())  # type: ignore[arg-type]
 
     decision = world.place(a_gang("one").of(1))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from policy.submission import PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.engine_calls import check
 from tests.support.cells.world import World
 
 
@@ -58,7 +59,7 @@ def test_a_late_member_that_is_withdrawn_leaves_its_victim_alone() -> None:
     world.apply(world.ask(pair, member=1))
 
     world.engine.forget_member(pair.member(1).member)
-    world.engine.check()
+    check(world.engine)
 
     assert world.state("borrower") is GangState.ALLOCATED
     assert world.state("pair") is GangState.ALLOCATED
@@ -71,7 +72,7 @@ def test_the_reservation_of_a_late_member_expires_and_its_gang_goes_on() -> None
 
     assert [key.name for key in world.engine.expire(now=60)] == ["pair"]
 
-    world.engine.check()
+    check(world.engine)
     assert world.state("borrower") is GangState.ALLOCATED
     assert world.nodes_of("pair") == ["n0"]
 

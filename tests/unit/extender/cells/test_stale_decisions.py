@@ -11,6 +11,7 @@ from policy.placement import Placement
 from policy.submission import NodeName, PodUid
 from tests.property.snapshot import snapshot
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.engine_calls import check, observe_bound
 from tests.support.cells.world import World
 
 
@@ -209,7 +210,7 @@ def its_victim_made_room_for_somebody_else() -> Case:
     def then() -> None:
         world.end(a_gang("low").of(2))
         request = a_gang("foreign").of(2).member()
-        world.engine.observe_bound(request, node=NodeName("n0"), leaf_cells=())
+        observe_bound(world.engine, request, node=NodeName("n0"), leaf_cells=())
 
     return Case(world, decision, then, "leaf n0/0 is held by gang ns/foreign")
 
@@ -222,7 +223,7 @@ def its_victim_is_no_victim_any_more() -> Case:
         world.end(a_gang("low").of(2))
         where = Placement(node=NodeName("n0"), leaf_cells=(0, 1))
         request = a_gang("low").of(2).at(9).member()
-        world.engine.observe_bound(request, node=where.node, leaf_cells=(0, 1), placement=where)
+        observe_bound(world.engine, request, node=where.node, leaf_cells=(0, 1), placement=where)
 
     return Case(world, decision, then, "leaf n0/0 is held by gang ns/low")
 
@@ -274,7 +275,7 @@ def test_a_decision_that_is_out_of_date_changes_nothing(build: Callable[[], Case
 
     assert case.told in str(failure.value)
     assert snapshot(case.world.engine) == before
-    case.world.engine.check()
+    check(case.world.engine)
 
 
 def test_a_decision_about_a_place_that_the_member_has_may_be_applied_again() -> None:

@@ -12,6 +12,7 @@ from extender.cluster.journal import NoJournal
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
+from tests.support.cells.engine_calls import check, list_cells
 from tests.support.cluster_texts import derived_text
 
 RACK = "topology.kubernetes.io/rack"
@@ -62,8 +63,8 @@ def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
     relabel(cluster, **{RACK: "rack-0"})
     assert cluster.refresh_topology() == []
     assert not cluster.is_stale
-    assert [len(rack.children) for rack in cluster._engine.cells()] == [3, 1]
-    cluster._engine.check()
+    assert [len(rack.children) for rack in list_cells(cluster._engine)] == [3, 1]
+    check(cluster._engine)
 
 
 def test_another_document_that_means_the_same_cells_is_used(cluster: Cluster) -> None:

@@ -20,7 +20,8 @@ from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from state.log.records import Kind
+from state.log.records import RowKind
+from tests.support.cells.engine_calls import check
 from tests.support.cluster_texts import derived_text, hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
@@ -104,7 +105,7 @@ class Load:
         request = self.asking[self._random.choice(sorted(self.asking))]
         offered = self._random.choice([NODES, NODES, self._random.sample(NODES, 3), NODES[:1]])
         context = DecisionContext(
-            kind=self._random.choice([Kind.PLACEMENT, Kind.PREEMPTION]),
+            kind=self._random.choice([RowKind.PLACEMENT, RowKind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
         )
@@ -175,7 +176,7 @@ class Load:
             rank = ranks.get(bound.request.gang, bound.request.priority)
             self.running[uid] = replace(bound, request=replace(bound.request, priority=rank))
         self.cluster.rerank(ranks)
-        self.cluster._engine.check()
+        check(self.cluster._engine)
 
     def _refresh(self) -> None:
         name = self._random.choice(NODES)

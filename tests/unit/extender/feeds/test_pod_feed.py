@@ -6,6 +6,7 @@ from kube import marks
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import ChainName
+from tests.support.cells.engine_calls import check, list_nodes
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
@@ -66,21 +67,21 @@ def test_a_pod_that_is_mended_has_not_ended(shell: Shell) -> None:
     shell.pods.upsert(pod)
     shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
     assert shell.pods.get(UID) is None
-    assert [misfit.name for misfit in shell.pods.misfits] == ["a"]
+    assert [pod.name for pod in shell.pods.invalid] == ["a"]
 
     shell.pods.upsert(pod)
     assert shell.pods.get(UID) is not None
     assert not shell.pods.has_ended(UID)
-    assert list(shell.pods.misfits) == []
+    assert list(shell.pods.invalid) == []
 
 
-def test_a_misfit_that_is_mended_is_counted_once(shell: Shell) -> None:
+def test_an_invalid_pod_that_is_mended_is_counted_once(shell: Shell) -> None:
     pod = a_pod("a").with_gpus(3).bound_to("node-00")
     shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
     shell.pods.upsert(pod)
-    held = {str(node.name): len(holders) for node, holders in shell.cluster._engine.nodes()}
+    held = {str(node.name): len(holders) for node, holders in list_nodes(shell.cluster._engine)}
     assert held["node-00"] == 3
-    shell.cluster._engine.check()
+    check(shell.cluster._engine)
 
     shell.pods.replace([])
     assert not shell.cluster.has_place(UID)
@@ -157,4 +158,4 @@ def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
     shell.pods.upsert(a_running_hived_pod().being_deleted())
     shell.recover()
     assert is_ending(shell)
-    shell.cluster._engine.check()
+    check(shell.cluster._engine)

@@ -5,6 +5,7 @@ from extender.cells.model import ReasonCode
 from extender.feeds.requests import to_bound
 from policy.classes import NO_CLASSES
 from policy.submission import GangKey, PodUid
+from tests.support.cells.engine_calls import check
 from tests.support.extender_shell import NoSizes, Shell
 from tests.support.gang_pods import bound, member
 
@@ -26,7 +27,7 @@ def test_what_the_engine_missed_is_found_and_mended() -> None:
     assert (shell.drift("missing"), shell.drift("ghost")) == (1, 1)
     assert shell.cluster.has_place(PodUid("uid-of-a"))
     assert not shell.cluster.has_place(PodUid("uid-of-b"))
-    shell.cluster._engine.check()
+    check(shell.cluster._engine)
 
 
 def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> None:
@@ -62,7 +63,7 @@ def test_nobody_counts_on_the_end_of_a_pod_that_is_stuck_in_it() -> None:
     assert told == [GangKey("lab", "g")], "once, whatever is seen of it since"
     (gang,) = shell.cluster._engine._table.gangs.values()
     assert not gang.is_ending
-    shell.cluster._engine.check()
+    check(shell.cluster._engine)
 
 
 def test_nobody_waits_who_does_not_exist() -> None:

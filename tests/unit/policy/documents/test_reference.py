@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from policy.documents.documents import DocumentKind
+from policy.documents.parser import DocumentKind
 from policy.documents.reference import format_reference
 
 WRITTEN = Path(__file__).parents[4] / "docs" / "policy-reference.md"

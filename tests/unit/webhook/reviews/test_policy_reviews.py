@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kube.follow.priority_classes import PrioritySink
+from kube.follow.priority_classes import PriorityClassSink
 from tests.support.reviews import CLASSES, Responding, Webhook, a_review, config_map
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
@@ -19,7 +19,7 @@ virtualClusters: {default: {}}
 
 
 def _reviews(webhook: Webhook, **values: int) -> Responding:
-    priorities = PrioritySink()
+    priorities = PriorityClassSink()
     priorities.replace(
         [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
     )

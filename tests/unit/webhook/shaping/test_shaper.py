@@ -10,7 +10,7 @@ from simulation.objects.patch import json_patch
 from tests.support.kube_objects import a_pod
 from tests.support.policy import HEAD, a_submission
 from tests.support.reviews import Webhook, a_review
-from tests.unit.policy.documents.test_shaping import shapes_of
+from tests.unit.policy.documents.test_shaping_document import shapes_of
 from webhook.shaping.shaper import Shaped, shape_pod
 
 ALICE = UserName("alice")

@@ -9,6 +9,7 @@ from extender.cells.model import NodeCell, Place, Preempt, Reject, Wait
 from policy.placement import Placement
 from policy.submission import NodeName, PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.engine_calls import check, list_cells, observe_bound
 from tests.support.cells.world import World
 
 
@@ -21,8 +22,8 @@ def run(
 ) -> None:
     """A pod is seen on a node, with devices that it names, or none."""
     request = gang.member(member)
-    world.engine.observe_bound(request, node=NodeName(node), leaf_cells=leaf_cells)
-    world.engine.check()
+    observe_bound(world.engine, request, node=NodeName(node), leaf_cells=leaf_cells)
+    check(world.engine)
 
 
 def leaves_of(world: World, uid: str) -> tuple[int, ...]:
@@ -32,7 +33,7 @@ def leaves_of(world: World, uid: str) -> tuple[int, ...]:
 
 
 def idle(world: World) -> int:
-    return sum(top.idle_count for top in world.engine.cells())
+    return sum(top.idle_count for top in list_cells(world.engine))
 
 
 # -- where a pod says it is
@@ -87,9 +88,9 @@ def test_a_pod_without_leaf_cells_uses_none(leaf_count: int) -> None:
     world = one_node()
     request = replace(a_gang("g").member(), leaf_count=leaf_count)
 
-    world.engine.observe_bound(request, node=NodeName("n0"), leaf_cells=())
+    observe_bound(world.engine, request, node=NodeName("n0"), leaf_cells=())
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("g") is None
 
 
@@ -100,9 +101,9 @@ def test_a_pod_that_changes_its_gang_leaves_the_old_one() -> None:
     moved = replace(a_gang("new").of(2).member(), member=old.member().member)
 
     assert isinstance(world.engine.plan(moved, candidate_nodes=world.nodes), Reject)
-    world.engine.observe_bound(moved, node=NodeName("n0"), leaf_cells=(0, 1))
+    observe_bound(world.engine, moved, node=NodeName("n0"), leaf_cells=(0, 1))
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("old") is None
     world.engine.forget_member(old.member().member)
     assert world.engine.gangs() == []
@@ -166,7 +167,7 @@ def test_foreign_use_of_a_node_that_is_all_leased_is_counted_when_the_lease_ends
 
     world.engine.expire(now=60)
 
-    world.engine.check()
+    check(world.engine)
     assert leaves_of(world, "foreign-0") == (0, 1, 2)
     assert idle(world) == 1
 
@@ -191,9 +192,9 @@ def test_more_pods_than_members_are_all_counted() -> None:
     gang = a_gang("g").of(1)
     for index in range(3):
         request = replace(gang.member(), member=PodUid(f"g-{index}"))
-        world.engine.observe_bound(request, node=NodeName("n0"), leaf_cells=(index,))
+        observe_bound(world.engine, request, node=NodeName("n0"), leaf_cells=(index,))
 
-    world.engine.check()
+    check(world.engine)
     assert idle(world) == 1
 
 
@@ -235,17 +236,18 @@ def test_a_guaranteed_gang_of_another_vc_on_reserved_leaves_is_never_a_victim() 
     low, high = a_gang("low").of(2, 2).at(-1), a_gang("high").of(1, 1).at(5)
     world.place(low)
     world.apply(world.ask(high))
-    reserved = next(top for top in world.engine.cells() if top.state == "Reserving")
+    reserved = next(top for top in list_cells(world.engine) if top.state == "Reserving")
     world.end(low)
     where = Placement(node=NodeName(reserved.address), leaf_cells=(0, 1))
-    world.engine.observe_bound(
+    observe_bound(
+        world.engine,
         a_gang("other").of(2).in_vc("b").member(),
         node=where.node,
         leaf_cells=where.leaf_cells,
         placement=where,
     )
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("high") is None
     other = world.gang("other")
     assert other is not None
@@ -262,7 +264,7 @@ def test_a_victim_that_only_has_foreign_members_left_is_no_victim_any_more() -> 
 
     world.engine.forget_member(PodUid("low-1"))
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("high") is None
 
 
@@ -275,7 +277,7 @@ def test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves(
 
     world.engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=2))
 
-    world.engine.check()
+    check(world.engine)
     assert idle(world) == 1
     assert leaves_of(world, "g-0") == (3,)
     world.engine.observe_node(a_node("n0"))
@@ -315,7 +317,7 @@ def test_a_node_without_devices_has_no_leaves() -> None:
     engine = Engine(lease_seconds=60)
     engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=0))
 
-    engine.check()
+    check(engine)
     assert isinstance(engine.plan(a_gang("g").member(), candidate_nodes=[NodeName("n0")]), Wait)
 
 

@@ -3,6 +3,7 @@
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from extender.cells.views.state_views import CellState
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.engine_calls import check, list_cells
 from tests.support.cells.world import World
 
 
@@ -65,16 +66,16 @@ def one_node() -> World:
 def test_cells_are_reserved_while_the_victim_ends_and_held_afterwards() -> None:
     world = one_node()
     high = preempting(world)
-    (node,) = world.engine.cells()
+    (node,) = list_cells(world.engine)
     assert (node.state, node.priority) == (CellState.RESERVING, 5)
     assert world.state("low") is GangState.BEING_PREEMPTED
 
     world.end(a_gang("low").of(2))
-    (node,) = world.engine.cells()
+    (node,) = list_cells(world.engine)
     assert (node.state, node.priority) == (CellState.RESERVED, 5)
 
     world.place(high)
-    (node,) = world.engine.cells()
+    (node,) = list_cells(world.engine)
     assert (node.state, node.priority) == (CellState.USED, 5)
 
 
@@ -160,7 +161,7 @@ def test_an_unused_preemption_expires() -> None:
     preempting(world)
 
     assert [key.name for key in world.engine.expire(now=60)] == ["high"]
-    world.engine.check()
+    check(world.engine)
 
 
 def test_a_lazy_gang_is_downgraded_instead_where_there_are_idle_cells() -> None:

@@ -5,6 +5,7 @@ import pytest
 from extender.cells.model import NodeCell, Place, Preempt, Wait
 from policy.submission import NodeName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang
+from tests.support.cells.engine_calls import check
 from tests.support.cells.world import World
 
 
@@ -161,7 +162,7 @@ def test_a_gang_that_gets_a_new_member_goes_on() -> None:
     world.tell_to_end(pair)
     first, _ = pair.members()
     world.engine.forget_member(first.member)
-    world.engine.check()
+    check(world.engine)
     assert victims(world, URGENT) == ["pair"], "its place is held until its last member has ended"
 
     world.apply(world.ask(pair))
@@ -187,7 +188,7 @@ def test_a_new_topology_remembers_who_is_ending(two: World) -> None:
     larger = a_cluster("2 nodes x 2").promising("a", node=2).promising("b", node=0)
 
     two.engine.change_topology(larger.build())
-    two.engine.check()
+    check(two.engine)
 
     assert victims(two, URGENT) == ["old"]
 

@@ -6,6 +6,7 @@ from extender.cells.model import Place, ReasonCode, Reject, Wait
 from policy.errors import ConflictError
 from policy.submission import NodeName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine
+from tests.support.cells.engine_calls import check, list_cells
 from tests.support.cells.world import World
 
 
@@ -134,13 +135,13 @@ def test_a_decision_that_is_out_of_date_changes_nothing() -> None:
     nodes = [NodeName("n0")]
     old = engine.plan(a_gang("late").of(2).member(), candidate_nodes=nodes)
     engine.apply(engine.plan(a_gang("first").of(2).member(), candidate_nodes=nodes), now=0)
-    before = engine.gangs(), engine.cells()
+    before = engine.gangs(), list_cells(engine)
 
     with pytest.raises(ConflictError, match="out of date"):
         engine.apply(old, now=0)
 
-    assert (engine.gangs(), engine.cells()) == before
-    engine.check()
+    assert (engine.gangs(), list_cells(engine)) == before
+    check(engine)
 
 
 def test_the_one_node_that_is_offered_is_found_among_many() -> None:

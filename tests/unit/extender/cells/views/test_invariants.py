@@ -11,6 +11,7 @@ from policy.errors import InvariantError
 from policy.submission import GangKey, PodUid, VcName
 from policy.topology import ChainName
 from tests.support.cells.builders import a_cluster, a_gang
+from tests.support.cells.engine_calls import check
 from tests.support.cells.world import World
 
 RACK = ChainName("rack")
@@ -115,10 +116,10 @@ BROKEN = {
     "VC safety": _take_the_promised_rack,
     "VC safety: chain rack": _promise_too_much,
     "rankings": _misrank,
-    "counts on no cell": _lie_outside_of_its_cell,
+    "counts against no cell": _lie_outside_of_its_cell,
     "which it may not end": _wait_for_a_foreign_gang,
     "members and their gangs": _put_a_member_into_two_gangs,
-    "lack leaves": _lack_a_leaf_unknown_to_all,
+    "missing leaves": _lack_a_leaf_unknown_to_all,
     "registered at another standing": _change_a_standing,
     "more slots than members": _hold_more_places_than_members,
 }
@@ -129,10 +130,10 @@ def test_a_broken_invariant_is_told(
     words: str, break_it: Callable[[AllocationTable], None]
 ) -> None:
     engine = an_engine_at_work()
-    engine.check()
+    check(engine)
 
     break_it(engine._table)
 
     with pytest.raises((InvariantError, AssertionError)) as failure:
-        engine.check()
+        check(engine)
     assert words in str(failure.value) or words == "rankings"
