@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReleaseMode
+from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest
 from extender.cells.observe.bound_pods import PlacedMember
 from kube.read.managed_pod import DeviceUse
 from kube.read.pods import ManagedPod
@@ -124,5 +124,5 @@ def _hived_options(pod: ManagedPod) -> Mapping[str, Any]:
         "is_lazy": pod.hived.lazy_preemption,
         "ignores_candidates": pod.hived.ignore_candidate_nodes,
         # HiveD keeps a gang's cells until its last pod has ended, whatever the flag says.
-        "release": ReleaseMode.WHOLE,
+        "free_mode": FreeMode.WHOLE,
     }

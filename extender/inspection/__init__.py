@@ -10,8 +10,8 @@ cost no more than one. Only `extender.app` and `extender.wiring` import this pac
     hived_routes  `/v1/inspect/…`: HiveD's inspection API, with HiveD's errors
     hived_views   the JSON of HiveD's inspection API
     openapi       the OpenAPI document
-    snapshots     views of the engine, shared by all readers
-    census        leaf cells and cells counted, for metrics
+    snapshots     views of the cluster, shared by all readers
+    census        counts of leaf cells and cells, for metrics
     access        who may call an extender that serves TLS
     tokens        checks of Kubernetes tokens, remembered for some seconds
 """

@@ -105,7 +105,7 @@ class HivedRoutes:
 
     def _name(self, gang: GangView) -> str:
         """Return HiveD's name of a gang: that of the affinity group, or `namespace/pod`."""
-        for uid in (*gang.members, *gang.asking):
+        for uid in (*gang.members, *gang.waiting_members):
             pod = self._pods.get(uid)
             if pod is not None and pod.hived is not None and pod.hived.gang is not None:
                 return gang.gang.name

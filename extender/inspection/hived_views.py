@@ -77,7 +77,7 @@ def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> Js
         "physicalPlacement": physical,
         "virtualPlacement": virtual,
         "allocatedPods": list(gang.members),
-        "preemptingPods": list(gang.asking),
+        "preemptingPods": list(gang.waiting_members),
     }
     if gang.downgraded_by is not None:
         status["lazyPreemptionStatus"] = {"preemptor": gang.downgraded_by.name}
