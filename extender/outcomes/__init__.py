@@ -6,8 +6,7 @@ goes is the business of `cells` and `queue`. Imported by `planning`, `verbs`, `u
 `inspection` and the wiring; imports none of them.
 
 announcer     Events on pods: Waiting, Placed, Downgraded, Preempted.
-eviction      Ends one pod for the sake of another gang, with one Event and one count.
+evictions     The one executor that ends pods: retries, spares, one Event, one count.
 outcomes      The one place that every decision passes.
-victims       The queue of pods that are to end, and its retries.
 waiting_list  Gangs and pods that wait: for which reason, and since when.
 """

@@ -4,6 +4,7 @@ It counts decisions and preemptions, keeps the list of gangs and pods that wait,
 So metrics, `/v1/waiting`, Events and explanations agree.
 """
 
+import logging
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 
@@ -14,9 +15,12 @@ from extender.feeds.requests import single_gang
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.announcer import Announcer
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from kube.api.pod_ender import Ended
 from kube.read.pods import ManagedPod
 from policy.submission import GangKey, NodeName
 from service.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 
 class EndedBy(StrEnum):
@@ -142,6 +146,16 @@ class Outcomes:
             version=self._cluster.version,
             victims=decision.victims if isinstance(decision, Preempt) else (),
         )
+
+    # -- pods that end for the sake of other gangs
+
+    def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
+        """A pod was told to end; what its owner or kube-scheduler did is not reported."""
+        if ended is not Ended.BY_OTHERS:
+            self._announcer.preempted(pod, why=why)
+        if ended is Ended.NOW:
+            self._metrics.victims.inc()
+            logger.info("pod ended", extra={"pod_uid": pod.uid, "why": why})
 
     # -- what ends an entry
 

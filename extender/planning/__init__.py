@@ -4,10 +4,10 @@ Here are the loop, the pods that may not be planned yet, the quota queue and the
 Kubernetes. Which gang is next and where it goes is decided in `queue` and `cells`, which are pure.
 Imported by the wiring; `verbs` imports the loop to know which pods are planned.
 
-actions         Executes what the planner asks for, through the API server.
-cluster_cells   The engine as the planner uses it.
-held_pods       Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
-pending_writes  Pods that are being written to at this moment.
-planning_loop   The loop: pods and nodes go in, patches and deletions come out.
-quota_queue     Gangs that wait for quota; they are planned once they are charged.
+action_executor  Executes what the planner asks for: release, nominate, end.
+cluster_cells    The engine as the planner uses it.
+held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
+pending_writes   Pods that are being written to at this moment.
+planning_loop    The loop: pods and nodes go in, patches and deletions come out.
+quota_queue      Gangs that wait for quota; they are planned once they are charged.
 """

@@ -13,7 +13,7 @@ from extender.cells.model import MemberRequest
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest, to_placement, to_single_request
 from extender.outcomes.outcomes import Outcomes
-from extender.planning.actions import Hands
+from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import (
     HeldPods,
@@ -37,8 +37,6 @@ from service.tasks import wait_up_to
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_SECONDS: Final = 0.5
-_AT_ONCE: Final = 48
-"""Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
 
 
 class Planner:
@@ -51,19 +49,18 @@ class Planner:
         pods: PodSink,
         nodes: NodeChoice,
         to_request: ToRequest,
-        hands: Hands,
+        executor: ActionExecutor,
         outcomes: Outcomes,
         clock: Clock,
     ) -> None:
         self._pods = pods
         self._to_request = to_request
         self._awaits_group: Callable[[ManagedPod], bool] = lambda _: False
-        self._hands = hands
+        self._executor = executor
         self._outcomes = outcomes
         self._clock = clock
         self._gangs = GangPlanner(cells, nodes)
         self._news = asyncio.Event()
-        self._writes = asyncio.Semaphore(_AT_ONCE)
         pods.on_change.append(self._see)
         pods.on_end.append(self._lose)
         self._quota: QuotaQueue | None = None
@@ -188,7 +185,7 @@ class Planner:
                 step = self._gangs.step(now=now)
                 self._report(step, now=now)
                 for action in step.actions:
-                    group.create_task(self._perform(action))
+                    group.create_task(self._execute(action))
                 if step.has_more:
                     self._news.set()
                 await asyncio.sleep(0)  # others, kube-scheduler above all, get a turn
@@ -212,24 +209,13 @@ class Planner:
                     gang, first, code=why.code, reason=why.text, change=why.change
                 )
 
-    async def _perform(self, action: Action) -> None:
-        async with self._writes:
-            pod = self._pods.get(action.uid)
-            try:
-                if pod is None:
-                    raise BackendError("its pod is gone")
-                with self._hands.writing.to(action.uid):
-                    version = await self._hands.do(
-                        action, pod, is_wanted=lambda: self._gangs.is_wanted(action)
-                    )
-                    if version is not None:
-                        self._pods.note_version(action.uid, version)
-                self._gangs.succeed(action, now=self._clock.monotonic())
-            except BackendError as exc:
-                logger.info(
-                    "planned action not done", extra={"pod_uid": action.uid, "why": str(exc)}
-                )
-                self._gangs.fail(action, now=self._clock.monotonic())
+    async def _execute(self, action: Action) -> None:
+        try:
+            await self._executor.execute(action, is_wanted=lambda: self._gangs.is_wanted(action))
+            self._gangs.succeed(action, now=self._clock.monotonic())
+        except BackendError as exc:
+            logger.info("action not executed", extra={"pod_uid": action.uid, "error": str(exc)})
+            self._gangs.fail(action, now=self._clock.monotonic())
         self._news.set()
 
 

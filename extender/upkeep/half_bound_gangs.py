@@ -8,7 +8,7 @@ while, and its controller starts it again.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Final, NoReturn
 
 from extender.cells.model import Decision, MemberRequest
@@ -16,19 +16,17 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
+from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
-from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 5.0
-
-Release = Callable[[list[ManagedPod], str], None]
 
 
 class HalfBoundGangs:
@@ -40,14 +38,14 @@ class HalfBoundGangs:
         cluster: Cluster,
         pods: PodSink,
         to_request: ToRequest,
-        release: Release,
+        evictions: Evictions,
         outcomes: Outcomes,
         clock: Clock,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
         self._to_request = to_request
-        self._release = release
+        self._evictions = evictions
         self._outcomes = outcomes
         self._clock = clock
         self._open: dict[GangKey, float] = {}
@@ -60,7 +58,7 @@ class HalfBoundGangs:
         now = self._clock.monotonic()
         nodes = dict.fromkeys(self._cluster.nodes)
         for request in self._missing():
-            context = DecisionContext(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
+            context = DecisionContext(kind=RowKind.PLACEMENT, now=now, pod=str(request.gang))
             decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
             self._record(decision, offered=nodes)
             self._open[request.gang] = now + _PATIENCE_SECONDS
@@ -91,7 +89,8 @@ class HalfBoundGangs:
             elif now >= deadline:
                 self._close(gang)
                 why = f"gang {gang} was interrupted half bound and cannot be completed"
-                self._release(bound, why)
+                for pod in bound:
+                    self._evictions.start(pod, why=why, is_wanted=lambda: True)
 
     def _close(self, gang: GangKey) -> None:
         del self._open[gang], self._asked[gang]

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
+from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.planning.pending_writes import Writing
-from extender.term import Leading
+from extender.planning.pending_writes import PendingWrites
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
 from kube.placement_annotations import placement_annotations
@@ -22,7 +22,7 @@ from policy.errors import BackendError, RequestError
 from policy.placement import Placement
 from policy.submission import PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
@@ -40,16 +40,16 @@ class Binding:
     def __init__(
         self,
         *,
-        leading: Leading,
+        leading: LeaderRole,
         cluster: Cluster,
         pods: PodSink,
         binder: BindPods,
-        writing: Writing,
+        pending: PendingWrites,
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         self._leading = leading
-        self._writing = writing
+        self._pending = pending
         self._cluster = cluster
         self._pods = pods
         self._binder = binder
@@ -61,7 +61,7 @@ class Binding:
     async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
         """Bind the pod to the node it was placed on, and to no other."""
         began = self._clock.monotonic()
-        await self._writing.over(PodUid(arguments.uid))
+        await self._pending.wait(PodUid(arguments.uid))
         placement = self._placement(arguments)
         pod = self._pods.get(PodUid(arguments.uid))
         reference = PodRef(
@@ -108,7 +108,7 @@ class Binding:
         # The feed will say so, too, but may be late, and a lease does not wait for it.
         self._keep(arguments, placement)
         self._cluster.journal.note(
-            Kind.BIND,
+            RowKind.BIND,
             f"{arguments.namespace}/{arguments.name}",
             "bound",
             f"bound to {arguments.node}",

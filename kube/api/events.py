@@ -1,7 +1,7 @@
-"""Events: what happened to an object, told where its owner looks (`kubectl describe`).
+"""Events: what happened to an object, shown to its owner by `kubectl describe`.
 
-Written behind whatever caused them, and dropped rather than waited for: an Event is a courtesy. The
-same one again within a minute is not written again: a Job of a thousand pods gets it once.
+They are written in the background and dropped if there are too many: nothing waits for an Event.
+The same one is not written again within a minute, so a Job of a thousand pods gets it once.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _WAITING: Final = 1_000
 _REPEAT_SECONDS: Final = 60.0
 _REMEMBERED: Final = 10_000
 _MESSAGE_CHARS: Final = 1_024
-"""As much as Kubernetes takes."""
+"""The most that Kubernetes accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Event:
     def about(
         cls, obj: Mapping[str, Any], *, reason: str, message: str, is_unique: bool = False
     ) -> "Event":
-        """Build an event about an object of Kubernetes; a pod need not say that it is one."""
+        """Build an Event about a Kubernetes object; without a kind it is a pod."""
         metadata = obj["metadata"]
         return cls(
             namespace=metadata.get("namespace") or "default",
@@ -62,7 +62,7 @@ class Event:
         )
 
     def to_object(self, *, now: datetime) -> Object:
-        """Write it as Kubernetes wants it."""
+        """Write it as Kubernetes expects it."""
         at = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "apiVersion": "v1",
@@ -87,8 +87,8 @@ class Event:
 
     def _own_name(self) -> str:
         """A name that no other Event has, unless it is to be written once."""
-        told = f"{self.uid}/{self.resource_version}/{self.reason}/{self.message}"
-        own = uuid.uuid5(uuid.NAMESPACE_OID, told) if self.is_unique else uuid.uuid4()
+        content = f"{self.uid}/{self.resource_version}/{self.reason}/{self.message}"
+        own = uuid.uuid5(uuid.NAMESPACE_OID, content) if self.is_unique else uuid.uuid4()
         return f"{_COMPONENT}.{own.hex}"
 
 
@@ -103,7 +103,7 @@ class EventWriter:
             _REMEMBERED, seconds=_REPEAT_SECONDS, monotonic=clock.monotonic
         )
         self.dropped = 0
-        """Events that found no room, or that the API server did not take."""
+        """Events that were too many, or that the API server refused."""
 
     def write(self, event: Event) -> None:
         """Write an event soon, unless the same one was written just now. Never waits."""
@@ -125,6 +125,6 @@ class EventWriter:
                 await self._client.request("POST", path, body=body)
             except KubeError as exc:
                 if event.is_unique and exc.is_conflict:
-                    continue  # somebody has told it before us
+                    continue  # another replica has written it
                 self.dropped += 1
                 logger.info("event not written", extra={"path": path, "error": str(exc)})

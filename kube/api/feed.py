@@ -1,8 +1,8 @@
-"""A live copy of one kind of object: list once, then watch, for ever.
+"""A live copy of one kind of object: list once, then watch.
 
-A feed survives everything an API server does to its watchers: ended streams are resumed from the
-last resource version, a version that is too old (410) means listing again, failures are retried
-with a jittered backoff. The sink sees each object at least once and in order.
+A feed goes on after every failure of the API server: an ended stream is resumed from the last
+resource version, a version that is too old (410) leads to a new list, and failures are retried with
+a jittered backoff. The sink sees each object at least once and in order.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 _PAGE_SIZE = "500"
 _WATCH_SECONDS = 60
-"""Then the API server ends a stream. Short: one that died silently is told apart only by that."""
+"""Then the API server ends a stream. Short, because only this reveals a dead connection."""
 _PATIENCE = 1.25
-"""How much longer than that a stream may be silent before it is dead."""
+"""A stream that is silent for this multiple of that time is dead."""
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MOST_SECONDS = 10.0
 
@@ -31,13 +31,13 @@ class Sink(Protocol):
     """Where the objects of a feed go. Must not raise: one bad object must not stop the feed."""
 
     def replace(self, objects: Sequence[Object]) -> None:
-        """Forget what was known; these are all the objects there are."""
+        """Forget all objects; these are the ones that exist."""
 
     def upsert(self, obj: Object) -> None:
         """An object appeared or changed."""
 
     def remove(self, obj: Object) -> None:
-        """An object is gone; this is how it looked last."""
+        """An object was deleted; this is its last state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +84,15 @@ class Feed:
 
     @property
     def silent_seconds(self) -> float:
-        """How long the API server has said nothing; its bookmarks come about every minute."""
+        """Seconds since the API server last sent anything; bookmarks come every minute or so."""
         return self._monotonic() - self._heard
 
     def pause(self) -> None:
-        """Tell the sink nothing until `resume`: what happens waits at the API server."""
+        """Hold back all events until `resume`."""
         self._flows.clear()
 
     def resume(self) -> None:
-        """Tell the sink what happened meanwhile, and what happens."""
+        """Pass on the events that were held back, and all further ones."""
         self._flows.set()
 
     async def reach(self, version: str) -> None:
@@ -130,8 +130,8 @@ class Feed:
                     self._on_synced()
                 logger.warning("watch interrupted", extra={"path": self.path, "error": str(exc)})
             if self._monotonic() - began > _BACKOFF_MOST_SECONDS:
-                backoff = _BACKOFF_FIRST_SECONDS  # it was well, and only had nothing to say
-            # After an orderly end too: a server that ends every stream at once is not flooded.
+                backoff = _BACKOFF_FIRST_SECONDS  # the stream worked, without any event
+            # After a normal end too: a server that ends every stream at once must not be flooded.
             await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
             backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
 
@@ -186,7 +186,7 @@ def _is_at_least(reached: str, version: str) -> bool:
 
 @contextmanager
 def paused(feeds: Iterable[Feed]) -> Iterator[None]:
-    """Let nothing change that these feeds tell, while the body runs."""
+    """Hold back the events of these feeds while the body runs."""
     held = list(feeds)
     for feed in held:
         feed.pause()
@@ -199,7 +199,7 @@ def paused(feeds: Iterable[Feed]) -> Iterator[None]:
 
 @contextmanager
 def _expected_shape(path: str) -> Iterator[None]:
-    """Treat an answer that is not Kubernetes' like any other failure of the API server."""
+    """Treat an answer that is not one of Kubernetes like any other failure of the API server."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as exc:

@@ -1,4 +1,4 @@
-"""Asking the API server who a token is, and what they may do."""
+"""Asks the API server whose token it is, and what that user may do."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ _RIGHTS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiUser:
-    """Whom the API server knows by a token: a user, or a service account."""
+    """The user of a token, or the service account."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What else an authenticator said of them; authorizers may look at it."""
+    """Further facts from the authenticator, which authorizers may use."""
 
 
 class AccessReviews:
-    """TokenReview and SubjectAccessReview; KubeError if the API server does not say."""
+    """TokenReview and SubjectAccessReview; KubeError if the API server does not answer."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
     async def identify(self, token: str) -> ApiUser | None:
-        """Whose token it is; None if it is nobody's, or has expired."""
+        """The user of a token; None if it is not valid."""
         status = await self._ask(_WHO, "authentication.k8s.io", "TokenReview", {"token": token})
         user = status.get("user") or {}
         if status.get("authenticated") is not True or not user.get("username"):
@@ -36,7 +36,7 @@ class AccessReviews:
         return _read_user(user)
 
     async def may(self, user: ApiUser, *, verb: str, path: str) -> bool:
-        """Whether they may do that to a path that is no Kubernetes resource."""
+        """Whether a user may use a verb on a path that is no Kubernetes resource."""
         spec = {
             "user": user.name,
             "uid": user.uid,

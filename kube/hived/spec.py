@@ -1,7 +1,7 @@
 """HiveD's pod annotation `pod-scheduling-spec`: what a HiveD user asks for.
 
-It is accepted as HiveD accepts it: same defaults, same old words, unknown fields ignored. Messages
-begin with HiveD's own words where it has any, so that whoever knows them recognises them. Stricter
+It is accepted as HiveD accepts it: same defaults, same old names of fields, unknown fields ignored.
+Messages begin with HiveD's own words where it has any, so that its users recognise them. Stricter
 than HiveD on purpose: sizes are bounded, and names have no control characters.
 """
 
@@ -58,7 +58,7 @@ class HivedGang:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HivedSpec:
-    """What the annotation says, defaults filled in; a gang of None is the pod alone."""
+    """The annotation with its defaults; a gang of None is the pod alone."""
 
     vc: VcName
     priority: int = 0
@@ -68,7 +68,7 @@ class HivedSpec:
     leaf_type: LeafType | None = None
     leaf_count: int
     gang_release: bool = False
-    """HiveD reads it and does nothing with it."""
+    """HiveD reads it and ignores it."""
     lazy_preemption: bool = False
     """May be made opportunistic instead of being preempted."""
     ignore_candidate_nodes: bool = True
@@ -104,7 +104,7 @@ def format_spec(spec: HivedSpec) -> str:
 
 
 def modernise(text: str) -> str:
-    """Replace HiveD's old words by its new ones, wherever they stand, as HiveD does."""
+    """Replace the old names of HiveD's fields by the new ones, as HiveD does."""
     for old, new in _OLD_WORDS.items():
         text = text.replace(old, new)
     return text

@@ -28,13 +28,13 @@ _UNSAFE: Final = re.compile(r"[\x7f-\uffff]")
 
 
 class Unquoted(str):
-    """A scalar without quotes, as it was written: it can be a number or a truth value, too."""
+    """A scalar without quotes, as it was written: it can also be a number or a boolean."""
 
     __slots__ = ()
 
 
 class YamlFields(Fields):
-    """A mapping of HiveD's, where it stands, and where its problems go."""
+    """A mapping of HiveD's, its path, and the list of its problems."""
 
     __slots__ = ()
     max_items: ClassVar = MAX_GANG_SIZE
@@ -66,7 +66,7 @@ class YamlFields(Fields):
     ) -> int | None:
         """Read a whole number, 0 if it is missing; None if it is wrong, which is noted.
 
-        `below` and `above` are what HiveD says of a number outside.
+        `below` and `above` are HiveD's words for a number outside the range.
         """
         value = self.values.get(key)
         number = 0 if value is None else self.parse_int(value)
@@ -79,7 +79,7 @@ class YamlFields(Fields):
         return None
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """Read a truth value; a null one is false."""
+        """Read a boolean; null is false."""
         value = self.values.get(key)
         if value is None:
             return default and key not in self.values

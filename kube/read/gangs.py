@@ -1,12 +1,11 @@
 """Which gang a pod belongs to.
 
 HiveD's annotation comes first: it is a complete scheduling spec, and such a pod must be treated as
-HiveD would treat it, whatever other marks it carries. Then the forms of others, the native one
-first, and at last our own labels; the first form found counts alone. A pod without any mark is a
-gang of one.
+HiveD would treat it. Then come the forms of other projects, the native one first, and last our own
+labels. Only the first form found counts. A pod without any mark is a gang of one.
 
-A gang's key is the pod's namespace and the gang's name, for HiveD's gangs too, although HiveD's
-names are global: one namespace must not be able to join another's gang.
+A gang's key is the pod's namespace and the gang's name. This holds for HiveD's gangs too, although
+HiveD's names are global: a pod must not be able to join a gang of another namespace.
 """
 
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from policy.submission import GangKey
 
 
 class GangForm(StrEnum):
-    """By which marks a gang was recognised."""
+    """By which labels, annotations or fields a gang was recognised."""
 
     NATIVE = "native"
     COSCHEDULING = "coscheduling"
@@ -40,9 +39,9 @@ class DeclaredGang:
 
     key: GangKey
     size: int | None
-    """How many members it has; None where only a PodGroup object says so."""
+    """How many members it has; None if only a PodGroup can say so."""
     min_size: int | None = None
-    """How many are enough to start; None where all are needed, or a PodGroup object says so."""
+    """How many are enough to start; None if all are needed or only a PodGroup can say so."""
     form: GangForm
 
 
@@ -81,7 +80,7 @@ def read_gang(
 
 
 def _has_marks(pod: PodMarks) -> bool:
-    """Tell the common pod without any mark quickly."""
+    """Recognise the common case of a pod without any mark quickly."""
     return not (
         pod.labels.values.keys().isdisjoint(_LABELS)
         and pod.annotations.values.keys().isdisjoint(_ANNOTATIONS)
@@ -128,7 +127,7 @@ def _read_cellgate(pod: PodMarks) -> _Named | None:
     if not pod.labels.text(marks.GANG_LABEL):
         for key in (marks.GANG_SIZE_LABEL, marks.GANG_MIN_LABEL):
             if pod.labels.text(key):
-                pod.labels.note(key, f"must stand with the label {marks.GANG_LABEL}")
+                pod.labels.note(key, f"needs the label {marks.GANG_LABEL} beside it")
         return None
     name = pod.labels.text(marks.GANG_LABEL, LABEL_VALUE)
     size = _required_size(pod.labels, marks.GANG_SIZE_LABEL)

@@ -1,7 +1,7 @@
-"""PodGroups, native and of others: how large a gang is, where only its PodGroup says so.
+"""PodGroups of Kubernetes, the coscheduling plugin and Volcano: the size of a gang.
 
-A native one has a class, too. It cannot be changed once the group exists, and kube-scheduler takes
-no group whose pods have another priority: what is decided about the pods must fit the group.
+A native PodGroup also has a class, which cannot be changed. kube-scheduler accepts no group whose
+pods have another priority, so a decision about the pods must agree with the group.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class PodGroup:
 
 
 def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
-    """Translate a PodGroup; what is not understood of it is taken as not said."""
+    """Translate a PodGroup; a field that cannot be read counts as missing."""
     metadata, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
     policy = mapping(spec.get("schedulingPolicy") or spec.get("policy"))
     gang = mapping(policy.get("gang"))

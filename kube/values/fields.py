@@ -1,8 +1,7 @@
-"""Reading JSON that somebody else wrote.
+"""JSON objects that others wrote, read field by field.
 
-A field of the wrong type is noted as a problem and read as if it were not there, so that one pass
-finds every problem. As in Kubernetes, `null` is the same as a missing field. Nothing here raises
-but `Problems.check`.
+A field of the wrong type is noted as a problem and counts as missing, so that one pass finds every
+problem. As in Kubernetes, `null` is the same as a missing field. Only `Problems.check` raises.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ _SHOWN_KEY_LENGTH: Final = 320
 
 @dataclass(slots=True)
 class Problems:
-    """What was found wrong so far."""
+    """The problems found so far."""
 
     found: list[Problem] = field(default_factory=list)
     left_out: int = 0
@@ -35,7 +34,7 @@ class Problems:
             self.left_out += 1
 
     def check(self) -> None:
-        """Raise RequestError with everything found, if anything was."""
+        """Raise RequestError with all problems, if there are any."""
         if self.left_out:
             raise RequestError([*self.found, Problem("", f"and {self.left_out} more problems")])
         if self.found:
@@ -43,7 +42,7 @@ class Problems:
 
 
 class Fields:
-    """A JSON object, where it stands, and where its problems go."""
+    """A JSON object, its path, and the list of its problems."""
 
     __slots__ = ("_is_map", "_key", "_parent", "problems", "values")
     max_items: ClassVar = MAX_ITEMS
@@ -51,7 +50,7 @@ class Fields:
     def __init__(
         self, values: object, *, key: str, parent: "Fields | None", problems: Problems
     ) -> None:
-        """Take what should be an object, under its key in a parent."""
+        """Take a value that should be an object, with its key in the parent."""
         self.problems = problems
         self._key = key
         self._parent = parent
@@ -73,11 +72,11 @@ class Fields:
 
     @property
     def path(self) -> str:
-        """Where this object stands; made only when there is a problem to tell."""
+        """The path of this object; built only for a problem."""
         return self._parent.path_of(self._key) if self._parent else self._key
 
     def path_of(self, key: str) -> str:
-        """Where a field of this object stands."""
+        """The path of a field."""
         if self._is_map:
             return f"{self.path}[{key[:_SHOWN_KEY_LENGTH]}]"
         path = self.path

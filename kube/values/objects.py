@@ -1,6 +1,7 @@
-"""Looking into JSON that somebody else wrote, where it does not matter what is wrong with it.
+"""Parts of JSON objects that others wrote, where problems do not matter.
 
-What is not as expected is as good as not there. Where it does matter, `kube.values.fields` tells.
+A value of another type than expected counts as missing. Where problems matter, use
+`kube.values.fields`.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 def mapping(value: object) -> Mapping[str, Any]:
     """Return a mapping; an empty one for anything else."""
-    # Nearly always one of Python's own, which is told without the cost of asking an ABC.
+    # Nearly always a dict, which needs no check by the slower abstract class.
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
@@ -19,7 +20,7 @@ def items(value: object) -> list[Mapping[str, Any]]:
 
 
 def containers_of(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the containers of a pod spec, init containers last; not those for debugging."""
+    """Return the containers of a pod spec, init containers last, without ephemeral ones."""
     return [*items(spec.get("containers")), *items(spec.get("initContainers"))]
 
 

@@ -1,12 +1,12 @@
-"""How large things may be before we call them a mistake, and why.
+"""How large things may be before they are a mistake, and why.
 
-Everything here bounds what one pod can make us compute or store; nothing here is a quota.
+Each limit bounds what one pod can make us compute or store; none of them is a quota.
 """
 
 from typing import Final
 
 MAX_LEAF_COUNT: Final = 4_096
-"""Leaf cells of one pod: it sits on one node, and no node has as many devices."""
+"""Leaf cells of one pod: it runs on one node, and no node has as many devices."""
 
 MAX_LEAF_INDEX: Final = 2**31 - 1
 """Device numbers are HiveD's int32."""
@@ -15,16 +15,16 @@ MAX_GANG_SIZE: Final = 150_000
 """Members of one gang: as many pods as Kubernetes supports in one cluster."""
 
 MAX_TEXT_LENGTH: Final = 1_024
-"""Free text that becomes a name with us: users, HiveD's gangs and cells."""
+"""Free text that serves as a name: users, HiveD's gangs and cells."""
 
 MAX_SPEC_BYTES: Final = 64 * 1_024
 """HiveD's annotation; real ones have a few hundred bytes."""
 
 MAX_BIND_INFO_BYTES: Final = 256 * 1_024
-"""HiveD's record of a whole gang's placement: Kubernetes takes no larger annotations."""
+"""HiveD's record of a whole gang's placement: Kubernetes accepts no larger annotations."""
 
 MAX_ITEMS: Final = 1_000
-"""Entries of one list in a pod, such as containers; Kubernetes would take a megabyte of them."""
+"""Entries of one list in a pod, such as containers; Kubernetes would accept a megabyte of them."""
 
 MAX_PROBLEMS: Final = 100
-"""Problems told of one input; more help nobody."""
+"""Problems reported for one input."""

@@ -11,7 +11,7 @@ from policy.wording import describe
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """What a text must be, as words and as a test, and how long it may be."""
+    """What a text must be, in words and as a check, and how long it may be."""
 
     description: str
     max_length: int

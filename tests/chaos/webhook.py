@@ -23,12 +23,12 @@ import asyncpg
 
 from policy.errors import BackendError
 from state.embedded import EmbeddedPostgres
-from tests.chaos.webhook_load import Load
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.forwarder import Backend, Forwarder
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import CERTS_SECRET, NAMESPACE, Installation
+from tests.support.installed.installation import CERTS_SECRET, NAMESPACE, Installation
+from tests.support.installed.pod_load import Load
 from tests.support.wire import Wire
 
 REPLICAS = 3

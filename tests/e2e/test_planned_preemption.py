@@ -10,11 +10,11 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, a_member, create, end, own_pods, running, told
-from tests.e2e.installation import Installation
-from tests.e2e.policies import put_policy
-from tests.e2e.takeovers import leader_of, two_extenders
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.gangs import a_gang, a_member, create, end, own_pods, running, told
+from tests.support.installed.installation import Installation
+from tests.support.installed.leaders import leader_of, two_extenders
+from tests.support.installed.policies import put_policy
 
 NODES = 3
 HOLD = "example.com/hold"

@@ -10,9 +10,9 @@ from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import a_gang, a_member, create, end, running, told
-from tests.e2e.installation import Installation
-from tests.e2e.policies import delete_policy, put_policy
+from tests.support.installed.gangs import a_gang, a_member, create, end, running, told
+from tests.support.installed.installation import Installation
+from tests.support.installed.policies import delete_policy, put_policy
 
 
 @pytest.fixture(scope="module")

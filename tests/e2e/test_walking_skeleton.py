@@ -12,8 +12,8 @@ from kube import marks
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import told
-from tests.e2e.installation import NAMESPACE, Installation
+from tests.support.installed.gangs import told
+from tests.support.installed.installation import NAMESPACE, Installation
 
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-rules"
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from extender.cluster.document_text import read_cluster_text
-from extender.feeds.pod_feed import NodeSink
+from extender.feeds.node_feed import NodeSink
 from extender.feeds.requests import to_member_request
-from extender.outcomes.eviction import Ending
-from extender.planning.actions import Hands
+from extender.outcomes.evictions import Evictions
+from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.pending_writes import Writing
+from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import Planner
 from extender.queue.model import Action, ReleasePod
 from kube import marks
@@ -26,6 +26,7 @@ from policy.errors import BackendError
 from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
+from tests.support.background import background
 from tests.support.cluster_texts import hived_text
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
@@ -44,30 +45,26 @@ class Groups:
         return pod.gang.size is None and self.size(pod) is None
 
 
-class RecordingHands:
-    """Lets pods go, as far as it knows."""
+class RecordingExecutor:
+    """Keeps the pods that it was to release."""
 
     def __init__(self) -> None:
         self.released: list[PodUid] = []
-        self.writing = Writing()
 
-    async def do(
-        self, action: Action, pod: ManagedPod, *, is_wanted: Callable[[], bool]
-    ) -> str | None:
+    async def execute(self, action: Action, *, is_wanted: Callable[[], bool]) -> None:
         assert is_wanted()
         if isinstance(action, ReleasePod):
             self.released.append(action.uid)
-        return None
 
 
 class Planning:
     """A planner over a cluster of four nodes with eight leaf cells."""
 
-    def __init__(self, hands: Hands | None = None, shell: Shell | None = None) -> None:
+    def __init__(self, executor: ActionExecutor | None = None, shell: Shell | None = None) -> None:
         self.shell = shell or Shell()
         self.groups = Groups()
         self.classes: Classes = NO_CLASSES
-        self.hands = RecordingHands()
+        self.executor = RecordingExecutor()
         choice = NodeChoice()
         self.nodes = NodeSink(self.shell.cluster, choice)
         self.planner = Planner(
@@ -77,7 +74,7 @@ class Planning:
             pods=self.shell.pods,
             nodes=choice,
             to_request=lambda pod: to_member_request(pod, classes=self.classes, sizes=self.groups),
-            hands=hands or self.hands,  # type: ignore[arg-type] # all that it uses of them
+            executor=executor or self.executor,  # type: ignore[arg-type] # all that it uses
             outcomes=self.shell.outcomes,
             clock=self.shell.clock,
         )
@@ -92,7 +89,7 @@ class Planning:
         """Let it look until it has nothing to do; whom it has released."""
         for _ in range(50):
             await asyncio.sleep(0)
-        return sorted(self.hands.released)
+        return sorted(self.executor.released)
 
     def waiting(self) -> dict[str, str]:
         """Why gangs wait."""
@@ -115,13 +112,11 @@ def a_node(name: str, **spec: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def planning(
-    hands: Hands | None = None, shell: Shell | None = None
+    executor: ActionExecutor | None = None, shell: Shell | None = None
 ) -> AsyncIterator[Planning]:
-    plans = Planning(hands, shell)
-    running = asyncio.create_task(plans.planner.run())
-    yield plans
-    running.cancel()
-    await asyncio.wait([running])
+    plans = Planning(executor, shell)
+    async with background(plans.planner.run()):
+        yield plans
 
 
 async def test_a_taint_that_is_taken_off_wakes_who_waits_for_the_nodes() -> None:
@@ -317,9 +312,15 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
     *, goes_away: bool
 ) -> None:
     ender, shell = SlowEnder(), Shell()
-    ending = Ending(ender, announcer=shell.announcer, metrics=shell.metrics)
-    hands = Hands(None, leading=Leads(), writing=Writing(), ending=ending)  # type: ignore[arg-type] # nobody is released
-    async with planning(hands, shell) as plans:
+    evictions = Evictions(ender, pods=shell.pods, outcomes=shell.outcomes)
+    executor = ActionExecutor(
+        None,  # type: ignore[arg-type] # no pod is released
+        leading=Leads(),  # type: ignore[arg-type] # all that it uses
+        pods=shell.pods,
+        pending=PendingWrites(),
+        evictions=evictions,
+    )
+    async with planning(executor, shell) as plans, background(evictions.run()):
         plans.add_nodes()
         for index in range(4):
             node = NodeName(f"node-{index:02}")

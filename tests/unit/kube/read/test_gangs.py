@@ -173,8 +173,8 @@ def _without_one_after_the_other(pod: PodBuilder) -> list[PodBuilder]:
             _POD.labelled(marks.GANG_SIZE_LABEL, "4").labelled(marks.GANG_MIN_LABEL, "x"),
             [
                 "metadata.labels[cellgate.io/gang-size]: "
-                "must stand with the label cellgate.io/gang",
-                "metadata.labels[cellgate.io/gang-min]: must stand with the label cellgate.io/gang",
+                "needs the label cellgate.io/gang beside it",
+                "metadata.labels[cellgate.io/gang-min]: needs the label cellgate.io/gang beside it",
             ],
             id="a size without a gang",
         ),

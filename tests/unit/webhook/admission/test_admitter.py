@@ -8,7 +8,7 @@ from policy.errors import RequestError
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import ClassName, GroupName, UserName
-from state.ledger.ledger import Usage
+from state.ledger.ledger import ScopeUsage
 from state.ledger.memory_usage import MemoryUsage
 from tests.support.admission import World, a_policy
 from tests.support.charges import TERM
@@ -41,8 +41,10 @@ class StaleUsage(MemoryUsage):
         super().__init__(world.ledger)
         self._leaf_cells = leaf_cells
 
-    def usage(self, scope: Scope) -> Usage:
-        return Usage(scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells)
+    def usage(self, scope: Scope) -> ScopeUsage:
+        return ScopeUsage(
+            scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells
+        )
 
 
 async def test_what_is_let_in_is_charged_once_in_its_final_class() -> None:
