@@ -13,7 +13,7 @@ from math import inf
 from typing import Final, NoReturn
 
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizes
+from extender.feeds.requests import GangSizeSource
 from extender.upkeep.ledger_sync import LEADERSHIP, build_charge
 from kube.follow.policies import PolicySink
 from kube.read.charged_gang import charged_gang
@@ -38,7 +38,7 @@ class QuotaQueue:
         *,
         ledger: Ledger,
         pods: PodSink,
-        sizes: GangSizes,
+        sizes: GangSizeSource,
         policies: PolicySink,
         epoch: Callable[[], int],
     ) -> None:
