@@ -14,7 +14,7 @@ this one. One replica leads; the others follow the cluster and are ready to take
     verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind
     outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions
     upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
-    inspection/  the APIs that show the state, and who may read them
+    inspection/  the APIs that show the state, and the access to them
 
     app          runs an extender: feeds, routes, recovery, the leader's tasks
     wiring       builds the parts of an extender

@@ -1,4 +1,4 @@
-"""Inspection: the HTTP APIs that show the extender's state, and who may read them.
+"""Inspection: the HTTP APIs that show the extender's state, and the access to them.
 
 Nothing here changes anything. The engine's views are read through `snapshots`, so that many readers
 cost no more than one. Only `extender.app` and `extender.wiring` import this package, and
@@ -12,6 +12,6 @@ cost no more than one. Only `extender.app` and `extender.wiring` import this pac
     openapi       the OpenAPI document
     snapshots     views of the cluster, shared by all readers
     census        counts of leaf cells and cells, for metrics
-    access        who may call an extender that serves TLS
+    access        which callers an extender that serves TLS accepts
     tokens        checks of Kubernetes tokens, remembered for some seconds
 """

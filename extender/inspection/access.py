@@ -1,4 +1,4 @@
-"""Who may call an extender that serves TLS: one check before every answer.
+"""The access to an extender that serves TLS: one check before every answer.
 
     /healthz /readyz /leader   every caller: kubelets and load balancers have no credentials
     /v1/extender/…             only kube-scheduler's client certificate: verbs can bind pods

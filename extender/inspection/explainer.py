@@ -23,7 +23,7 @@ from policy.submission import GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log.log import DecisionLog
 
-_ANYBODY: Final = "system:anonymous"
+_ANONYMOUS: Final = "system:anonymous"
 _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
@@ -33,7 +33,7 @@ class SimulateArguments(Body):
     """A pod to simulate, and its submitter."""
 
     pod: dict[str, Any] = Field(description="The pod, as given to kubectl.")
-    user: str = Field(default=_ANYBODY, description="The user who would create it.")
+    user: str = Field(default=_ANONYMOUS, description="The user who would create it.")
     groups: list[str] = Field(
         default=[], description="The groups of the user, as the API server knows them."
     )
