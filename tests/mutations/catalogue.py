@@ -32,17 +32,17 @@ from extender.cells.views import invariants
 from extender.cells.views.listings import Stepwise
 from tests.mutations.mutation import Mutation, Test, always, none, nothing
 from tests.property import test_engine_histories as histories
-from tests.unit.extender.cells import test_crowded as crowded
 from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_guarantees as guarantees
 from tests.unit.extender.cells import test_late_members as late
 from tests.unit.extender.cells import test_recovery as recovered
-from tests.unit.extender.cells import test_stale_decisions as stale
+from tests.unit.extender.cells.decide import test_validity as stale
+from tests.unit.extender.cells.fit import test_gang_fit as fits
 from tests.unit.extender.cells.observe import test_bound_pods as observed
 from tests.unit.extender.cells.observe import test_reconfiguration as topologies
 from tests.unit.extender.cells.preempt import test_ending_gangs as leaving
+from tests.unit.extender.cells.preempt import test_greedy_search as crowded
 from tests.unit.extender.cells.preempt import test_victims as weighed
-from tests.unit.extender.cells.state import test_gangs as gangs
 from tests.unit.extender.cells.views import test_invariants as checks
 
 
@@ -160,7 +160,7 @@ MUTATIONS = (
         Ranking,
         "put",
         nothing,
-        (gangs.test_unequal_members_are_packed_exactly,),
+        (fits.test_unequal_members_are_packed_exactly,),
     ),
     Mutation(
         "users of preassigned cells are not counted",
