@@ -311,7 +311,7 @@ async def test_a_groups_admin_changes_the_own_quotas_only(
     await put_rules(plane, namespace, [])
     path = f"{CONFIG_MAPS}/cellgate-quotas"
     more = a_policy("quotas", text % "{name: alice, limits: {leafCells: 4}}")
-    with pytest.raises(ApiError, match="is no admin of policies or of the groups concerned"):
+    with pytest.raises(ApiError, match="is neither a policy admin nor an admin of these groups"):
         await plane.api_as("bob").patch(path, {"data": more["data"]})
     await plane.api_as("carol").patch(path, {"data": more["data"]})
     much = a_policy("quotas", text % "{name: alice, limits: {leafCells: 9}}")

@@ -59,7 +59,8 @@ def test_a_class_that_is_not_listed_is_refused() -> None:
     with pytest.raises(RequestError) as raised:
         CLASSES.resolve("other", path="spec.priorityClassName")
     assert str(raised.value) == (
-        'spec.priorityClassName: class "other" is not listed; listed are prod, test, oppo'
+        'spec.priorityClassName: class "other" is not in the Classes document; '
+        "its classes are prod, test, oppo"
     )
 
 

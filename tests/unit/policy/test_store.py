@@ -98,7 +98,7 @@ def test_there_is_one_document_of_each_kind() -> None:
     store.update([rules("- {then: retain}")])
     store.update([rules("- {then: fail}", "cm/b"), rules("- {then: fail}", "cm/a")])
     assert _thens(store) == ["retain"]
-    assert store.problems == {"cm/b": [Problem("", "there is a Rules document already, cm/a")]}
+    assert store.problems == {"cm/b": [Problem("", "there is already a Rules document, cm/a")]}
 
 
 def test_the_version_is_of_what_documents_mean_not_of_how_they_are_written() -> None:

@@ -118,7 +118,7 @@ def test_documents_are_judged_by_the_cluster_document_in_force(ranks: Ranks) -> 
     assert list(ranks.policies.problems) == []
     ranks.policies.use_cluster_file(hived_text(lab=4), path="cluster.yaml")
     told = [problem.message for problem in ranks.policies.problems]
-    assert told == ['the Cluster document knows no VC "nobodys"']
+    assert told == ['the Cluster document has no VC "nobodys"']
 
 
 def test_a_gang_of_a_class_that_is_gone_goes_on(ranks: Ranks) -> None:

@@ -137,8 +137,8 @@ def test_on_a_refusal_the_notes_of_all_rules_hit_are_told() -> None:
         "carol asked for 4 leaf cells in class prod: refused by rule 10. "
         "carol holds 18 leaf cells, 0 of them in high classes. "
         "Rule 9 (普通用户只能提交oppo任务) lowers class prod to oppo. "
-        "It is for user .*, class prod|test, whatever is asked for or held. "
+        "It applies to user .*, class prod|test, regardless of what is asked for or held. "
         "Rule 10 (超过20将失败) refuses class oppo: "
         "occupied would be 22 (18 held, 4 asked for), which is > 20. "
-        "With 2 fewer leaf cells held or asked for it would not apply."
+        "With 2 fewer leaf cells held or asked for the rule would not apply."
     )

@@ -71,7 +71,7 @@ async def test_a_gang_that_was_small_at_first_does_not_get_past_the_rules(
         f"alice asked for {more} leaf cells in class prod: refused by rule 1. alice holds 5 leaf "
         f"cells, 5 of them in high classes. Rule 1 (at most 8) refuses class prod: occupied would "
         f"be {more + 5} (5 held, {more} asked for), which is > 8. With {more - 3} fewer leaf "
-        "cells held or asked for it would not apply."
+        "cells held or asked for the rule would not apply."
     )
     world.ledger.is_away = False
     assert (await world.ledger.usage(ALICE)).leaf_cells == 5
@@ -100,7 +100,7 @@ async def test_a_gang_that_would_have_been_lowered_does_not_grow() -> None:
         'with this pod, gang lab/bert would have class "oppo", but its members have class "prod", '
         "which cannot be changed: alice holds 4 leaf cells, 4 of them in high classes. Rule 1 "
         "lowers class prod to oppo: occupiedHigh would be 6 (4 held, 2 asked for), which is > 4. "
-        "With 2 fewer leaf cells held or asked for in high classes it would not apply."
+        "With 2 fewer leaf cells held or asked for in high classes the rule would not apply."
     )
 
 

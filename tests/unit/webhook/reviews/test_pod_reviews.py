@@ -191,7 +191,7 @@ async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named()
     assert pod["metadata"]["annotations"]["cellgate.io/requested-class"] == "test"
     webhook.priorities.upsert({**standard, "globalDefault": False})
     answer, _ = await _create(webhook, a_pod("b").with_gpus(1).of_class("standard"))
-    assert 'class "standard" is not listed' in answer.message
+    assert 'class "standard" is not in the Classes document' in answer.message
 
 
 async def test_a_decision_is_in_the_log_before_the_response_is_sent() -> None:
