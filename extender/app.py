@@ -220,10 +220,10 @@ def _work_of_leader(
         metrics=state.metrics,
     )
     yield state.reconciler.run()
-    yield upkeep.halves.run()
+    yield upkeep.half_bound.run()
     yield upkeep.waker.run()
-    if state.bookkeeper is not None:
-        yield state.bookkeeper.run()
+    if state.ledger_sync is not None:
+        yield state.ledger_sync.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
     yield see_preemptions_through(
@@ -242,7 +242,7 @@ async def _take_in(state: State, upkeep: Upkeep, *, feeds: Mapping[str, Feed]) -
             keeper=state.keeper,
             cluster=state.cluster,
             pods=state.pods,
-            halves=upkeep.halves,
+            half_bound=upkeep.half_bound,
             reranker=state.reranker,
             now=state.clock.monotonic(),
         )

@@ -22,18 +22,18 @@ from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.pending_writes import PendingWrites
-from extender.planning.planning_loop import Planner
+from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
 from extender.term import Leading
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
-from extender.upkeep.ledger_sync import Bookkeeper
+from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
-from extender.verbs.bind import Binding
-from extender.verbs.filter import Filter
-from extender.verbs.preempt import Preemption
-from extender.verbs.questions import Questions
+from extender.verbs.bind import BindVerb
+from extender.verbs.filter import FilterVerb
+from extender.verbs.pod_decider import PodDecider
+from extender.verbs.preempt import PreemptVerb
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
@@ -108,11 +108,11 @@ class State:
             to_request=self.translating(to_member_request),
             to_bound=to_bound_now,
         )
-        self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
-        self.quota_queue = self._queue_for_quota(ledger) if ledger is not None else None
+        self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
+        self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
 
-    def _keep_books(self, ledger: Ledger) -> Bookkeeper:
-        return Bookkeeper(
+    def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
+        return LedgerSync(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
@@ -122,7 +122,7 @@ class State:
             clock=self.clock,
         )
 
-    def _queue_for_quota(self, ledger: Ledger) -> QuotaQueue:
+    def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
         return QuotaQueue(
             ledger=ledger,
             pods=self.pods,
@@ -149,7 +149,7 @@ class Verbs:
 
     def __init__(self, state: State, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
-        self.questions = Questions(
+        self.decider = PodDecider(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
@@ -157,7 +157,7 @@ class Verbs:
             clock=state.clock,
         )
         pending = PendingWrites()
-        self.binding = Binding(
+        self.binding = BindVerb(
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
@@ -182,15 +182,15 @@ class Verbs:
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
-        self.filter = Filter(
+        self.filter = FilterVerb(
             planner=self.planner,
-            questions=self.questions,
+            decider=self.decider,
             cluster=state.cluster,
             metrics=state.metrics,
         )
-        self.preemption = Preemption(
+        self.preemption = PreemptVerb(
             plans_for=self.planner.plans_for,
-            questions=self.questions,
+            decider=self.decider,
             pods=state.pods,
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
@@ -221,7 +221,7 @@ class Upkeep:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.halves = HalfBoundGangs(
+        self.half_bound = HalfBoundGangs(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
@@ -231,8 +231,8 @@ class Upkeep:
         )
 
 
-def _build_planner(state: State, *, cells: ClusterCells, executor: ActionExecutor) -> Planner:
-    planner = Planner(
+def _build_planner(state: State, *, cells: ClusterCells, executor: ActionExecutor) -> PlanningLoop:
+    planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
         nodes=state.node_choice,

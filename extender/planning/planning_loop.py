@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 _LOOK_EVERY_SECONDS: Final = 0.5
 
 
-class Planner:
+class PlanningLoop:
     """Runs the planning of gated gangs."""
 
     def __init__(

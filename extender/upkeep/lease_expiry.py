@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from extender.cluster.cluster import Cluster
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.waiting_list import WaitingList
-from extender.verbs.preempt import Preemption
+from extender.verbs.preempt import PreemptVerb
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
 
@@ -41,7 +41,7 @@ def expire_unused(
 
 
 async def see_preemptions_through(
-    waiting: WaitingList, preemption: Preemption, *, clock: Clock, patience_seconds: float
+    waiting: WaitingList, preemption: PreemptVerb, *, clock: Clock, patience_seconds: float
 ) -> NoReturn:
     """Preempt where kube-scheduler sees no need to, and keep what victims are about to leave."""
     rounds = 0

@@ -47,7 +47,7 @@ standby hears of every end, and releases nothing."""
 _Full = dict[GangKey, tuple[LiveCharge, float]]
 
 
-class Bookkeeper:
+class LedgerSync:
     """Keeps the ledger equal to the pods."""
 
     def __init__(

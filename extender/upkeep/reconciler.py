@@ -1,4 +1,4 @@
-"""Drift between the engine and the pods that exist: found, mended, counted.
+"""DriftKind between the engine and the pods that exist: found, mended, counted.
 
 There should be none: every change comes over the feeds. What is found here is a lost or reordered
 event, a bug, or somebody who wrote where nobody else should.
@@ -30,7 +30,7 @@ _SLICE: Final = 500
 """Pods that are compared at once: some milliseconds, in which nobody is answered."""
 
 
-class Drift(StrEnum):
+class DriftKind(StrEnum):
     """In which way engine and pods differ."""
 
     MISSING = "missing"
@@ -91,7 +91,7 @@ class Reconciler:
             elif pod is not None:
                 self._doubt(pod)
         for uid in self._ghosts():
-            self._count(Drift.GHOST, uid)
+            self._count(DriftKind.GHOST, uid)
             self._waiting.remove_pod(uid)
             self._cluster.forget_member(uid)
 
@@ -103,7 +103,7 @@ class Reconciler:
             return
         self._doubts[pod.uid] += 1
         if self._doubts[pod.uid] >= _ROUNDS_OF_DOUBT:
-            self._count(Drift.UNBOUND, pod.uid)
+            self._count(DriftKind.UNBOUND, pod.uid)
             self._doubts.pop(pod.uid)
             self._cluster.forget_member(pod.uid)
 
@@ -119,14 +119,14 @@ class Reconciler:
         self._doubts.pop(pod.uid, None)
         placement = self._cluster.placement(pod.uid)
         if placement is None or placement.node != pod.node:
-            self._count(Drift.MISSING, pod.uid)
+            self._count(DriftKind.MISSING, pod.uid)
             self._cluster.observe_bound(self._to_bound(pod))
             return
         told = pod.placement
         is_other = told is not None and sorted(told.leaf_cells) != sorted(placement.leaf_cells)
         if is_other and pod.uid not in self._contradicting:
             self._contradicting.add(pod.uid)
-            self._count(Drift.CONTRADICTION, pod.uid)
+            self._count(DriftKind.CONTRADICTION, pod.uid)
 
     def _ghosts(self) -> list[PodUid]:
         """Members without a pod, now and the last time: a feed may be behind what we have bound."""
@@ -137,6 +137,6 @@ class Reconciler:
         self._suspects = unknown
         return ghosts
 
-    def _count(self, drift: Drift, uid: PodUid) -> None:
+    def _count(self, drift: DriftKind, uid: PodUid) -> None:
         self._metrics.drift.labels(drift).inc()
         logger.warning("drift", extra={"kind": drift, "pod_uid": uid})

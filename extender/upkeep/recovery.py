@@ -26,7 +26,7 @@ def recover(
     keeper: TopologyKeeper,
     cluster: Cluster,
     pods: PodSink,
-    halves: HalfBoundGangs,
+    half_bound: HalfBoundGangs,
     reranker: Reranker,
     now: float,
 ) -> Stepwise[None]:
@@ -40,7 +40,7 @@ def recover(
     yield
     settle_collector()
     yield from pods.recover(now=now)
-    halves.complete()
+    half_bound.complete()
     yield
     yield from cluster.check_stepwise()
     settle_collector()

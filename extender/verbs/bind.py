@@ -34,7 +34,7 @@ class BindPods(Protocol):
         """Put the pod on the node, with the annotations; BackendError if that failed."""
 
 
-class Binding:
+class BindVerb:
     """Answers bind."""
 
     def __init__(

@@ -10,28 +10,28 @@ import orjson
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cluster.cluster import Cluster
 from extender.metrics import ExtenderMetrics
-from extender.planning.planning_loop import Planner
+from extender.planning.planning_loop import PlanningLoop
 from extender.verbs import wire
-from extender.verbs.questions import Questions, read_uid
+from extender.verbs.pod_decider import PodDecider, read_uid
 from extender.verbs.repeated_refusals import RepeatedRefusals
 from kube.read.pods import ManagedPod
 from service.bodies import parse_body
 from state.log.records import RowKind
 
 
-class Filter:
+class FilterVerb:
     """Answers filter and prioritize."""
 
     def __init__(
         self,
         *,
-        planner: Planner,
-        questions: Questions,
+        planner: PlanningLoop,
+        decider: PodDecider,
         cluster: Cluster,
         metrics: ExtenderMetrics,
     ) -> None:
         self._planner = planner
-        self._questions = questions
+        self._decider = decider
         self._cluster = cluster
         self._metrics = metrics
         self._refusals = RepeatedRefusals()
@@ -43,12 +43,12 @@ class Filter:
             self._metrics.repeats.inc()
             return again
         arguments = parse_body(wire.FilterArguments, body)
-        pod = self._questions.read(arguments.pod)
+        pod = self._decider.read(arguments.pod)
         if pod is None:
             return orjson.dumps(wire.pass_answer(arguments))
         if self._planner.plans_for(pod.uid):
             return orjson.dumps(self._answer_planned(pod, arguments))
-        decision = self._questions.decide(pod, arguments.candidate_nodes, kind=RowKind.PLACEMENT)
+        decision = self._decider.decide(pod, arguments.candidate_nodes, kind=RowKind.PLACEMENT)
         if isinstance(decision, Place):
             return orjson.dumps(wire.chosen_answer(decision.placement.node, arguments))
         refusal = _refusal(decision, arguments)

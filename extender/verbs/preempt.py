@@ -17,21 +17,21 @@ from extender.outcomes.outcomes import EndedBy
 from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from extender.queue.reasons import preempted
 from extender.verbs import wire
-from extender.verbs.questions import Questions
+from extender.verbs.pod_decider import PodDecider
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 
 
-class Preemption:
+class PreemptVerb:
     """Answers preempt."""
 
     def __init__(
         self,
         *,
         plans_for: Callable[[PodUid], bool],
-        questions: Questions,
+        decider: PodDecider,
         pods: PodSink,
         waiting: WaitingList,
         cluster: Cluster,
@@ -39,7 +39,7 @@ class Preemption:
         being_bound: Collection[PodUid],
     ) -> None:
         self._plans_for = plans_for
-        self._questions = questions
+        self._decider = decider
         self._pods = pods
         self._waiting = waiting
         self._cluster = cluster
@@ -48,7 +48,7 @@ class Preemption:
 
     def preempt(self, arguments: wire.PreemptArguments) -> dict[str, Any]:
         """Name the victims on one node; nobody where the engine sees no use in that."""
-        pod = self._questions.read(arguments.pod)
+        pod = self._decider.read(arguments.pod)
         if pod is None or self._plans_for(pod.uid):
             return wire.veto_answer()  # the planner ends victims before it lets a gang go
         waiting = self._waiting.pods.get(pod.uid)
@@ -61,7 +61,7 @@ class Preemption:
 
     def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName], *, ended_by: EndedBy) -> Decision:
         """Decide, and reserve the cells that victims make free."""
-        return self._questions.decide(
+        return self._decider.decide(
             pod, dict.fromkeys(nodes), kind=RowKind.PREEMPTION, ended_by=ended_by
         )
 

@@ -14,7 +14,7 @@ from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.pending_writes import PendingWrites
-from extender.planning.planning_loop import Planner
+from extender.planning.planning_loop import PlanningLoop
 from extender.queue.model import Action, ReleasePod
 from kube import marks
 from kube.api.binder import PodRef
@@ -67,7 +67,7 @@ class Planning:
         self.executor = RecordingExecutor()
         choice = NodeChoice()
         self.nodes = NodeSink(self.shell.cluster, choice)
-        self.planner = Planner(
+        self.planner = PlanningLoop(
             cells=ClusterCells(
                 self.shell.cluster, self.shell.pods, outcomes=self.shell.outcomes, being_bound=()
             ),

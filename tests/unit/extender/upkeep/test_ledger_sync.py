@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from extender.upkeep import ledger_sync
-from extender.upkeep.ledger_sync import Bookkeeper
+from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
 from kube.read.gangs import GangForm
 from kube.read.pods import ManagedPod
@@ -55,7 +55,7 @@ class Books:
         self.ledger = MemoryLedger(now)
         self.shell = Shell()
         self.seconds = 0.0
-        self.keeper = Bookkeeper(
+        self.keeper = LedgerSync(
             ledger=self.ledger,
             pods=self.shell.pods,
             sizes=Groups(),

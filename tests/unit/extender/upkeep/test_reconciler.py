@@ -1,4 +1,4 @@
-"""Drift between the engine and the pods that exist: found, corrected, counted."""
+"""DriftKind between the engine and the pods that exist: found, corrected, counted."""
 
 from extender.cells.answers import wait
 from extender.cells.model import ReasonCode

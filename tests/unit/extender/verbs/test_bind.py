@@ -9,7 +9,7 @@ import pytest
 from extender.cluster.journal import DecisionContext
 from extender.planning import pending_writes
 from extender.planning.pending_writes import PendingWrites
-from extender.verbs.bind import Binding
+from extender.verbs.bind import BindVerb
 from extender.verbs.wire import BindArguments
 from kube.api.binder import PodRef
 from kube.api.client import KubeError
@@ -60,7 +60,7 @@ class Bindings:
         )
         self.binder = SlowBinder()
         self.pending = PendingWrites()
-        self.binding = Binding(
+        self.binding = BindVerb(
             leading=Leads(),  # type: ignore[arg-type] # all of it that is used
             cluster=self.shell.cluster,
             pods=self.shell.pods,

@@ -10,8 +10,8 @@ from extender.cells.model import MemberRequest, Preempt, Wait
 from extender.cluster.journal import DecisionContext
 from extender.outcomes.evictions import Evictions
 from extender.upkeep.lease_expiry import expire_unused
-from extender.verbs.preempt import Preemption
-from extender.verbs.questions import Questions
+from extender.verbs.pod_decider import PodDecider
+from extender.verbs.preempt import PreemptVerb
 from extender.verbs.wire import PreemptArguments
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
@@ -55,7 +55,7 @@ class Verbs:
         self.enders = Enders()
         self.classes_are_gone = False
         cluster, pods = self.shell.cluster, self.shell.pods
-        self.questions = Questions(
+        self.decider = PodDecider(
             cluster=cluster,
             pods=pods,
             to_request=self._to_request,
@@ -63,9 +63,9 @@ class Verbs:
             clock=self.shell.clock,
         )
         self.evictions = Evictions(self.enders, pods=pods, outcomes=self.shell.outcomes)
-        self.preemption = Preemption(
+        self.preemption = PreemptVerb(
             plans_for=self.planned.__contains__,
-            questions=self.questions,
+            decider=self.decider,
             pods=pods,
             waiting=self.shell.waiting,
             cluster=cluster,
@@ -84,7 +84,7 @@ class Verbs:
     def place(self, name: str) -> None:
         pod = self.shell.pods.get(PodUid(f"uid-of-{name}"))
         assert pod is not None
-        self.questions.decide(pod, NODES, kind=RowKind.PLACEMENT)
+        self.decider.decide(pod, NODES, kind=RowKind.PLACEMENT)
 
     def preempt(self, pod: dict[str, Any], nodes: Sequence[str] = tuple(NODES)) -> Any:
         victims: dict[str, Any] = {node: {"Pods": []} for node in nodes}

@@ -20,7 +20,7 @@ from service.clock import Clock
 from state.log.records import RowKind
 
 
-class Questions:
+class PodDecider:
     """Asks the engine on behalf of kube-scheduler."""
 
     def __init__(
