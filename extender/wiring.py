@@ -195,7 +195,7 @@ class Verbs:
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
-            being_bound=self.binding.under_way,
+            is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
             cluster=state.cluster,

@@ -52,6 +52,6 @@ async def see_preemptions_through(
         for pod in list(waiting.pods.values()):
             is_overdue = (now - pod.since).total_seconds() >= patience_seconds
             if pod.asks_to_preempt and is_overdue:
-                preemption.preempt_alone(pod)
+                preemption.preempt_unasked(pod)
             elif pod.victims and rounds % _RENEW_ROUNDS == 0:
                 preemption.renew(pod)

@@ -68,9 +68,7 @@ class Waker:
         waiting.version = self._cluster.version
         if not self._would_fit(waiting):
             return
-        pod = PodRef(
-            namespace=waiting.namespace, name=waiting.name, uid=waiting.uid, resource_version=None
-        )
+        pod = PodRef(namespace=waiting.namespace, name=waiting.name, uid=waiting.uid)
         try:
             await self._waker.wake(pod)
             self._metrics.woken.inc()

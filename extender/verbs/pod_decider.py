@@ -1,7 +1,7 @@
-"""What every verb begins with: which pod is meant, and what the engine says about it.
+"""Reads the pod that a verb is about, and decides about it.
 
-Between plan and apply nothing is awaited, so that one event loop is the single writer that the
-engine wants.
+Nothing is awaited between plan and apply, so that the event loop is the single writer that the
+engine needs.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,7 +21,7 @@ from state.log.records import RowKind
 
 
 class PodDecider:
-    """Asks the engine on behalf of kube-scheduler."""
+    """Decides about single pods, for kube-scheduler."""
 
     def __init__(
         self,
@@ -39,11 +39,14 @@ class PodDecider:
         self._clock = clock
 
     def read(self, obj: Mapping[str, Any]) -> ManagedPod | None:
-        """Understand the pod asked about; as the feed knows it, if the feed knows it."""
+        """Read the pod of a request; the feed's version of it, if the feed has one.
+
+        None for a pod that asks for no leaf cells.
+        """
         uid = read_uid(obj)
         pod = self._pods.get(uid) or self._pods.read(dict(obj))
         if pod is not None and pod.node is not None:
-            raise RequestError.at("Pod", f"pod is bound to node {pod.node} already")
+            raise RequestError.at("Pod", f"pod is already bound to node {pod.node}")
         if self._pods.has_ended(uid) or (pod is not None and pod.is_finished):
             raise RequestError.at("Pod", "pod has ended or was deleted")
         if pod is not None and not pod.uid:
@@ -60,8 +63,8 @@ class PodDecider:
     ) -> Decision:
         """Decide about a pod, apply the decision and record it.
 
-        `ended_by` is the program that ends victims. Without it no cells are reserved where others
-        have to end first.
+        `ended_by` is the program that ends victims. If it is None, a decision to preempt reserves
+        no cells.
         """
         request = self._to_request(pod)
         context = DecisionContext(
@@ -81,14 +84,14 @@ class PodDecider:
 
 
 def read_uid(obj: Mapping[str, Any]) -> PodUid:
-    """The UID of a pod that somebody sent; an empty one if it has none."""
+    """Return the UID of a pod; empty if it has none."""
     metadata = obj.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return PodUid(uid) if isinstance(uid, str) else PodUid("")
 
 
 def _is_beyond_size(pod: ManagedPod, decision: Decision) -> bool:
-    """A PodGroup says how many members are needed, not how many there may be."""
+    """Whether a gang has all the members that its PodGroup asks for: there may be more."""
     return (
         pod.gang.size is None
         and isinstance(decision, Wait)

@@ -133,7 +133,7 @@ async def test_nobody_is_bound_to_a_node_that_is_gone() -> None:
     world = Bindings()
     world.shell.cluster.forget_node(NodeName("node-00"))
     world.binder.may_answer.set()
-    with pytest.raises(RequestError, match="node node-00 of pod lab/a is gone"):
+    with pytest.raises(RequestError, match="node node-00 of pod lab/a does not exist any more"):
         await world.bind()
 
 

@@ -70,7 +70,7 @@ class Verbs:
             waiting=self.shell.waiting,
             cluster=cluster,
             evictions=self.evictions,
-            being_bound=self.being_bound,
+            is_bound=self.being_bound.__contains__,
         )
         for index in range(4):
             self.shell.pods.upsert(a_hived_pod(f"low-{index}", priority=0))
@@ -154,7 +154,7 @@ def test_a_pod_whose_class_is_gone_is_passed_over_while_nobody_asks(verbs: Verbs
     verbs.preempt(high)
     (waiting,) = verbs.shell.waiting.pods.values()
     verbs.classes_are_gone = True
-    verbs.preemption.preempt_alone(waiting)
+    verbs.preemption.preempt_unasked(waiting)
     verbs.preemption.renew(waiting)
     assert len(verbs.ending) == 1
 
