@@ -21,9 +21,11 @@ from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
+from extender.settings import LEADERSHIP
 from extender.term import Leading
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
@@ -44,7 +46,7 @@ from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.node_choice import NodeChoice
 from service.clock import Clock
-from state.ledger.ledger import Ledger
+from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
 
 
@@ -117,7 +119,7 @@ class State:
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
-            epoch=lambda: self.leading.epoch,
+            term=self._term,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -128,8 +130,11 @@ class State:
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
-            epoch=lambda: self.leading.epoch,
+            term=self._term,
         )
+
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership=LEADERSHIP, epoch=self.leading.epoch)
 
     def begin_term(self) -> None:
         """We lead: what is decided from now on is written down, under our epoch."""
@@ -237,13 +242,13 @@ def _build_planner(state: State, *, cells: ClusterCells, executor: ActionExecuto
         pods=state.pods,
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
+        held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,
         outcomes=state.outcomes,
         clock=state.clock,
     )
     state.reranker.on_change.append(planner.rerank)
-    planner.follow_groups(state.groups.is_awaited)
-    state.groups.on_change.append(planner.look_for_groups)
+    state.groups.on_change.append(planner.observe_groups)
     if state.quota_queue is not None:
-        planner.follow_quota(state.quota_queue)
+        state.quota_queue.on_charged.append(planner.observe_charged)
     return planner

@@ -1,5 +1,6 @@
 """Pods, nodes, PodGroups and policy documents from Kubernetes, translated into our own types.
 
+charges       From a pod to what the ledger charges its gang.
 cluster_file  The file of `--cluster`: a Cluster document that is followed instead of a ConfigMap.
 misfits      Pods that ask for devices in a way that makes no sense: told why, and their …
 pod_feed     Pods and nodes from their feeds, passed on to the engine once it has recovered.

@@ -10,11 +10,11 @@ or its pod be refused by somebody after us, and nobody should pay for either for
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
+from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizes
 from extender.metrics import ExtenderMetrics
@@ -29,7 +29,6 @@ from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
-LEADERSHIP: Final = "cellgate-extender"
 _EVERY_SECONDS: Final = 0.5
 _COMPARE_SECONDS: Final = 60.0
 _SOON_SECONDS: Final = 5.0
@@ -57,7 +56,7 @@ class LedgerSync:
         pods: PodSink,
         sizes: GangSizes,
         classes: Callable[[], Classes],
-        epoch: Callable[[], int],
+        term: Callable[[], LeaderTerm],
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
@@ -65,7 +64,7 @@ class LedgerSync:
         self._pods = pods
         self._sizes = sizes
         self._classes = classes
-        self._epoch = epoch
+        self._term = term
         self._metrics = metrics
         self._clock = clock
         self._monotonic = clock.monotonic
@@ -78,9 +77,6 @@ class LedgerSync:
         """Whether something was seen that only a comparison sets right."""
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
-
-    def _term(self) -> LeaderTerm:
-        return LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)
@@ -194,7 +190,7 @@ class LedgerSync:
             return self._with_class(due, pods)
         if not _is_due(pod):
             return None
-        return build_charge(pod, classes=self._classes(), sizes=self._sizes)
+        return to_charge(pod, classes=self._classes(), sizes=self._sizes)
 
     def _with_class(self, due: Charge, pods: Sequence[ManagedPod]) -> Charge:
         """Charge a gang in the class that its pods have.
@@ -251,31 +247,3 @@ class LedgerSync:
 def _is_due(pod: ManagedPod) -> bool:
     """Tell whether a pod is to be charged; one that waits for its quota is when there is room."""
     return not (pod.is_gated and pod.is_uncharged)
-
-
-def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Charge | None:
-    """What a pod says of its gang's charge; None where it does not say enough."""
-    if pod.submitter is None or pod.class_name is None:
-        return None
-    try:
-        decision = uuid.UUID(pod.decision or "")
-    except ValueError:
-        return None
-    return Charge(
-        decision=decision,
-        gang=charged_gang(pod),
-        user=pod.submitter,
-        group=pod.charged_group,
-        vc=pod.vc,
-        class_name=pod.class_name,
-        is_high=classes.is_high(pod.class_name),
-        leaf_type=pod.leaf_type,
-        leaf_count=_told_leaf_count(pod, sizes),
-        gang_size=1 if pod.is_charged_alone else pod.gang.size,
-    )
-
-
-def _told_leaf_count(pod: ManagedPod, sizes: GangSizes) -> int:
-    if pod.is_charged_alone:
-        return pod.leaf_count
-    return pod.gang_leaf_count or pod.leaf_count * (sizes.size(pod) or 1)

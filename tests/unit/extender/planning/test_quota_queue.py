@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from extender.planning.quota_queue import QuotaQueue
-from extender.upkeep.ledger_sync import LEADERSHIP
+from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
@@ -72,7 +72,7 @@ class World:
             pods=self.shell.pods,
             sizes=Groups(),
             policies=policies,
-            epoch=lambda: 1,
+            term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
         )
         self.told: list[GangKey] = []
         self.queue.on_charged.append(self.told.append)

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from extender.settings import LEADERSHIP
 from extender.upkeep import ledger_sync
 from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
@@ -16,7 +17,7 @@ from policy.classes import Classes, PriorityClass
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, UserName, VcName
 from service.clock import Clock
-from state.ledger.ledger import Charge, Charged
+from state.ledger.ledger import Charge, Charged, LeaderTerm
 from state.ledger.memory import MemoryLedger
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
@@ -60,7 +61,7 @@ class Books:
             pods=self.shell.pods,
             sizes=Groups(),
             classes=lambda: CLASSES,
-            epoch=lambda: 1,
+            term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
             metrics=self.shell.metrics,
             clock=Clock(monotonic=lambda: self.seconds),
         )
