@@ -22,7 +22,7 @@ from kube.api.client import KubeClient, connect
 from policy.errors import SettingsError
 from service.health import Health
 from service.process import Exit, Stop
-from service.running import RunningService
+from service.runner import RunningService
 from state.ledger.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 

@@ -16,7 +16,7 @@ from kube.api.client import connect
 from kube.api.leadership import LeadershipSettings
 from service.health import Health
 from service.process import Exit, Stop
-from service.running import RunningService
+from service.runner import RunningService
 from state.database.database import Database, open_database
 from state.database.deferred_database import open_deferred
 from state.database.maintenance import LogMaintenance, RetentionSettings

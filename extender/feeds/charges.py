@@ -2,14 +2,14 @@
 
 import uuid
 
-from extender.feeds.requests import GangSizes
+from extender.feeds.requests import GangSizeSource
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import ManagedPod
 from policy.classes import Classes
 from state.ledger.ledger import Charge
 
 
-def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Charge | None:
+def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Charge | None:
     """Return what a pod's gang is to be charged; None where the pod does not say enough."""
     if pod.submitter is None or pod.class_name is None:
         return None

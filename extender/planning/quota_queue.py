@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizes
+from extender.feeds.requests import GangSizeSource
 from kube.follow.policies import PolicySink
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import ManagedPod
@@ -36,7 +36,7 @@ class QuotaQueue:
         *,
         ledger: Ledger,
         pods: PodSink,
-        sizes: GangSizes,
+        sizes: GangSizeSource,
         policies: PolicySink,
         term: Callable[[], LeaderTerm],
     ) -> None:

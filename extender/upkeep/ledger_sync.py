@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizes
+from extender.feeds.requests import GangSizeSource
 from extender.metrics import ExtenderMetrics
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import ManagedPod
@@ -54,7 +54,7 @@ class LedgerSync:
         *,
         ledger: Ledger,
         pods: PodSink,
-        sizes: GangSizes,
+        sizes: GangSizeSource,
         classes: Callable[[], Classes],
         term: Callable[[], LeaderTerm],
         metrics: ExtenderMetrics,

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
+from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.planning.pending_writes import PendingWrites
-from extender.term import Leading
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
 from kube.placement_annotations import placement_annotations
@@ -40,7 +40,7 @@ class BindVerb:
     def __init__(
         self,
         *,
-        leading: Leading,
+        leading: LeaderRole,
         cluster: Cluster,
         pods: PodSink,
         binder: BindPods,

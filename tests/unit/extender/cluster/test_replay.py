@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cells.model import MemberRequest, Preempt, ReleaseMode
+from extender.cells.model import FreeMode, MemberRequest, Preempt
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
@@ -93,7 +93,7 @@ class Load:
             priority=self._random.choice([-1, 0, 5]),
             is_lazy=self._random.random() < 0.3,
             ignores_candidates=self._random.random() < 0.5,
-            release=self._random.choice(list(ReleaseMode)),
+            free_mode=self._random.choice(list(FreeMode)),
         )
         for index, size in enumerate(sizes):
             uid = PodUid(f"{whole.gang.name}-{index}")

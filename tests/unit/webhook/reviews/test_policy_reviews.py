@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from kube.follow.priority_classes import PrioritySink
-from tests.support.reviews import CLASSES, Webhook, a_review, config_map
+from kube.follow.priority_classes import PriorityClassSink
+from tests.support.reviews import CLASSES, Responding, Webhook, a_review, config_map
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 
@@ -18,13 +18,14 @@ virtualClusters: {default: {}}
 """
 
 
-def _reviews(webhook: Webhook, **values: int) -> PolicyReviews:
-    priorities = PrioritySink()
+def _reviews(webhook: Webhook, **values: int) -> Responding:
+    priorities = PriorityClassSink()
     priorities.replace(
         [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
     )
-    return PolicyReviews(
-        webhook.sink, priorities=priorities, ledger=webhook.world.ledger, admins=["root"]
+    ledger = webhook.world.ledger
+    return Responding(
+        PolicyReviews(webhook.sink, priorities=priorities, ledger=ledger, admins=["root"])
     )
 
 
