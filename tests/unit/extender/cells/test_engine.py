@@ -234,3 +234,11 @@ def test_a_bad_node_is_not_used(engine: Engine) -> None:
     engine.observe_node(NodeCell(name=NODES[0], leaf_type=None, leaf_count=8, is_healthy=False))
 
     assert place(engine, a_member("a")).node == "n1"
+
+
+def test_a_leaf_type_called_any_is_not_any_leaf_type(engine: Engine) -> None:
+    place(engine, a_member("first", size=2))
+    decision = engine.plan(a_member("second", size=2, leaf_type="any"), candidate_nodes=NODES)
+
+    assert isinstance(decision, Reject)
+    assert decision.reason.code is ReasonCode.GANG_MISMATCH
