@@ -20,8 +20,9 @@ from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
 from extender.metrics import StateMetrics
 from extender.settings import ExtenderSettings
-from extender.upkeep.lease_expiry import expire_leases, see_preemptions_through
+from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
+from extender.upkeep.unasked_preemption import preempt_unasked
 from extender.verbs.routes import VerbRoutes
 from extender.wiring import ExtenderState, ExtenderUpkeep, ExtenderVerbs
 from kube.api.client import KubeClient
@@ -230,7 +231,7 @@ def _leader_tasks(
         yield state.ledger_sync.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
-    yield see_preemptions_through(
+    yield preempt_unasked(
         state.outcomes.waiting,
         verbs.preemption,
         clock=state.clock,

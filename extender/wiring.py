@@ -20,9 +20,9 @@ from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.announcer import Announcer
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HeldPods
@@ -72,7 +72,6 @@ class ExtenderState:
         self.clock = clock
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, clock)
-        self.announcer = Announcer(self.events)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
@@ -95,7 +94,7 @@ class ExtenderState:
         self.outcomes = Outcomes(
             cluster=self.cluster,
             pods=self.pods,
-            announcer=self.announcer,
+            events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
         )

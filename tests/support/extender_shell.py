@@ -13,8 +13,8 @@ from extender.cluster.journal import NoJournal
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.announcer import Announcer
 from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.pod_events import PodEvents
 from extender.upkeep.reconciler import Reconciler
 from kube.api.events import Event
 from kube.follow.namespaces import NamespaceSink
@@ -64,11 +64,10 @@ class Shell:
         self.events = Events()
         self.clock = Clock(monotonic=lambda: self.now)
         self.now = 0.0
-        self.announcer = Announcer(self.events)  # type: ignore[arg-type] # all that it uses
         self.outcomes = Outcomes(
             cluster=self.cluster,
             pods=self.pods,
-            announcer=self.announcer,
+            events=PodEvents(self.events),  # type: ignore[arg-type] # all that it uses
             metrics=self.metrics,
             clock=self.clock,
         )
