@@ -27,7 +27,7 @@ from state.ledger.ledger import (
     Term,
     Usage,
 )
-from tests.support.charges import (
+from tests.support.state.charges import (
     ALICE,
     ALICE_IN_VISION,
     EVENING,

@@ -2,7 +2,7 @@
 
 from policy.submission import GroupName, LeafType, UserName
 from state.ledger.ledger import Measure, Scope, build_exceeded, choose_applicable
-from tests.support.charges import ALICE, ALICE_IN_VISION, VISION, a_charge, at_most
+from tests.support.state.charges import ALICE, ALICE_IN_VISION, VISION, a_charge, at_most
 
 
 def test_limits_of_others_and_of_other_kinds_are_left_out() -> None:

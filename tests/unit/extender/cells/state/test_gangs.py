@@ -7,11 +7,11 @@ from policy.errors import ConflictError
 from policy.submission import NodeName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine
 from tests.support.cells.engine_calls import check, list_cells
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
-def racks_of_two() -> World:
-    return World(a_cluster("3 racks x 2 nodes x 2").promising("a", node=6))
+def racks_of_two() -> EngineWorld:
+    return EngineWorld(a_cluster("3 racks x 2 nodes x 2").promising("a", node=6))
 
 
 def test_a_gang_lies_in_as_few_racks_as_possible() -> None:
@@ -33,7 +33,7 @@ def test_single_members_go_where_racks_are_broken_up_already() -> None:
 
 
 def test_leaves_of_a_member_have_the_lowest_common_ancestor() -> None:
-    world = World(a_cluster("1 nodes x 2 x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 2 x 2").promising("a", node=1))
     world.place(a_gang("one").of(1))
 
     decision = world.place(a_gang("pair").of(2))
@@ -44,14 +44,14 @@ def test_leaves_of_a_member_have_the_lowest_common_ancestor() -> None:
 
 
 def test_unequal_members_are_packed_exactly() -> None:
-    world = World(a_cluster("2 nodes x 5").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 5").promising("a", node=2))
 
     # Largest first, best fit, puts 3 beside 2 and is stuck with 2 + 2 + 1: it takes a search.
     world.place(a_gang("puzzle").of(3, 2, 2, 2, 1))
 
 
 def test_an_incremental_gang_starts_with_what_fits_and_grows() -> None:
-    world = World(a_cluster("3 nodes x 2").promising("a", node=3))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=3))
     other, grows = a_gang("other").of(2), a_gang("grows").of(2, 2, 2).at_least(1)
     world.place(other)
 
@@ -65,14 +65,14 @@ def test_an_incremental_gang_starts_with_what_fits_and_grows() -> None:
 
 
 def test_an_incremental_gang_waits_below_its_least_number() -> None:
-    world = World(a_cluster("3 nodes x 2").promising("a", node=3))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=3))
     world.place(a_gang("other").of(2, 2))
 
     assert isinstance(world.ask(a_gang("grows").of(2, 2, 2).at_least(2)), Wait)
 
 
 def test_a_replacement_gets_the_same_cells_while_the_gang_keeps_them() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     gang = a_gang("pair").of(1, 1).whole()
     world.place(gang)
     before = world.engine.placement(gang.member(1).member)
@@ -86,7 +86,7 @@ def test_a_replacement_gets_the_same_cells_while_the_gang_keeps_them() -> None:
 
 
 def test_cells_of_an_ended_member_are_free_at_once_otherwise() -> None:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
     gang = a_gang("pair").of(1, 1)
     world.place(gang)
 
@@ -96,7 +96,7 @@ def test_cells_of_an_ended_member_are_free_at_once_otherwise() -> None:
 
 
 def test_a_stranger_cannot_join_a_gang() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.apply(world.ask(a_gang("team").of(1, 1)))
 
     decision = world.ask(a_gang("team").of(1, 1).in_vc("b"), member=1)
@@ -110,7 +110,7 @@ def test_a_gang_spans_chains_only_where_it_says_so() -> None:
         "1 pods x 1 nodes x 2", name="two"
     )
     cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1)
-    world = World(cluster)
+    world = EngineWorld(cluster)
     gang = a_gang("wide").of(2, 2)
 
     assert isinstance(world.ask(gang), Wait)
@@ -145,7 +145,7 @@ def test_a_decision_that_is_out_of_date_changes_nothing() -> None:
 
 
 def test_the_one_node_that_is_offered_is_found_among_many() -> None:
-    world = World(a_cluster("300 nodes x 2").promising("a", node=300))
+    world = EngineWorld(a_cluster("300 nodes x 2").promising("a", node=300))
 
     decision = world.ask(a_gang("picky").of(2), nodes=["n250"])
 
@@ -154,7 +154,7 @@ def test_the_one_node_that_is_offered_is_found_among_many() -> None:
 
 
 def test_leaves_are_close_even_if_others_come_first_in_order() -> None:
-    world = World(a_cluster("1 nodes x 4 x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 4 x 2").promising("a", node=1))
     first = a_gang("first").of(1)
     world.place(first)
     world.place(a_gang("second").of(1))
@@ -165,7 +165,7 @@ def test_leaves_are_close_even_if_others_come_first_in_order() -> None:
 
 
 def test_racks_are_chosen_before_nodes() -> None:
-    world = World(a_cluster("2 racks x 3 nodes x 2").promising("a", node=6))
+    world = EngineWorld(a_cluster("2 racks x 3 nodes x 2").promising("a", node=6))
     world.place(a_gang("one").of(2))
     world.place(a_gang("two").of(2))
 

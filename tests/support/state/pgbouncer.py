@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from tests.support.stock_postgres import open_folder, unprivileged
+from tests.support.state.stock_postgres import open_folder, unprivileged
 
 _PLACES = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
 _START_SECONDS = 10

@@ -11,7 +11,7 @@ import yaml
 from policy.identity.identity import Identity, TemplateKind
 from webhook.reviews.pod_templates import find_templates
 
-_PAGE: Final = Path(__file__).parents[2] / "docs" / "submit.md"
+_PAGE: Final = Path(__file__).parents[3] / "docs" / "submit.md"
 _EXAMPLE: Final = re.compile(
     r"^```yaml\n(.*?)^```\n\n(?:Read as: (.*?)\n\n)?", re.DOTALL | re.MULTILINE
 )

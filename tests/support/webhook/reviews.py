@@ -16,8 +16,9 @@ from service.clock import Clock
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from tests.support.admission import World
-from tests.support.events import KeptEvents
+from tests.support.kube.events import KeptEvents
+from tests.support.policy.documents import CLASSES_TEXT
+from tests.support.webhook.admission_world import AdmissionWorld
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
 from webhook.settings import WebhookSettings
@@ -27,15 +28,6 @@ from webhook.wiring import State, build_reviews
 SETTINGS = WebhookSettings(
     address=Address(host="127.0.0.1", port=0), certificates=Path("unused"), admins=("root",)
 )
-CLASSES = """
-apiVersion: cellgate.io/v1
-kind: Classes
-classes:
-- {name: prod, cellPriority: 100, high: true}
-- {name: test, cellPriority: 10, high: true}
-- {name: oppo, cellPriority: -1}
-default: test
-"""
 
 
 class NoCluster(KubeClient):
@@ -65,7 +57,7 @@ class Webhook:
     """One webhook that has these policy documents."""
 
     policies: dict[str, str] = field(default_factory=dict)
-    world: World = field(default_factory=World)
+    world: AdmissionWorld = field(default_factory=AdmissionWorld)
     gates_all: bool = False
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     stored: list[Mapping[str, Any]] = field(default_factory=list)
@@ -78,7 +70,7 @@ class Webhook:
         client = self.client or NoCluster(self.jobs, self.stored)
         groups = PodGroupFollower(client, clock)
         view = ClusterView(policies=PolicySink(self.events), pod_groups=groups)
-        documents = {"classes": CLASSES, **self.policies}
+        documents = {"classes": CLASSES_TEXT, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
         self.sink, self.groups = view.policies, groups.sinks[GangForm.NATIVE]
         self.priorities = view.priorities

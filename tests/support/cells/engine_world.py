@@ -6,11 +6,18 @@ from extender.cells.views.state_views import VcCellView
 from policy.placement import Placement
 from policy.submission import NodeName, VcName
 from policy.topology import CellTypeName, Topology
-from tests.support.cells.builders import ClusterBuilder, GangBuilder, an_engine, nodes_of
+from tests.support.cells.builders import (
+    ClusterBuilder,
+    GangBuilder,
+    a_cluster,
+    a_gang,
+    an_engine,
+    nodes_of,
+)
 from tests.support.cells.engine_calls import check, list_vcs, observe_bound
 
 
-class World:
+class EngineWorld:
     """One cluster, all of whose nodes are offered to everybody."""
 
     def __init__(self, cluster: ClusterBuilder | Topology) -> None:
@@ -105,3 +112,14 @@ class World:
     def cells_of(self, vc: str) -> tuple[VcCellView, ...]:
         """The preassigned cells of a VC."""
         return list_vcs(self.engine)[VcName(vc)].cells
+
+
+def world_with_a_downgraded_gang() -> EngineWorld:
+    """Gang lazy lost its cell of VC a to gang high, which is on another node."""
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b"))
+    world.place(a_gang("lazy").of(2).lazy())
+    world.place(a_gang("high").of(2).at(5))
+    gang = world.gang("lazy")
+    assert gang is not None
+    assert not gang.is_guaranteed
+    return world

@@ -24,16 +24,16 @@ import pytest
 from state.database.database import Database, open_database
 from state.database.migrate import migrate
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 _TEMPLATE = "migrated"
 
 
 class Owner:
-    """A process of its own that owns an embedded server; see `tests.support.embedded_owner`."""
+    """A child process that owns an embedded server: `tests.support.state.embedded_owner`."""
 
     def __init__(self, directory: Path) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.embedded_owner", str(directory)],
+            [sys.executable, "-m", "tests.support.state.embedded_owner", str(directory)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -9,7 +9,7 @@ from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
 from policy.submission import GangKey, NodeName
 from policy.topology import Topology
-from tests.property.naive import Question, fits, least_of
+from tests.support.cells.brute_force import Question, fits, least_of
 
 MOST_ENDABLE = 9
 """Candidates for victims of which all sets are tried."""

@@ -9,11 +9,11 @@ from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, GroupName, LeafType, Submission, UserName
+from state.ledger.ledger import Usage
 from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
-from tests.support.charges import Clock
-from tests.support.policy import HEAD
-from tests.unit.policy.test_store import CLASSES_TEXT
+from tests.support.policy.documents import CLASSES_TEXT, HEAD
+from tests.support.state.charges import Clock
 from webhook.admission.admitter import Admitter
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.recent_gangs import RecentGangs
@@ -31,7 +31,7 @@ def a_policy(*, rules: str = "- {user: nobody, then: fail}", quotas: str = "grou
 
 
 @dataclass(slots=True)
-class World:
+class AdmissionWorld:
     """One ledger, with any number of replicas that charge it."""
 
     policy: Policy = field(default_factory=a_policy)
@@ -96,3 +96,14 @@ class World:
             policy=self.policy,
             is_alone=size == 1,
         )
+
+
+class StaleUsage(MemoryUsage):
+    """Knows what was true long ago: nothing was held, or very much."""
+
+    def __init__(self, world: AdmissionWorld, *, leaf_cells: int) -> None:
+        super().__init__(world.ledger)
+        self._leaf_cells = leaf_cells
+
+    def usage(self, scope: Scope) -> Usage:
+        return Usage(scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells)

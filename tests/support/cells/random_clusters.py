@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import ChainTree
 from policy.topology import Topology
-from tests.property.naive import is_safe
+from tests.support.cells.brute_force import is_safe
 from tests.support.cells.builders import ClusterBuilder, a_cluster
 
 _SHAPES = (

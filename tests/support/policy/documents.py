@@ -1,4 +1,7 @@
-"""Short ways to say what a test is about."""
+"""Policy documents of one kind, as text and read, and submissions that they decide about.
+
+A test gives the part that matters; the head is added here.
+"""
 
 from collections.abc import Mapping
 
@@ -6,7 +9,10 @@ from policy.classes import Classes, PriorityClass
 from policy.documents.classes_document import ClassesDocument
 from policy.documents.parser import DocumentKind, parse_document
 from policy.documents.rules_document import RulesDocument
+from policy.documents.shaping_document import ShapingDocument
 from policy.rules.rule_table import RuleTable
+from policy.shaping import Shapes
+from policy.store import PolicyText
 from policy.submission import (
     ClassName,
     GangKey,
@@ -28,6 +34,29 @@ CLASSES = Classes.of(
     ],
     default=TEST,
 )
+CLASSES_TEXT = f"""{HEAD}Classes
+classes:
+- {{name: prod, cellPriority: 100, high: true}}
+- {{name: test, cellPriority: 10, high: true}}
+- {{name: oppo, cellPriority: -1}}
+default: test
+"""
+TWO_CLASSES_TEXT = f"""{HEAD}Classes
+classes:
+- {{name: prod, cellPriority: 100, high: true}}
+- {{name: oppo, cellPriority: -1}}
+default: oppo
+"""
+
+
+def classes(text: str = CLASSES_TEXT, source: str = "cm/classes") -> PolicyText:
+    """Return a Classes document as the store takes it."""
+    return PolicyText(kind=DocumentKind.CLASSES, source=source, text=text)
+
+
+def rules(rules: str, source: str = "cm/rules") -> PolicyText:
+    """Return a Rules document as the store takes it, given the list of its rules."""
+    return PolicyText(kind=DocumentKind.RULES, source=source, text=f"{HEAD}Rules\nrules:\n{rules}")
 
 
 def a_submission(
@@ -63,4 +92,11 @@ def classes_of(text: str) -> Classes:
     """Read a Classes document, given without its head."""
     document = parse_document(f"{HEAD}Classes\n{text}", kind=DocumentKind.CLASSES)
     assert isinstance(document, ClassesDocument)
+    return document.build()
+
+
+def shapes_of(text: str) -> Shapes:
+    """Read a Shaping document."""
+    document = parse_document(text)
+    assert isinstance(document, ShapingDocument)
     return document.build()

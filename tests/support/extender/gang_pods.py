@@ -3,7 +3,7 @@
 from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_pod
 
 
 def member(name: str, *, gang: str = "g", size: int = 2) -> PodBuilder:

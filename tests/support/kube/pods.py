@@ -1,4 +1,4 @@
-"""Kubernetes objects for tests, said in one line. A test states only what matters to it.
+"""Pods for tests, said in one line. A test states only what matters to it.
 
     a_pod("bert-0").with_gpus(8).in_gang("bert", size=4)
 
@@ -13,6 +13,7 @@ from kube.hived.spec import HivedSpec, format_spec
 from kube.placement_annotations import format_placement
 from kube.read.submitters import format_submitter_groups
 from policy.placement import Placement
+from tests.support.kube.objects import ObjectBuilder
 
 NVIDIA = "nvidia.com/gpu"
 AMD = "amd.com/gpu"
@@ -39,7 +40,7 @@ def a_pod(name: str = "bert-0", *, namespace: str = "lab") -> "PodBuilder":
     )
 
 
-class PodBuilder(dict[str, Any]):
+class PodBuilder(ObjectBuilder):
     """A pod, as the API server's JSON."""
 
     def with_gpus(self, count: object, *, resource: str = NVIDIA) -> Self:
@@ -66,15 +67,6 @@ class PodBuilder(dict[str, Any]):
     def with_sidecar(self, limits: dict[str, Any]) -> Self:
         """Add an init container that goes on running."""
         return self.with_init_container(limits, restartPolicy="Always")
-
-    def labelled(self, key: str, value: object) -> Self:
-        """Put a label on it."""
-        return self._changed("metadata", labels={**self["metadata"]["labels"], key: value})
-
-    def annotated(self, key: str, value: object) -> Self:
-        """Put an annotation on it."""
-        annotations = {**self["metadata"]["annotations"], key: value}
-        return self._changed("metadata", annotations=annotations)
 
     def in_gang(self, name: str, *, size: int, min_size: int | None = None) -> Self:
         """Make it a member of a gang, by our own labels."""
@@ -137,11 +129,6 @@ class PodBuilder(dict[str, Any]):
         pod = self._changed("metadata", generateName=prefix)
         for key in ("name", "uid", "resourceVersion"):
             del pod["metadata"][key]
-        return pod
-
-    def _changed(self, part: str, **fields: object) -> Self:
-        pod = deepcopy(self)
-        pod[part].update(fields)
         return pod
 
     def _with_limit(self, resource: str, quantity: str) -> Self:

@@ -16,6 +16,7 @@ from cli.commands import build_parser
 from service.process import Exit, Stop
 from simulation.cluster import SimulatedCluster
 from tests.controlplane.ports import free_ports
+from tests.support.services.simulated_cluster import served
 
 POLICIES = {
     "classes": """
@@ -46,15 +47,10 @@ virtualClusters:
 
 
 @asynccontextmanager
-async def a_cluster(folder: Path) -> AsyncIterator[Path]:
-    """Run a simulated cluster; yields its kubeconfig."""
-    cluster = SimulatedCluster(nodes=1, policies=POLICIES)
-    await cluster.serve()
-    cluster.save_kubeconfig(folder / "kubeconfig")
-    try:
-        yield folder / "kubeconfig"
-    finally:
-        await cluster.close()
+async def cluster_with_policies(folder: Path) -> AsyncIterator[Path]:
+    """Run a simulated cluster of one node; its kubeconfig."""
+    async with served(SimulatedCluster(nodes=1, policies=POLICIES), folder) as kubeconfig:
+        yield kubeconfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from extender.queue.model import Action
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
-from tests.property.planner_world import PlannerWorld
 from tests.support.cells.builders import GangBuilder, a_cluster
+from tests.support.queue.planner_world import PlannerWorld
 
 
 def world_of_two_vcs() -> PlannerWorld:

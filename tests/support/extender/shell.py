@@ -23,7 +23,7 @@ from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES, Classes
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
-from tests.support.cluster_texts import hived_text
+from tests.support.policy.cluster_texts import hived_text
 
 
 class NoSizes:

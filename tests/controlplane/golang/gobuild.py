@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.controlplane import gomodule, processes
-from tests.controlplane.gomodule import KubernetesVersion
+from tests.controlplane import processes
+from tests.controlplane.golang import gomodule
+from tests.controlplane.golang.gomodule import KubernetesVersion
 
 MINIMUM_GO = "1.26"
 KWOK_VERSION = "0.8.0"
