@@ -1,4 +1,7 @@
-"""What an extender is made of: what it knows, what it answers with, what it looks after."""
+"""Builds the parts of an extender: its state, its verbs, its background work.
+
+Every part gets the others that it needs when it is built; there are no globals.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +14,11 @@ from extender.cluster.journal import LogJournal, NoJournal
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
-from extender.feeds.topology import TopologyKeeper
+from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
+from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.announcer import Announcer
 from extender.outcomes.evictions import Evictions
@@ -24,7 +28,6 @@ from extender.planning.cluster_cells import ClusterCells
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import Planner
 from extender.planning.quota_queue import QuotaQueue
-from extender.term import Leading
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import Bookkeeper
 from extender.upkeep.reconciler import Reconciler
@@ -48,15 +51,15 @@ from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 
 
-class State:
-    """What one extender knows, and who keeps it up to date."""
+class ExtenderState:
+    """The state of one extender, and the parts that keep it up to date."""
 
     def __init__(
         self,
         *,
         client: KubeClient,
         clock: Clock,
-        leading: Leading,
+        leading: LeaderRole,
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
@@ -69,7 +72,7 @@ class State:
         self.events = EventWriter(client, clock)
         self.announcer = Announcer(self.events)
         self.leading = leading
-        # Who does not lead decides nothing, and writes nothing down.
+        # A standby decides nothing, so it records nothing.
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
@@ -79,7 +82,7 @@ class State:
         self.node_choice = NodeChoice()
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
-        self.keeper = TopologyKeeper(self.cluster, self.policies)
+        self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
             self.cluster,
@@ -132,22 +135,22 @@ class State:
         )
 
     def begin_term(self) -> None:
-        """We lead: what is decided from now on is written down, under our epoch."""
+        """Record every decision from now on, under the epoch of this leadership term."""
         self.cluster.write_to(LogJournal(self.log, epoch=self.leading.epoch, clock=self.clock))
 
     def translating(self, translate: Callable[..., Any]) -> Callable[[Any], Any]:
-        """Translate pods by the classes and PodGroups that are known at that moment."""
+        """Make a translation of pods use the classes and PodGroups known when it is called."""
         return lambda pod: translate(pod, classes=self.policies.policy.classes, sizes=self.groups)
 
     def count_problems(self) -> int:
-        """How much is wrong with the documents that exist."""
-        return len([*self.policies.problems, *self.keeper.problems, *self.cluster.problems])
+        """Count the problems of all documents, and promises to VCs that cannot be kept."""
+        return len([*self.policies.problems, *self.topology.problems, *self.cluster.problems])
 
 
-class Verbs:
-    """What kube-scheduler and people are answered with."""
+class ExtenderVerbs:
+    """The parts that answer: the planner, kube-scheduler's verbs, and explanations."""
 
-    def __init__(self, state: State, client: KubeClient) -> None:
+    def __init__(self, state: ExtenderState, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
         self.questions = Questions(
             cluster=state.cluster,
@@ -207,10 +210,10 @@ class Verbs:
         )
 
 
-class Upkeep:
-    """What is looked after while nobody asks, beside what keeps the state up to date."""
+class ExtenderUpkeep:
+    """Background work of the leader beyond keeping the state up to date."""
 
-    def __init__(self, state: State, verbs: Verbs, client: KubeClient) -> None:
+    def __init__(self, state: ExtenderState, verbs: ExtenderVerbs, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
         self.waker = Waker(
             cluster=state.cluster,
@@ -231,7 +234,9 @@ class Upkeep:
         )
 
 
-def _build_planner(state: State, *, cells: ClusterCells, executor: ActionExecutor) -> Planner:
+def _build_planner(
+    state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
+) -> Planner:
     planner = Planner(
         cells=cells,
         pods=state.pods,

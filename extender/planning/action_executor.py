@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Final, assert_never
 
 from extender.feeds.pod_feed import PodSink
+from extender.leader_role import LeaderRole
 from extender.outcomes.evictions import Evictions
 from extender.planning.pending_writes import PendingWrites
 from extender.queue.model import Action, EvictPod, NominatePod, ReleasePod
-from extender.term import Leading
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
 from kube.api.pod_writer import PodWriter
@@ -26,7 +26,7 @@ class ActionExecutor:
         self,
         client: KubeClient,
         *,
-        leading: Leading,
+        leading: LeaderRole,
         pods: PodSink,
         pending: PendingWrites,
         evictions: Evictions,

@@ -9,7 +9,7 @@ from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 
 ToldOf = Callable[[Sequence[GangKey]], None]
 
@@ -53,7 +53,7 @@ class ClusterCells:
         pod = self._pods.get(request.member)
         may_preempt = pod is None or pod.may_preempt
         context = DecisionContext(
-            kind=Kind.PLACEMENT,
+            kind=RowKind.PLACEMENT,
             now=now,
             applies_preemption=may_preempt,
             pod=pod.display_name if pod else "",

@@ -21,7 +21,7 @@ from extender.outcomes.outcomes import Outcomes
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class HalfBoundGangs:
         now = self._clock.monotonic()
         nodes = dict.fromkeys(self._cluster.nodes)
         for request in self._missing():
-            context = DecisionContext(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
+            context = DecisionContext(kind=RowKind.PLACEMENT, now=now, pod=str(request.gang))
             decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
             self._record(decision, offered=nodes)
             self._open[request.gang] = now + _PATIENCE_SECONDS

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final, NoReturn
 
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizes
+from extender.feeds.requests import GangSizeSource
 from extender.metrics import ExtenderMetrics
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import ManagedPod
@@ -25,7 +25,7 @@ from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey
 from service.clock import Clock
 from service.memory import BoundedMap
-from state.ledger.ledger import Charge, Ledger, LiveCharge, Term
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Bookkeeper:
         *,
         ledger: Ledger,
         pods: PodSink,
-        sizes: GangSizes,
+        sizes: GangSizeSource,
         classes: Callable[[], Classes],
         epoch: Callable[[], int],
         metrics: ExtenderMetrics,
@@ -79,8 +79,8 @@ class Bookkeeper:
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
 
-    def _term(self) -> Term:
-        return Term(leadership=LEADERSHIP, epoch=self._epoch())
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)
@@ -253,7 +253,7 @@ def _is_due(pod: ManagedPod) -> bool:
     return not (pod.is_gated and pod.is_uncharged)
 
 
-def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Charge | None:
+def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Charge | None:
     """What a pod says of its gang's charge; None where it does not say enough."""
     if pod.submitter is None or pod.class_name is None:
         return None
@@ -275,7 +275,7 @@ def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Char
     )
 
 
-def _told_leaf_count(pod: ManagedPod, sizes: GangSizes) -> int:
+def _told_leaf_count(pod: ManagedPod, sizes: GangSizeSource) -> int:
     if pod.is_charged_alone:
         return pod.leaf_count
     return pod.gang_leaf_count or pod.leaf_count * (sizes.size(pod) or 1)

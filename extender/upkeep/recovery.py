@@ -13,7 +13,7 @@ import logging
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.topology import TopologyKeeper
+from extender.feeds.topology import TopologyFollower
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.reranker import Reranker
 from service.garbage import settle_collector
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 def recover(
     *,
-    keeper: TopologyKeeper,
+    topology: TopologyFollower,
     cluster: Cluster,
     pods: PodSink,
     halves: HalfBoundGangs,
@@ -36,7 +36,7 @@ def recover(
     """
     settle_collector()
     yield
-    keeper.build()
+    topology.build()
     yield
     settle_collector()
     yield from pods.recover(now=now)
@@ -44,6 +44,6 @@ def recover(
     yield
     yield from cluster.check_stepwise()
     settle_collector()
-    keeper.start()
+    topology.start()
     reranker.start()
     logger.info("recovered", extra={"nodes": len(cluster.nodes), "pods": len(pods)})

@@ -69,7 +69,7 @@ class Reranker:
 
     def _priority(self, gang: GangView) -> int | None:
         """What a gang's class means now, by the first member that says so."""
-        for uid in (*gang.members, *gang.asking):
+        for uid in (*gang.members, *gang.waiting_members):
             pod = self._pods.get(uid)
             priority = self._priority_of(pod) if pod is not None else None
             if priority is not None:

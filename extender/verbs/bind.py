@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
+from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.planning.pending_writes import PendingWrites
-from extender.term import Leading
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
 from kube.placement_annotations import placement_annotations
@@ -22,7 +22,7 @@ from policy.errors import BackendError, RequestError
 from policy.placement import Placement
 from policy.submission import PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Binding:
     def __init__(
         self,
         *,
-        leading: Leading,
+        leading: LeaderRole,
         cluster: Cluster,
         pods: PodSink,
         binder: BindPods,
@@ -108,7 +108,7 @@ class Binding:
         # The feed will say so, too, but may be late, and a lease does not wait for it.
         self._keep(arguments, placement)
         self._cluster.journal.note(
-            Kind.BIND,
+            RowKind.BIND,
             f"{arguments.namespace}/{arguments.name}",
             "bound",
             f"bound to {arguments.node}",

@@ -16,7 +16,7 @@ from extender.verbs.questions import Questions, read_uid
 from extender.verbs.repeated_refusals import RepeatedRefusals
 from kube.read.pods import ManagedPod
 from service.bodies import parse_body
-from state.log.records import Kind
+from state.log.records import RowKind
 
 
 class Filter:
@@ -48,7 +48,7 @@ class Filter:
             return orjson.dumps(wire.pass_answer(arguments))
         if self._planner.plans_for(pod.uid):
             return orjson.dumps(self._answer_planned(pod, arguments))
-        decision = self._questions.decide(pod, arguments.candidate_nodes, kind=Kind.PLACEMENT)
+        decision = self._questions.decide(pod, arguments.candidate_nodes, kind=RowKind.PLACEMENT)
         if isinstance(decision, Place):
             return orjson.dumps(wire.chosen_answer(decision.placement.node, arguments))
         refusal = _refusal(decision, arguments)

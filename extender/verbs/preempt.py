@@ -21,7 +21,7 @@ from extender.verbs.questions import Questions
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 
 
 class Preemption:
@@ -62,7 +62,7 @@ class Preemption:
     def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName], *, ended_by: EndedBy) -> Decision:
         """Decide, and reserve the cells that victims make free."""
         return self._questions.decide(
-            pod, dict.fromkeys(nodes), kind=Kind.PREEMPTION, ended_by=ended_by
+            pod, dict.fromkeys(nodes), kind=RowKind.PREEMPTION, ended_by=ended_by
         )
 
     def _name_victims(self, decision: Preempt, nodes: Collection[NodeName]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 
 class Questions:
@@ -55,7 +55,7 @@ class Questions:
         pod: ManagedPod,
         candidate_nodes: Collection[NodeName],
         *,
-        kind: Kind,
+        kind: RowKind,
         ended_by: EndedBy | None = None,
     ) -> Decision:
         """Decide about a pod, apply the decision and record it.

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Final
 
+from policy.quotas.limits import Scope
 from policy.submission import GangKey, LeafType
-from state.ledger.ledger import Charge, Scope, Usage
+from state.ledger.ledger import Charge, ScopeUsage
 
 _MOST: Final = 20_000
 """About 1 kB each."""
@@ -49,7 +50,7 @@ class _Sum:
         if charge.leaf_type is not None:
             self.by_leaf_type[charge.leaf_type] = self.by_leaf_type.get(charge.leaf_type, 0) + more
 
-    def add_to(self, usage: Usage) -> Usage:
+    def add_to(self, usage: ScopeUsage) -> ScopeUsage:
         by_type = dict(usage.by_leaf_type)
         for leaf_type, leaf_cells in self.by_leaf_type.items():
             by_type[leaf_type] = by_type.get(leaf_type, 0) + leaf_cells
@@ -99,7 +100,7 @@ class AssumedCharges:
         if assumed is not None:
             self._weigh(assumed, times=-1)
 
-    def add_to(self, usage: Usage) -> Usage:
+    def add_to(self, usage: ScopeUsage) -> ScopeUsage:
         """Return the usage of a scope with what is assumed of it."""
         for sums in (self._sums, self._nameless):
             if (found := sums.get(usage.scope)) is not None:

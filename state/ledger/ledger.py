@@ -28,12 +28,6 @@ from uuid import UUID
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 
-__all__ = [
-    "Answer", "Charge", "Charged", "DayUse", "Drift", "Exceeded", "Held", "Holding", "Ledger",
-    "Limit", "LiveCharge", "Measure", "Queued", "Refused", "Scope", "Term", "Usage",
-    "MICROS_PER_HOUR", "build_exceeded", "choose_applicable", "find_exceeded", "to_units",
-]  # fmt: skip
-
 MICROS_PER_HOUR = 3_600_000_000
 _MICROSECOND = timedelta(microseconds=1)
 _UNLIMITED = 2**63 - 1
@@ -89,7 +83,7 @@ class LiveCharge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ScopeUsage:
     """What one scope holds, and the leaf-cell-time it has used in the current periods."""
 
     scope: Scope
@@ -105,7 +99,7 @@ class Usage:
     version: int = field(default=0, compare=False)
     """Grows with each change; of two, the higher one is newer."""
 
-    def advance(self, now: datetime) -> "Usage":
+    def advance(self, now: datetime) -> "ScopeUsage":
         """Return what it is at a later moment, if nothing is charged or released meanwhile."""
         if self.counted_at is None or now <= self.counted_at:
             return self
@@ -149,7 +143,7 @@ class Charged:
     """The charge counts, now or since an earlier call with the same decision."""
 
     live: LiveCharge
-    usage: tuple[Usage, ...]
+    usage: tuple[ScopeUsage, ...]
     """Of its scopes, with this charge."""
 
 
@@ -158,7 +152,7 @@ class Held:
     """Nothing changed: the gang is charged already, by another decision or otherwise than asked."""
 
     live: LiveCharge
-    usage: tuple[Usage, ...]
+    usage: tuple[ScopeUsage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +169,11 @@ class Queued:
     charge: Charge
 
 
-Answer = Charged | Held | Queued | Refused
+ChargeAnswer = Charged | Held | Queued | Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class LeaderTerm:
     """A leadership term: only its holder confirms, releases, expires and reconciles."""
 
     leadership: str
@@ -187,7 +181,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
+class LedgerDrift:
     """What a reconcile found different from the pods, and made equal."""
 
     released: tuple[Charge, ...] = ()
@@ -233,7 +227,7 @@ class DayUse:
 class Ledger(Protocol):
     """The port. Every method raises BackendError if the ledger does not answer in time."""
 
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
         """Charge a gang if no limit is exceeded, all looked at in one step.
 
         Raises ValueError if the decision is that of another live gang, or by `check_storable`.
@@ -248,39 +242,41 @@ class Ledger(Protocol):
 
     async def resize(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
-    ) -> Answer:
+    ) -> ChargeAnswer:
         """Let a charged gang have more leaf cells, if the limits allow it, or fewer.
 
         Held if it is not charged like `live` any more: then look again.
         """
 
-    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def join(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
         """Give one more member a place in a charged gang, else let it grow by so many leaf cells.
 
         Whatever it has grown to by now; Held if it is another one, or has to be looked at again. A
         member that is asked about twice may count twice.
         """
 
-    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+    async def confirm(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods were seen; return the gangs that have one.
 
         This and all that take a term raise ConflictError if a later epoch has written.
         """
 
-    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+    async def release(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
         """End the charges of gangs whose last pod has ended; return the gangs that had one."""
 
-    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+    async def expire(self, *, term: LeaderTerm) -> tuple[Charge, ...]:
         """End charges that were not confirmed in time; return them. Many at a time, not all."""
 
     async def reconcile(
         self,
         existing: Sequence[Charge],
         *,
-        term: Term,
+        term: LeaderTerm,
         grace_seconds: float = 30.0,
         seen: Sequence[LiveCharge] = (),
-    ) -> Drift:
+    ) -> LedgerDrift:
         """Make the ledger equal to the gangs that have pods, one entry for each gang.
 
         Confirmed charges without pods end if they are older than the grace time. One that is not
@@ -299,7 +295,7 @@ class Ledger(Protocol):
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
         """Return those of some gangs that have a live charge."""
 
-    async def usage(self, scope: Scope) -> Usage:
+    async def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds and has used in this day, week and month."""
 
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
@@ -326,7 +322,7 @@ def _applies(limit: Limit, charge: Charge) -> bool:
 
 
 def find_exceeded(
-    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], Usage]
+    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], ScopeUsage]
 ) -> Iterator[Exceeded]:
     """Yield the limits that a charge would exceed; `usage` is without the charge."""
     for limit in choose_applicable(charge, limits):

@@ -10,23 +10,22 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
+from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, LeafType
 from state.ledger import memory_sums
 from state.ledger.ledger import (
-    Answer,
     Charge,
+    ChargeAnswer,
     Charged,
     DayUse,
-    Drift,
     Held,
     Holding,
-    Limit,
+    LeaderTerm,
+    LedgerDrift,
     LiveCharge,
     Queued,
     Refused,
-    Scope,
-    Term,
-    Usage,
+    ScopeUsage,
     check_storable,
     find_exceeded,
 )
@@ -59,7 +58,7 @@ class MemoryLedger:
         self._version = 0
         self.is_away = False
 
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
         """Charge a gang if no limit is exceeded."""
         check_storable(charge)
         self._check_there()
@@ -98,7 +97,7 @@ class MemoryLedger:
 
     async def resize(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
-    ) -> Answer:
+    ) -> ChargeAnswer:
         """Let a charged gang have more leaf cells, or fewer."""
         grown = replace(live, leaf_count=leaf_count)
         existing = self._live.get(live.gang)
@@ -127,7 +126,9 @@ class MemoryLedger:
         self._put(LiveCharge(charge=grown, charged_at=now, expires_at=existing.expires_at))
         return Charged(live=self._live[live.gang], usage=self._usages(grown))
 
-    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def join(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
         """Give one more member a place in a charged gang, else let it grow."""
         existing = self._live.get(live.gang)
         live = existing.charge if existing and _is_of(existing.charge, live) else live
@@ -139,14 +140,14 @@ class MemoryLedger:
         self._live[live.gang] = replace(existing, charge=left)
         return self._existing(self._live[live.gang], left, self._clock())
 
-    def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> Answer:
+    def _existing(self, existing: LiveCharge, charge: Charge, now: datetime) -> ChargeAnswer:
         if existing.expires_at is not None and existing.expires_at <= now:
             existing = replace(existing, expires_at=now + self._ttl)
             self._live[charge.gang] = existing
         answer = Charged if existing.charge == charge else Held
         return answer(live=existing, usage=self._usages(existing.charge))
 
-    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+    async def confirm(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods were seen."""
         self._fence(term)
         found = frozenset(gangs) & self._live.keys()
@@ -156,7 +157,7 @@ class MemoryLedger:
             self._queued[gang] = (self._queued[gang][0], self._clock() + _REMEMBERED)
         return found
 
-    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+    async def release(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
         """End the charges of gangs whose last pod has ended."""
         self._fence(term)
         found = frozenset(gangs) & self._live.keys()
@@ -166,7 +167,7 @@ class MemoryLedger:
             self._queued.pop(gang, None)
         return found
 
-    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+    async def expire(self, *, term: LeaderTerm) -> tuple[Charge, ...]:
         """End charges that were not confirmed in time."""
         self._fence(term)
         now = self._clock()
@@ -182,10 +183,10 @@ class MemoryLedger:
         self,
         existing: Sequence[Charge],
         *,
-        term: Term,
+        term: LeaderTerm,
         grace_seconds: float = 30.0,
         seen: Sequence[LiveCharge] = (),
-    ) -> Drift:
+    ) -> LedgerDrift:
         """Make the ledger equal to the gangs that have pods."""
         self._fence(term)
         known = {live.charge.gang: live for live in seen}
@@ -211,7 +212,7 @@ class MemoryLedger:
         created = tuple(replace(wanted[gang], places=0) for gang in new)
         for charge in created:
             self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
-        return Drift(released=released, created=created, corrected=corrected)
+        return LedgerDrift(released=released, created=created, corrected=corrected)
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, by gang."""
@@ -232,7 +233,7 @@ class MemoryLedger:
         self._check_there()
         return frozenset(gangs) & self._live.keys()
 
-    async def usage(self, scope: Scope) -> Usage:
+    async def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds and has used in this day, week and month."""
         self._check_there()
         return self.current_usage(scope)
@@ -263,7 +264,7 @@ class MemoryLedger:
         if self.is_away:
             raise BackendError("the ledger is away")
 
-    def _fence(self, term: Term) -> None:
+    def _fence(self, term: LeaderTerm) -> None:
         self._check_there()
         highest = self._epochs.get(term.leadership, term.epoch)
         if highest > term.epoch:
@@ -304,10 +305,10 @@ class MemoryLedger:
         for live in self._live.values():
             yield live.charge, live.charged_at, max(now, live.charged_at)
 
-    def _usages(self, charge: Charge) -> tuple[Usage, ...]:
+    def _usages(self, charge: Charge) -> tuple[ScopeUsage, ...]:
         return tuple(self.current_usage(scope) for scope in charge.scopes)
 
-    def current_usage(self, scope: Scope) -> Usage:
+    def current_usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds, even while the ledger is away."""
         held = [live.charge for live in self._live.values() if scope in live.charge.scopes]
         by_type: defaultdict[LeafType, int] = defaultdict(int)
@@ -315,7 +316,7 @@ class MemoryLedger:
             if charge.leaf_type is not None and charge.leaf_count:
                 by_type[charge.leaf_type] += charge.leaf_count
         today = self._clock().astimezone(UTC).date()
-        return Usage(
+        return ScopeUsage(
             scope=scope,
             leaf_cells=sum(charge.leaf_count for charge in held),
             leaf_cells_high=sum(charge.leaf_count for charge in held if charge.is_high),

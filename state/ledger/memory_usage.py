@@ -1,7 +1,8 @@
 """Usage in memory beside a ledger in memory, for tests: always fresh, unless it is taken away."""
 
+from policy.quotas.limits import Scope
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, Scope, Usage
+from state.ledger.ledger import Charge, ScopeUsage
 from state.ledger.memory import MemoryLedger
 
 
@@ -13,11 +14,11 @@ class MemoryUsage:
         self.assumed = AssumedCharges()
         self.is_known = is_known
 
-    def usage(self, scope: Scope) -> Usage:
+    def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds."""
         return self.assumed.add_to(self._ledger.current_usage(scope))
 
-    def held(self, scope: Scope) -> Usage:
+    def held(self, scope: Scope) -> ScopeUsage:
         """Return the same: here it costs nothing to know all."""
         return self.usage(scope)
 

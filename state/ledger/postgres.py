@@ -15,26 +15,25 @@ import asyncpg
 import orjson
 
 from policy.errors import ConflictError
+from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey
 from state.database.database import backend_errors
 from state.database.queries import sql
 from state.ledger import rows
 from state.ledger.batches import Batches
 from state.ledger.ledger import (
-    Answer,
     Charge,
+    ChargeAnswer,
     Charged,
     DayUse,
-    Drift,
     Held,
     Holding,
-    Limit,
+    LeaderTerm,
+    LedgerDrift,
     LiveCharge,
     Queued,
     Refused,
-    Scope,
-    Term,
-    Usage,
+    ScopeUsage,
     build_exceeded,
     check_storable,
     choose_applicable,
@@ -91,7 +90,7 @@ class PostgresLedger:
         settings: LedgerSettings | None = None,
         *,
         clock: Callable[[], datetime] | None = None,
-        on_usage: Callable[[Sequence[Usage]], None] | None = None,
+        on_usage: Callable[[Sequence[ScopeUsage]], None] | None = None,
     ) -> None:
         """Use the clock of the database unless a test brings its own.
 
@@ -102,7 +101,7 @@ class PostgresLedger:
         self._ttl = timedelta(seconds=self._settings.ttl_seconds)
         self._now: Callable[[], datetime | None] = clock or (lambda: None)
         self._on_usage = on_usage or (lambda usages: None)
-        self._batches: Batches[_Asked, Answer | ValueError] = Batches(
+        self._batches: Batches[_Asked, ChargeAnswer | ValueError] = Batches(
             self._charge_all, lanes=self._settings.lanes, batch_size=self._settings.batch_size
         )
 
@@ -110,7 +109,7 @@ class PostgresLedger:
         """Wait for charges under way."""
         await self._batches.aclose()
 
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
         """Charge a gang if no limit is exceeded, all looked at in one step."""
         return await self._ask(_Asked(charge=charge, limits=choose_applicable(charge, limits)))
 
@@ -124,21 +123,23 @@ class PostgresLedger:
 
     async def resize(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
-    ) -> Answer:
+    ) -> ChargeAnswer:
         """Let a charged gang have more leaf cells, or fewer."""
         grown = replace(live, leaf_count=leaf_count)
         applicable = choose_applicable(grown, limits)
         extra = {"grows_from": live.leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
 
-    async def join(self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def join(
+        self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
         """Give one more member a place in a charged gang, else let it grow."""
         grown = replace(live, leaf_count=live.leaf_count + leaf_count)
         applicable = choose_applicable(grown, limits)
         extra = {"joins": leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
 
-    async def _ask(self, asked: _Asked) -> Answer:
+    async def _ask(self, asked: _Asked) -> ChargeAnswer:
         check_storable(asked.charge)
         with backend_errors("charging a gang"):
             answer = await self._batches.ask(
@@ -148,17 +149,17 @@ class PostgresLedger:
             raise answer
         return answer
 
-    async def confirm(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+    async def confirm(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods were seen."""
         found = await self._write("confirm", term, rows.to_gangs_json(gangs))
         return frozenset(map(rows.from_gang, orjson.loads(found)))
 
-    async def release(self, gangs: Sequence[GangKey], *, term: Term) -> frozenset[GangKey]:
+    async def release(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
         """End the charges of gangs whose last pod has ended."""
         ended = await self._write("release", term, rows.to_gangs_json(gangs), self._now())
         return frozenset(charge.gang for charge in self._ended(ended))
 
-    async def expire(self, *, term: Term) -> tuple[Charge, ...]:
+    async def expire(self, *, term: LeaderTerm) -> tuple[Charge, ...]:
         """End charges that were not confirmed in time."""
         ended = await self._write("expire", term, _EXPIRED_AT_ONCE, self._now())
         return self._ended(ended)
@@ -167,17 +168,17 @@ class PostgresLedger:
         self,
         existing: Sequence[Charge],
         *,
-        term: Term,
+        term: LeaderTerm,
         grace_seconds: float = 30.0,
         seen: Sequence[LiveCharge] = (),
-    ) -> Drift:
+    ) -> LedgerDrift:
         """Make the ledger equal to the gangs that have pods."""
         grace = timedelta(seconds=grace_seconds)
         charges = rows.to_charges_json([one for one in existing if _is_storable(one)], seen)
         drift = rows.from_drift_json(
             await self._write("reconcile", term, charges, grace, self._now())
         )
-        if drift != Drift():
+        if drift != LedgerDrift():
             self._on_usage(())
         return drift
 
@@ -197,10 +198,10 @@ class PostgresLedger:
         names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
         return frozenset(map(rows.from_gang, await self._read("charged_gangs", *names)))
 
-    async def usage(self, scope: Scope) -> Usage:
+    async def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds and has used in this day, week and month."""
         found = await self._read("usage_of_scope", scope.user or "", scope.group or "", self._now())
-        return rows.from_usage(orjson.loads(found[0][0])) if found else Usage(scope=scope)
+        return rows.from_usage(orjson.loads(found[0][0])) if found else ScopeUsage(scope=scope)
 
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
         """Return who held what at a moment, or holds now."""
@@ -212,7 +213,7 @@ class PostgresLedger:
         found = await self._read("leaf_time_of_days", first, last, self._now())
         return tuple(sorted(map(rows.from_day, found), key=rows.order_of))
 
-    async def _charge_all(self, asked: Sequence[_Asked]) -> list[Answer | ValueError]:
+    async def _charge_all(self, asked: Sequence[_Asked]) -> list[ChargeAnswer | ValueError]:
         """Charge a batch in one transaction. Raises ValueError if Postgres takes none of it."""
         # In one order everywhere: two replicas that charge the same gangs wait, and not in a ring.
         order = sorted(range(len(asked)), key=lambda number: asked[number].charge.gang)
@@ -256,7 +257,7 @@ class PostgresLedger:
             self._on_usage(())
         return ended
 
-    async def _write(self, name: str, term: Term, *values: Any) -> str:  # noqa: ANN401
+    async def _write(self, name: str, term: LeaderTerm, *values: Any) -> str:  # noqa: ANN401
         """Call a function that only the leader may."""
         with backend_errors(f"writing to the ledger ({name})"):
             try:
@@ -318,7 +319,7 @@ def _to_live_charges(found: Sequence[asyncpg.Record]) -> tuple[LiveCharge, ...]:
     return tuple(sorted(live, key=lambda live: live.charge.gang))
 
 
-def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
+def _to_answer(asked: _Asked, row: rows.Row) -> ChargeAnswer | ValueError:
     match row["outcome"]:
         case "refused":
             # Who joins asks for what the gang has by then, and more.
@@ -339,7 +340,7 @@ def _to_answer(asked: _Asked, row: rows.Row) -> Answer | ValueError:
             return ValueError(f"decision {asked.charge.decision} is that of another gang")
 
 
-def _to_usages(row: rows.Row, charge: Charge) -> tuple[Usage, ...]:
+def _to_usages(row: rows.Row, charge: Charge) -> tuple[ScopeUsage, ...]:
     """In the order of the charge's scopes."""
     known = {usage.scope: usage for usage in map(rows.from_usage, row["usage"])}
     return tuple(known[scope] for scope in charge.scopes)

@@ -11,17 +11,16 @@ from uuid import UUID
 
 import orjson
 
+from policy.quotas.limits import Limit, Scope
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 from state.database.column_values import to_text
 from state.ledger.ledger import (
     Charge,
     DayUse,
-    Drift,
     Holding,
-    Limit,
+    LedgerDrift,
     LiveCharge,
-    Scope,
-    Usage,
+    ScopeUsage,
     to_units,
 )
 
@@ -122,9 +121,9 @@ def from_charges_json(text: str) -> tuple[Charge, ...]:
     return _charges(orjson.loads(text))
 
 
-def from_drift_json(text: str) -> Drift:
+def from_drift_json(text: str) -> LedgerDrift:
     """Build what a reconcile found."""
-    return Drift(**{key: _charges(rows) for key, rows in orjson.loads(text).items()})
+    return LedgerDrift(**{key: _charges(rows) for key, rows in orjson.loads(text).items()})
 
 
 def _charges(rows: Sequence[Row]) -> tuple[Charge, ...]:
@@ -136,9 +135,9 @@ def scope_of(row: Row) -> Scope:
     return Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"]))
 
 
-def from_usage(row: Row) -> Usage:
+def from_usage(row: Row) -> ScopeUsage:
     """Build what ledger_usage returns."""
-    return Usage(
+    return ScopeUsage(
         scope=scope_of(row),
         leaf_cells=row["leaf_cells"],
         leaf_cells_high=row["leaf_cells_high"],

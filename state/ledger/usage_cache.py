@@ -29,6 +29,7 @@ import orjson
 from asyncpg.prepared_stmt import PreparedStatement
 
 from policy.errors import BackendError, SettingsError
+from policy.quotas.limits import Scope
 from policy.submission import GangKey
 from state.database.database import (
     backend_errors,
@@ -39,7 +40,7 @@ from state.database.database import (
 from state.database.queries import sql
 from state.ledger import rows
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, Scope, Usage
+from state.ledger.ledger import Charge, ScopeUsage
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class UsageCache:
         self._settings = settings or CacheSettings()
         self._clock = clock
         self._now = now
-        self._known: dict[Scope, Usage] = {}
+        self._known: dict[Scope, ScopeUsage] = {}
         self.assumed = AssumedCharges()
         """What counts here only."""
         self._version = _EVERYTHING
@@ -111,18 +112,18 @@ class UsageCache:
         """Time since what is known was known to be true; infinite if it never was."""
         return float("inf") if self._fresh_at is None else self._clock() - self._fresh_at
 
-    def usage(self, scope: Scope) -> Usage:
+    def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds, and has used by now, as far as we know. Never waits."""
         return self.assumed.add_to(self._known_of(scope).advance(self._now()))
 
-    def held(self, scope: Scope) -> Usage:
+    def held(self, scope: Scope) -> ScopeUsage:
         """Return the same with leaf-cell-time as it was counted last: cheaper, for rules."""
         return self.assumed.add_to(self._known_of(scope))
 
-    def _known_of(self, scope: Scope) -> Usage:
-        return self._known.get(scope) or Usage(scope=scope)
+    def _known_of(self, scope: Scope) -> ScopeUsage:
+        return self._known.get(scope) or ScopeUsage(scope=scope)
 
-    def observe(self, usages: Sequence[Usage]) -> None:
+    def observe(self, usages: Sequence[ScopeUsage]) -> None:
         """Take in what a write of this process has changed, and tell the others.
 
         Empty if it is not known what exactly: it is looked up.
@@ -275,7 +276,7 @@ class UsageCache:
         known = self._known.get(rows.scope_of(row))
         return known is None or known.version < row["version"]
 
-    def _keep_newer(self, usages: Iterable[Usage]) -> None:
+    def _keep_newer(self, usages: Iterable[ScopeUsage]) -> None:
         for usage in usages:
             known = self._known.get(usage.scope)
             if known is None or known.version < usage.version:

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from extender.cells import engine
 from extender.cells.decide import applier
 from extender.cells.decide.applier import Applier
-from extender.cells.decide.decider import Planner
+from extender.cells.decide.decider import Decider
 from extender.cells.engine import Engine
 from extender.cells.observe import counted_leaves
 from extender.cells.observe.adoption import Adopter
@@ -73,7 +73,7 @@ def _take_the_first(first: Any, *_: Any) -> Any:
     return first
 
 
-def _fit_anywhere(self: Planner, ask: Any, _: Any) -> Any:
+def _fit_anywhere(self: Decider, ask: Any, _: Any) -> Any:
     return self._chains.fit_in_any(ask)
 
 
@@ -207,7 +207,7 @@ MUTATIONS = (
     ),
     Mutation(
         "late members are placed anywhere",
-        Planner,
+        Decider,
         "_fit_near",
         _fit_anywhere,
         (late.test_a_late_member_shares_a_node_with_its_gang_if_there_is_room,),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, NodeCell, Place, ReleaseMode
+from extender.cells.model import Decision, FreeMode, MemberRequest, NodeCell, Place
 from extender.cells.observe.bound_pods import PlacedMember
 from policy.errors import ConflictError
 from policy.placement import Placement
@@ -75,7 +75,7 @@ class Surprises(RuleBasedStateMachine):
                 vc=VcName(vc),
                 priority=priority,
                 is_lazy=flags[0],
-                release=ReleaseMode.WHOLE if flags[1] else ReleaseMode.EACH,
+                free_mode=FreeMode.WHOLE if flags[1] else FreeMode.EACH,
             ),
         )
         request = self.member_of(first, member)

@@ -11,11 +11,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from policy.errors import SettingsError
+from policy.quotas.limits import Scope
 from policy.submission import GroupName, UserName
 from state.database.database import Database, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
-from state.ledger.ledger import Scope, Usage
+from state.ledger.ledger import ScopeUsage
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
@@ -43,7 +44,7 @@ async def test_nothing_is_known_at_first() -> None:
     cache = UsageCache("postgresql://nowhere/nothing")
     assert not cache.is_known
     assert cache.staleness_seconds == float("inf")
-    assert cache.usage(ALICE) == Usage(scope=ALICE)
+    assert cache.usage(ALICE) == ScopeUsage(scope=ALICE)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ async def test_hours_grow_with_the_clock_though_nobody_charges(database: Databas
         for hours in (1, 4, 24, 24 * 40):  # on a Sunday evening at the end of a month
             clock.advance(hours=hours)
             assert cache.usage(ALICE) == await ledger.usage(ALICE)
-        assert cache.usage(Scope(UserName("nobody"))) == Usage(scope=Scope(UserName("nobody")))
+        assert cache.usage(Scope(UserName("nobody"))) == ScopeUsage(scope=Scope(UserName("nobody")))
 
 
 async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
@@ -99,7 +100,7 @@ async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
     assert cache.usage(VISION).leaf_cells == 0
     cache.assumed.forget(a_gang("bert"))
     cache.assumed.forget(a_gang("bert"))
-    assert cache.usage(ALICE) == Usage(scope=ALICE)
+    assert cache.usage(ALICE) == ScopeUsage(scope=ALICE)
 
 
 async def test_own_charges_are_seen_at_once_and_others_are_told(database: Database) -> None:
@@ -167,7 +168,9 @@ async def test_an_assumed_charge_counts_until_the_ledger_has_it(database: Databa
     async with _running(UsageCache(database.url, _ONLY_LOOKS)) as cache:
         charge = a_charge(leaf_type=None)
         cache.assume(charge)
-        assert cache.usage(VISION) == Usage(scope=VISION, leaf_cells=4, leaf_cells_high=4, gangs=1)
+        assert cache.usage(VISION) == ScopeUsage(
+            scope=VISION, leaf_cells=4, leaf_cells_high=4, gangs=1
+        )
         await PostgresLedger(database.pool).reconcile([charge], term=TERM)
         await eventually(lambda: len(cache.assumed) == 0)
         assert cache.usage(VISION).leaf_cells == 4

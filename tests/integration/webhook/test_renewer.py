@@ -12,13 +12,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from certs.issue import issue_ca
+from certs.issuance import issue_ca
 from certs.rotation import Certificates, renew
 from kube.api.client import MERGE_PATCH, KubeClient, Object
 from kube.api.leadership import Leadership, LeadershipSettings
 from kube.api.webhook_configurations import GROUP, KINDS
 from service.clock import Clock
-from service.running import RunningService
+from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from state.ledger.memory import MemoryLedger

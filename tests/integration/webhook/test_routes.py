@@ -15,7 +15,7 @@ import pytest
 
 from kube import marks
 from kube.api.client import MERGE_PATCH, KubeClient
-from service.running import RunningService
+from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from state.ledger.memory import MemoryLedger

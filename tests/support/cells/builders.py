@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, ReleaseMode
+from extender.cells.model import FreeMode, MemberRequest, NodeCell
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import (
     CellAddress,
@@ -245,7 +245,7 @@ class GangBuilder:
         return self._with(gang_min=count)
 
     def whole(self) -> "GangBuilder":
-        return self._with(release=ReleaseMode.WHOLE)
+        return self._with(free_mode=FreeMode.WHOLE)
 
     def spanning(self) -> "GangBuilder":
         """May lie in several chains."""

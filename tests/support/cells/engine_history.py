@@ -8,13 +8,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cells.engine import Engine
 from extender.cells.model import (
+    FreeMode,
     GangState,
     GangView,
     MemberRequest,
     Place,
     Preempt,
     Reject,
-    ReleaseMode,
 )
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cells.state.placed_gangs import PlacedGang
@@ -82,7 +82,7 @@ class EngineHistory(RuleBasedStateMachine):
             priority=priority,
             is_lazy=flags[0],
             ignores_candidates=flags[1],
-            release=ReleaseMode.WHOLE if flags[2] else ReleaseMode.EACH,
+            free_mode=FreeMode.WHOLE if flags[2] else FreeMode.EACH,
             pinned=PinnedCellId("PIN") if pinned and has_pinned and priority >= 0 else None,
             created=self.numbers * 7 % 5,
             gang_min=1 + self.numbers % len(sizes) if self.numbers % 3 == 0 else None,

@@ -13,13 +13,13 @@ import orjson
 from extender.cells.engine import Engine
 from extender.cells.model import (
     Decision,
+    FreeMode,
     GangView,
     MemberRequest,
     NodeCell,
     Place,
     Preempt,
     Reject,
-    ReleaseMode,
 )
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
@@ -70,7 +70,7 @@ class Pod:
             pinned=PinnedCellId(pinned) if pinned else None,
             is_lazy=bool(spec.get("lazyPreemptionEnable")),
             ignores_candidates=spec.get("ignoreK8sSuggestedNodes") is not False,
-            release=ReleaseMode.WHOLE,
+            free_mode=FreeMode.WHOLE,
         )
 
 

@@ -9,7 +9,7 @@ from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, GroupName, LeafType, Submission, UserName
-from state.ledger.ledger import Usage
+from state.ledger.ledger import ScopeUsage
 from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
 from tests.support.policy.documents import CLASSES_TEXT, HEAD
@@ -105,5 +105,7 @@ class StaleUsage(MemoryUsage):
         super().__init__(world.ledger)
         self._leaf_cells = leaf_cells
 
-    def usage(self, scope: Scope) -> Usage:
-        return Usage(scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells)
+    def usage(self, scope: Scope) -> ScopeUsage:
+        return ScopeUsage(
+            scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells
+        )

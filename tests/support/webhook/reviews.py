@@ -21,9 +21,10 @@ from tests.support.policy.documents import CLASSES_TEXT
 from tests.support.webhook.admission_world import AdmissionWorld
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
+from webhook.routes import respond
 from webhook.settings import WebhookSettings
-from webhook.wire import ReviewRequest
-from webhook.wiring import State, build_reviews
+from webhook.wire import ReviewRequest, ReviewResponse
+from webhook.wiring import WebhookState, build_reviews
 
 SETTINGS = WebhookSettings(
     address=Address(host="127.0.0.1", port=0), certificates=Path("unused"), admins=("root",)
@@ -50,6 +51,21 @@ class NoCluster(KubeClient):
         if job in self._jobs:
             return self._jobs[job]
         raise KubeError(f"{method} {path}: not found", status=404)
+
+
+@dataclass(frozen=True)
+class Responding:
+    """Reviews of one kind, whose errors become responses as in the routes."""
+
+    reviews: Any
+
+    async def mutate(self, request: ReviewRequest) -> ReviewResponse:
+        """Review an object that may be changed."""
+        return await respond(self.reviews.mutate, request)
+
+    async def validate(self, request: ReviewRequest) -> ReviewResponse:
+        """Review an object that is about to be stored."""
+        return await respond(self.reviews.validate, request)
 
 
 @dataclass
@@ -80,14 +96,14 @@ class Webhook:
         reviews = build_reviews(
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
-            state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
+            state=WebhookState(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
             client=client,
             clock=clock,
             events=self.events,
             metrics=metrics,
         )
-        self.pods, self.guard, self.templates = reviews.pods, reviews.guard, reviews.templates
-        self.bindings = reviews.bindings
+        self.pods, self.guard = Responding(reviews.pods), Responding(reviews.guard)
+        self.templates, self.bindings = Responding(reviews.templates), Responding(reviews.bindings)
 
 
 def config_map(kind: str, text: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import pytest
 
 from extender.cells import budget as limits
-from extender.cells.budget import KNOWN_SIZES, LARGEST_GANG, Budget, OutOfBudgetError
+from extender.cells.budget import KNOWN_SIZES, LARGEST_GANG, OutOfBudgetError, SearchBudget
 from extender.cells.engine import Engine
 from extender.cells.model import NodeCell, Place, ReasonCode, Reject, Wait
 from policy.submission import NodeName
@@ -45,7 +45,7 @@ def open_engine(nodes: int) -> tuple[Engine, list[NodeName]]:
 
 
 def test_a_budget_ends_and_remembers_it() -> None:
-    budget = Budget(2)
+    budget = SearchBudget(2)
     budget.spend(2)
     assert not budget.is_cut
 

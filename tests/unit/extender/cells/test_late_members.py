@@ -50,7 +50,7 @@ def test_what_a_late_member_waits_for_is_kept_for_it() -> None:
     world.apply(decision)
     gang = world.gang("pair")
     assert gang is not None
-    assert (len(gang.members), gang.held, gang.asking) == (2, (), ())
+    assert (len(gang.members), gang.held, gang.waiting_members) == (2, (), ())
 
 
 def test_a_late_member_that_is_withdrawn_leaves_its_victim_alone() -> None:
@@ -119,7 +119,7 @@ def test_a_gang_that_is_downgraded_preempts_nobody_any_more() -> None:
     assert world.state("borrower") is GangState.ALLOCATED
     gang = world.gang("pair")
     assert gang is not None
-    assert (gang.asking, gang.held) == ((), ())
+    assert (gang.waiting_members, gang.held) == ((), ())
 
 
 def test_a_late_member_whose_reserved_node_went_bad_is_planned_anew() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.document_text import read_cluster_text
-from extender.feeds.pod_feed import NodeSink
+from extender.feeds.node_feed import NodeSink
 from extender.feeds.requests import to_member_request
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor

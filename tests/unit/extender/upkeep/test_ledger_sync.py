@@ -13,10 +13,10 @@ from kube import marks
 from kube.read.gangs import GangForm
 from kube.read.pods import ManagedPod
 from policy.classes import Classes, PriorityClass
-from policy.quotas.limits import Limit, Measure
+from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, UserName, VcName
 from service.clock import Clock
-from state.ledger.ledger import Charge, Charged, Scope
+from state.ledger.ledger import Charge, Charged
 from state.ledger.memory import MemoryLedger
 from tests.support.extender.shell import Shell
 from tests.support.kube.pods import PodBuilder, a_pod

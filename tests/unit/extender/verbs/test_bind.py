@@ -16,7 +16,7 @@ from kube.api.client import KubeError
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.extender.shell import Shell
 from tests.support.kube.pods import a_pod
 
@@ -56,7 +56,7 @@ class Bindings:
         self.shell.cluster.decide(
             self.shell.to_request(pod),
             candidate_nodes=NODES,
-            context=DecisionContext(kind=Kind.PLACEMENT, now=0.0),
+            context=DecisionContext(kind=RowKind.PLACEMENT, now=0.0),
         )
         self.binder = SlowBinder()
         self.pending = PendingWrites()

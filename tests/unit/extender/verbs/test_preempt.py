@@ -18,7 +18,7 @@ from kube.api.pod_ender import Ended
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.background import background
 from tests.support.eventually import eventually
 from tests.support.extender.shell import Shell
@@ -84,7 +84,7 @@ class Verbs:
     def place(self, name: str) -> None:
         pod = self.shell.pods.get(PodUid(f"uid-of-{name}"))
         assert pod is not None
-        self.questions.decide(pod, NODES, kind=Kind.PLACEMENT)
+        self.questions.decide(pod, NODES, kind=RowKind.PLACEMENT)
 
     def preempt(self, pod: dict[str, Any], nodes: Sequence[str] = tuple(NODES)) -> Any:
         victims: dict[str, Any] = {node: {"Pods": []} for node in nodes}
@@ -165,7 +165,7 @@ def test_a_lease_that_is_being_used_does_not_end() -> None:
     for name in ("used", "unused"):
         pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
         assert pod is not None
-        context = DecisionContext(kind=Kind.PLACEMENT, now=0.0)
+        context = DecisionContext(kind=RowKind.PLACEMENT, now=0.0)
         decision = shell.cluster.decide(
             shell.to_request(pod), candidate_nodes=NODES, context=context
         )

@@ -116,7 +116,8 @@ def test_the_cluster_file_is_the_only_cluster_document() -> None:
     sink.use_cluster_file(hived_text(lab=1), path="cluster.yaml")
     assert sink.cluster_text == hived_text(lab=1)
     assert list(map(str, sink.problems)) == [
-        "ConfigMap cluster: is not used, because --cluster names a file"
+        "ConfigMap cluster: is not used, because the extender reads the Cluster document from a "
+        "file (--cluster)"
     ]
     sink.use_cluster_file("physicalCluster: [", path="cluster.yaml")
     assert sink.cluster_text == hived_text(lab=1)

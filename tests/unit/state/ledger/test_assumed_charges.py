@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from policy.submission import GroupName, LeafType
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Usage
+from state.ledger.ledger import ScopeUsage
 from tests.support.state.charges import ALICE, VISION, a_charge, a_gang
 
 
 def _held(assumed: AssumedCharges) -> tuple[int, int, int]:
-    usage = assumed.add_to(Usage(scope=ALICE))
+    usage = assumed.add_to(ScopeUsage(scope=ALICE))
     return usage.leaf_cells, usage.leaf_cells_high, usage.gangs
 
 
@@ -17,7 +17,7 @@ def test_it_counts_in_all_its_scopes_and_by_leaf_type() -> None:
     assumed = AssumedCharges()
     assumed.add(a_charge("a", leaf_count=4), now=0)
     assumed.add(a_charge("b", leaf_count=2, is_high=False), now=0)
-    known = Usage(scope=VISION, leaf_cells=1, by_leaf_type={LeafType("A100"): 1})
+    known = ScopeUsage(scope=VISION, leaf_cells=1, by_leaf_type={LeafType("A100"): 1})
     usage = assumed.add_to(known)
     assert (usage.leaf_cells, usage.leaf_cells_high, usage.gangs) == (7, 4, 2)
     assert usage.by_leaf_type == {"A100": 7}
@@ -74,5 +74,7 @@ def test_memory_is_bounded_by_scopes_too() -> None:
     for number in range(1000):
         charge = a_charge(f"g{number}", group=GroupName(f"group-{number}"))
         assumed.add(charge, now=number)
-    kept = [assumed.add_to(Usage(scope=charge.scopes[2])).gangs for charge in assumed.untold(99)]
+    kept = [
+        assumed.add_to(ScopeUsage(scope=charge.scopes[2])).gangs for charge in assumed.untold(99)
+    ]
     assert kept == [1] * 10

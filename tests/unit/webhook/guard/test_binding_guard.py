@@ -67,7 +67,7 @@ async def test_a_pod_that_cannot_be_looked_up_is_a_failed_call(
     async def request(*_: object, **__: object) -> None:
         await trouble()
 
-    monkeypatch.setattr(webhook.bindings._client, "request", request)
+    monkeypatch.setattr(webhook.bindings.reviews._client, "request", request)
     with pytest.raises(KubeError, match="no answer"), time_budget(0.01):
         await webhook.bindings.validate(a_review(_binding("managed"), user="bob"))
 

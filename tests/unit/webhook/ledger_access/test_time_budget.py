@@ -13,7 +13,7 @@ from kube.api.client import KubeClient
 from policy.errors import RequestError
 from policy.quotas.limits import Limit
 from policy.submission import ClassName
-from state.ledger.ledger import Answer, Charge
+from state.ledger.ledger import Charge, ChargeAnswer
 from state.ledger.memory import MemoryLedger
 from tests.support.kube.pod_groups import a_group_member, a_pod_group
 from tests.support.kube.pods import a_pod
@@ -36,7 +36,7 @@ class SlowLedger(MemoryLedger):
         self._seconds = seconds
         self.asked = 0
 
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
         self.asked += 1
         await asyncio.sleep(self._seconds(self.asked))
         return await super().charge(charge, limits=limits)

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kube.follow.priority_classes import PrioritySink
+from kube.follow.priority_classes import PriorityClassSink
 from tests.support.policy.documents import CLASSES_TEXT
-from tests.support.webhook.reviews import Webhook, a_review, config_map
+from tests.support.webhook.reviews import Responding, Webhook, a_review, config_map
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 
@@ -19,13 +19,14 @@ virtualClusters: {default: {}}
 """
 
 
-def _reviews(webhook: Webhook, **values: int) -> PolicyReviews:
-    priorities = PrioritySink()
+def _reviews(webhook: Webhook, **values: int) -> Responding:
+    priorities = PriorityClassSink()
     priorities.replace(
         [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
     )
-    return PolicyReviews(
-        webhook.sink, priorities=priorities, ledger=webhook.world.ledger, admins=["root"]
+    ledger = webhook.world.ledger
+    return Responding(
+        PolicyReviews(webhook.sink, priorities=priorities, ledger=ledger, admins=["root"])
     )
 
 

@@ -1,7 +1,7 @@
-"""Long lists, a page at a time: `?limit=100&after=KEY`.
+"""Long lists, one page at a time: `?limit=100&after=KEY`.
 
-A page is `{"items": […], "next": KEY}`; without `next` it is the last. Keys are sorted, so what
-comes and goes meanwhile neither repeats nor hides anything else.
+A page is `{"items": […], "next": KEY}`; the last one has no `next`. Items are sorted by key, so
+that items which appear or disappear between two pages do not repeat or hide others.
 """
 
 import re
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def read_limit(query: Mapping[str, str]) -> int:
-    """How many items are wanted; RequestError if that is not a number within bounds."""
+    """Return how many items a page has. Raises RequestError if `limit` is not valid."""
     text = query.get("limit", str(USUAL))
     if not (_LIMIT.fullmatch(text) and 1 <= int(text) <= MOST):
         raise RequestError.at("limit", f"must be a whole number from 1 to {MOST}")
@@ -28,7 +28,7 @@ def read_limit(query: Mapping[str, str]) -> int:
 def page_of(
     items: Mapping[str, T], query: Mapping[str, str], *, show: Callable[[T], Any]
 ) -> dict[str, Any]:
-    """Cut one page out of items that have keys."""
+    """Build one page of items that have keys."""
     limit, after = read_limit(query), query.get("after", "")
     keys = sorted(key for key in items if key > after)
     page: dict[str, Any] = {"items": [show(items[key]) for key in keys[:limit]]}

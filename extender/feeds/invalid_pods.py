@@ -1,4 +1,4 @@
-"""Pods that ask for devices in a way that makes no sense: told why, and their devices counted."""
+"""Pods that ask for devices and are not valid. If one runs, its devices count as foreign use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,19 +13,21 @@ ToForeignUse = Callable[..., PlacedMember]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
-    """One such pod."""
+class InvalidPod:
+    """A pod that asks for devices, and what is wrong with it."""
 
     uid: PodUid
     namespace: str
     name: str
     problem: str
     use: PlacedMember | None
-    """The devices that it holds; None while it is not bound."""
+    """The devices that it uses; None while it is not bound."""
 
 
-def read_misfit(obj: Object, error: RequestError, to_foreign_use: ToForeignUse) -> Misfit | None:
-    """Tell what is known of a pod that cannot be understood; None for one that has ended."""
+def read_invalid_pod(
+    obj: Object, error: RequestError, to_foreign_use: ToForeignUse
+) -> InvalidPod | None:
+    """Describe a pod that is not valid; None for one that has ended."""
     if has_finished(obj):
         return None
     metadata = obj["metadata"]
@@ -34,7 +36,7 @@ def read_misfit(obj: Object, error: RequestError, to_foreign_use: ToForeignUse) 
         use = read_device_use(obj)
     except RequestError:
         use = None
-    return Misfit(
+    return InvalidPod(
         uid=PodUid(metadata["uid"]),
         namespace=namespace,
         name=str(metadata.get("name")),

@@ -34,7 +34,7 @@ Prepare = Callable[[asyncpg.Pool], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LateSettings:
+class DeferredSettings:
     """How patient a start is, and what comes after it."""
 
     start_seconds: float = 10.0
@@ -44,7 +44,7 @@ class LateSettings:
     """Pauses between later attempts: doubled from the first to the longest."""
 
 
-class LatePool:
+class DeferredPool:
     """A pool whose server may not have been reached: then whatever is asked fails at once."""
 
     def __init__(self) -> None:
@@ -84,12 +84,12 @@ class LatePool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LateDatabase(Database):
+class DeferredDatabase(Database):
     """A database that `keep_alive` looks for until it is there."""
 
-    pool: LatePool
+    pool: DeferredPool
     reach: Callable[[], Awaitable[None]]
-    settings: LateSettings
+    settings: DeferredSettings
 
     @property
     def is_open(self) -> bool:
@@ -112,12 +112,12 @@ class LateDatabase(Database):
 
 
 @contextlib.asynccontextmanager
-async def open_late(
+async def open_deferred(
     url: str,
     *,
     application_name: str,
     prepare: Prepare,
-    settings: LateSettings | None = None,
+    settings: DeferredSettings | None = None,
 ) -> AsyncIterator[Database]:
     """Open a database, now or later; `prepare` brings its schema up to date before it is used.
 
@@ -128,7 +128,7 @@ async def open_late(
             await prepare(database.pool)
             yield database
         return
-    settings, pool = settings or LateSettings(), LatePool()
+    settings, pool = settings or DeferredSettings(), DeferredPool()
     async with AsyncExitStack() as stack:
 
         async def reach() -> None:
@@ -137,10 +137,10 @@ async def open_late(
             pool.open(opened)
 
         await _try_at_start(reach, settings)
-        yield LateDatabase(pool=pool, url=url, reach=reach, settings=settings)
+        yield DeferredDatabase(pool=pool, url=url, reach=reach, settings=settings)
 
 
-async def _try_at_start(reach: Callable[[], Awaitable[None]], settings: LateSettings) -> None:
+async def _try_at_start(reach: Callable[[], Awaitable[None]], settings: DeferredSettings) -> None:
     """Raise only what a person has to mend."""
     try:
         async with asyncio.timeout(settings.start_seconds):

@@ -15,7 +15,7 @@ from typing import Final
 _NUMBERS: Final = struct.Struct("<QQ")
 
 
-class Meter:
+class LossCounter:
     """The numbers of this process; `lost` is what the previous one left behind."""
 
     def __init__(self, path: Path) -> None:

@@ -23,7 +23,7 @@ _OURS = frozenset({"lock", "server.lock", "data", "data.new"})
 _HARMLESS = frozenset({"lost+found"})
 
 
-class Home:
+class DataDirectory:
     """The directory of one embedded server."""
 
     def __init__(self, path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Whether this replica leads: only then are verbs answered and pods touched.
+"""The role of this replica: only the leader answers verbs and writes to pods.
 
-A standby follows the cluster like a leader does, and decides nothing. When it takes over it builds
-the engine from what it knows and answers from then on. A leader that loses its leadership ends: the
-process that is started in its place is a standby that knows nothing wrong.
+A standby follows the cluster as the leader does, and decides nothing. When it takes over, it builds
+the engine from the objects that it knows, and then answers. A leader that loses its leadership
+ends; the process that Kubernetes starts in its place begins as a standby.
 """
 
 import asyncio
@@ -21,40 +21,40 @@ from service.http import json_answer
 logger = logging.getLogger(__name__)
 
 _RENEW_SECONDS: Final = 0.5
-"""While recovering: often enough that a piece of that work which takes two seconds does no harm."""
+"""During recovery, of which one step may take two seconds."""
 _SHOW_SECONDS: Final = 10.0
 _SHOW_AGAIN_SECONDS: Final = 0.5
 _CATCH_UP_SECONDS: Final = 2.0
 
 
 class NotLeadingError(BackendError):
-    """Somebody else leads, or we cannot tell."""
+    """Another replica leads, or this one does not know which."""
 
 
-class Term(Protocol):
-    """A term of leadership: `kube.api.leadership`, or that of a process that has no rival."""
+class Election(Protocol):
+    """How the leader is chosen: `kube.api.leadership`, or `SoleReplica`."""
 
     epoch: int
 
     @property
     def is_leading(self) -> bool:
-        """Whether we lead at this very moment."""
+        """Whether this replica leads at this moment."""
 
     async def acquire(self, *, on_wait: Callable[[], None]) -> None:
-        """Wait until we lead; `on_wait` is called when somebody else does."""
+        """Wait until this replica leads; `on_wait` is called while another one does."""
 
     async def attempt(self) -> bool:
-        """Renew; False if somebody else leads or we cannot tell."""
+        """Renew leadership; False if another replica leads, or that is not known."""
 
     async def keep(self) -> None:
-        """Return when we do not lead any more."""
+        """Renew leadership; return when it is lost."""
 
     async def resign(self) -> None:
-        """Give leadership back."""
+        """Give leadership up."""
 
 
-class NoRivals:
-    """The term of a process that is alone, as in `cellgate run`."""
+class SoleReplica:
+    """The only replica, as in `cellgate run`: it always leads."""
 
     is_leading = True
 
@@ -62,55 +62,54 @@ class NoRivals:
         self.epoch = int(clock.now().timestamp() * 1000)
 
     async def acquire(self, *, on_wait: Callable[[], None]) -> None:
-        """There is nobody to wait for."""
+        """Return at once: no other replica can lead."""
 
     async def attempt(self) -> bool:
-        """There is nobody else."""
+        """Leadership cannot be lost."""
         return True
 
     async def keep(self) -> NoReturn:
-        """It lasts as long as the process."""
+        """Wait for as long as the process runs."""
         await asyncio.Event().wait()
-        raise AssertionError("nobody sets it")
+        raise AssertionError("the event is never set")
 
     async def resign(self) -> None:
-        """There is nobody to take over."""
+        """Do nothing: no other replica can take over."""
 
 
-class Leading:
-    """Our place among the replicas."""
+class LeaderRole:
+    """Leader or standby."""
 
-    def __init__(self, term: Term, *, label: LeaderLabel | None = None) -> None:
-        self._term = term
+    def __init__(self, election: Election, *, label: LeaderLabel | None = None) -> None:
+        self._election = election
         self._label = label
         self._has_recovered = False
 
     @property
     def is_leading(self) -> bool:
-        """Whether we lead at this very moment and know everything; ask it before every act."""
-        return self._has_recovered and self._term.is_leading
+        """Whether this replica leads now and has recovered; ask before every answer and write."""
+        return self._has_recovered and self._election.is_leading
 
     @property
     def epoch(self) -> int:
-        """The number of our term."""
-        return self._term.epoch
+        """The number of this leadership term."""
+        return self._election.epoch
 
     def check(self) -> None:
-        """Raise NotLeadingError unless we lead at this very moment."""
+        """Raise NotLeadingError unless this replica leads at this moment."""
         if not self.is_leading:
             raise NotLeadingError("this replica does not lead; ask the leader")
 
     async def acquire(self, *, on_wait: Callable[[], None]) -> None:
-        """Wait until we lead; `on_wait` is called when somebody else does."""
-        await self._term.acquire(on_wait=on_wait)
+        """Wait until this replica leads; `on_wait` is called while another one does."""
+        await self._election.acquire(on_wait=on_wait)
 
     async def catch_up(self, reach: Callable[[str], Awaitable[None]]) -> None:
-        """Wait until we have seen all that leaders before us have written, or raise.
+        """Wait until this replica has seen every pod that earlier leaders wrote, or raise.
 
-        A watch may have died without a word: what was bound since would be given away again.
-        `reach` waits until pods are known up to a resource version. A process in which they are
-        not, after seconds, is of no use as a leader; the one that is started in its place lists
-        them anew.
+        A watch may have ended unnoticed; leaf cells of pods that were bound since would be given
+        out twice. `reach` waits until pods are known up to a resource version. If that takes too
+        long, the process ends, and the one that is started in its place lists the pods anew.
         """
         try:
             async with asyncio.timeout(_CATCH_UP_SECONDS):
@@ -118,13 +117,13 @@ class Leading:
                 if version is not None:
                     await reach(version)
         except (KubeError, TimeoutError) as exc:
-            raise NotLeadingError("pods are not known as they are now") from exc
+            raise NotLeadingError("the list of pods is not up to date") from exc
 
     async def recover(self, work: Awaitable[None]) -> None:
-        """Do the work after which we know everything, and may answer verbs; renew meanwhile.
+        """Do the work of recovery, and renew leadership meanwhile; then verbs may be answered.
 
-        A piece of it may take longer than a term lasts without renewal. Nothing is answered or
-        written to Kubernetes before the end, and if nobody has taken over, it is still ours.
+        One step may take longer than leadership lasts without renewal. That is safe: nothing is
+        answered or written to Kubernetes before the end, and leadership is confirmed first.
         """
         async with asyncio.TaskGroup() as group:
             renewing = group.create_task(self._renew())
@@ -139,22 +138,22 @@ class Leading:
             await self._confirm()
 
     async def _confirm(self) -> None:
-        if not await self._term.attempt():
+        if not await self._election.attempt():
             raise NotLeadingError("leadership lost while recovering")
 
     async def keep(self) -> NoReturn:
-        """Stay the leader, then raise NotLeadingError."""
+        """Stay the leader for as long as possible, then raise NotLeadingError."""
         try:
-            await self._term.keep()
+            await self._election.keep()
         finally:
-            await self._term.resign()
+            await self._election.resign()
         raise NotLeadingError("leadership lost")
 
     async def show(self) -> None:
-        """Let the Service find us for as long as we lead, and nobody else.
+        """Keep the label that the Service selects on this replica's pod, while it leads.
 
-        Beside `keep`: no renewal waits for it. A label that could not be set, or that somebody took
-        away, would keep kube-scheduler from every leader but the next.
+        Runs beside `keep`, so that no renewal waits for it. It is repeated: without the label,
+        kube-scheduler would reach no replica.
         """
         while self._label is not None:
             is_shown = self.is_leading and await self._try_to_show(self._label)

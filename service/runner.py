@@ -1,9 +1,9 @@
-"""One running service: listening from the first moment, ready later, drained at the end.
+"""Runs one service: it listens first, becomes ready later, and is drained at the end.
 
-    async with running(app, health=…, address=…) as service: …
+    async with run_service(app, health=…, address=…) as service: …
 
 The server listens before anything else is started, so that probes are answered while the service
-still recovers; it stops listening last, after what is in flight.
+recovers. It stops listening last, when all requests in flight are answered.
 """
 
 import logging
@@ -32,11 +32,11 @@ class RunningService:
     health: Health
     supervisor: Supervisor
     registry: CollectorRegistry
-    """Of its metrics: what runs beside it is measured there, too."""
+    """Of its metrics; parts that the caller adds register theirs there, too."""
 
 
 @asynccontextmanager
-async def running(
+async def run_service(
     app: web.Application,
     *,
     name: str,
@@ -45,10 +45,10 @@ async def running(
     tls: ssl.SSLContext | None = None,
     linger_seconds: float = LINGER_SECONDS,
 ) -> AsyncIterator[RunningService]:
-    """Serve `app` while the body runs, and so much longer that callers notice the end."""
+    """Serve `app` while the body runs, and then until callers have noticed the end."""
     server = HttpServer(app, address=address, tls=tls, linger_seconds=linger_seconds)
     url = await server.start()
-    logger.info("service listens", extra={"service": name, "url": url})
+    logger.info("service listening", extra={"service": name, "url": url})
     async with Supervisor(health) as supervisor:
         try:
             yield RunningService(
@@ -59,7 +59,7 @@ async def running(
                 registry=app[METRICS].registry,
             )
         finally:
-            # Background tasks end after the last answer: an answer may need them.
+            # Background tasks end after the last answer, which may need them.
             health.is_draining = True
             await server.stop()
     logger.info("service stopped", extra={"service": name})

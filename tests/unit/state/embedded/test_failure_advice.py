@@ -2,7 +2,7 @@
 
 import pytest
 
-from state.embedded.explain import explain
+from state.embedded.failure_advice import explain
 
 
 @pytest.mark.parametrize(

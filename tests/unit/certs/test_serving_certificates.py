@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from certs.clients import read_client
-from certs.issue import issue_ca, issue_serving
-from certs.serving import ServingCertificates, follow_client_ca
+from certs.issuance import issue_ca, issue_serving
+from certs.serving_certificates import ServingCertificates, follow_client_ca
 from certs.store import CertificateStore
 from certs.tls import build_context_of
 from policy.errors import SettingsError

@@ -4,20 +4,20 @@ import asyncio
 
 import pytest
 
-from extender import term as leading_module
-from extender.term import Leading, NoRivals, NotLeadingError
+from extender import leader_role
+from extender.leader_role import LeaderRole, NotLeadingError, SoleReplica
 from kube.api.leader_label import LeaderLabel
 from service.clock import Clock
 
 
-class LostTerm(NoRivals):
+class LostElection(SoleReplica):
     """Somebody else has taken over."""
 
     async def attempt(self) -> bool:
         return False
 
 
-class CountedTerm(NoRivals):
+class CountedElection(SoleReplica):
     """Counts renewals."""
 
     def __init__(self) -> None:
@@ -34,14 +34,14 @@ async def nothing() -> None:
 
 
 async def test_a_term_that_was_lost_during_recovery_ends_before_the_first_answer() -> None:
-    leading = Leading(LostTerm(Clock()))
+    leading = LeaderRole(LostElection(Clock()))
     with pytest.raises(NotLeadingError, match="lost while recovering"):
         await leading.recover(nothing())
     assert not leading.is_leading
 
 
 async def test_a_term_that_is_still_ours_goes_on() -> None:
-    leading = Leading(NoRivals(Clock()))
+    leading = LeaderRole(SoleReplica(Clock()))
     assert not leading.is_leading, "it has to know everything, too"
     await leading.recover(nothing())
     assert leading.is_leading
@@ -50,22 +50,22 @@ async def test_a_term_that_is_still_ours_goes_on() -> None:
 async def test_leadership_is_renewed_while_a_large_cluster_is_taken_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leading_module, "_RENEW_SECONDS", 0.0)
-    term = CountedTerm()
+    monkeypatch.setattr(leader_role, "_RENEW_SECONDS", 0.0)
+    term = CountedElection()
 
     async def large() -> None:
         while term.renewals < 3:
             await asyncio.sleep(0)
 
-    await Leading(term).recover(large())
+    await LeaderRole(term).recover(large())
     assert term.renewals == 4, "once more before the first answer"
 
 
 async def test_recovery_stops_as_soon_as_somebody_else_leads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leading_module, "_RENEW_SECONDS", 0.0)
-    leading = Leading(LostTerm(Clock()))
+    monkeypatch.setattr(leader_role, "_RENEW_SECONDS", 0.0)
+    leading = LeaderRole(LostElection(Clock()))
     with pytest.raises(ExceptionGroup) as caught:
         await leading.recover(asyncio.Event().wait())  # type: ignore[arg-type] # whatever it is
     assert caught.group_contains(NotLeadingError)
@@ -86,13 +86,13 @@ async def test_who_cannot_see_what_was_written_before_its_term_does_not_lead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A watch that died silently would have a new leader give bound leaf cells away."""
-    monkeypatch.setattr(leading_module, "_CATCH_UP_SECONDS", 0.01)
+    monkeypatch.setattr(leader_role, "_CATCH_UP_SECONDS", 0.01)
 
     async def never(version: str) -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(NotLeadingError, match="pods are not known"):
-        await Leading(NoRivals(Clock()), label=OwnPod()).catch_up(never)
+    with pytest.raises(NotLeadingError, match="the list of pods is not up to date"):
+        await LeaderRole(SoleReplica(Clock()), label=OwnPod()).catch_up(never)
 
 
 async def test_who_leads_has_seen_its_own_pod_and_so_all_that_was_written_before() -> None:
@@ -101,5 +101,5 @@ async def test_who_leads_has_seen_its_own_pod_and_so_all_that_was_written_before
     async def note(version: str) -> None:
         reached.append(version)
 
-    await Leading(NoRivals(Clock()), label=OwnPod()).catch_up(note)
+    await LeaderRole(SoleReplica(Clock()), label=OwnPod()).catch_up(note)
     assert reached == ["17"]
