@@ -18,7 +18,7 @@ from tests.support.cells.engine_calls import check, list_vcs, observe_bound
 
 
 class EngineWorld:
-    """One cluster, all of whose nodes are offered to everybody."""
+    """One cluster; all its nodes are candidates for every gang."""
 
     def __init__(self, cluster: ClusterBuilder | Topology) -> None:
         topology = cluster.build() if isinstance(cluster, ClusterBuilder) else cluster
@@ -29,14 +29,14 @@ class EngineWorld:
     def ask(
         self, gang: GangBuilder, *, member: int = 0, nodes: list[str] | None = None
     ) -> Decision:
-        """Plan for a member; nothing happens."""
+        """Plan for a member; changes nothing."""
         offered = self.nodes if nodes is None else [NodeName(node) for node in nodes]
         decision = self.engine.plan(gang.member(member), candidate_nodes=dict.fromkeys(offered))
         check(self.engine)
         return decision
 
     def apply(self, decision: Decision) -> None:
-        """Make a decision true."""
+        """Apply a decision."""
         self.engine.apply(decision, now=self.now)
         check(self.engine)
 
@@ -61,7 +61,7 @@ class EngineWorld:
         return decisions[0]
 
     def run(self, gang: GangBuilder, *places: tuple[str, tuple[int, ...]]) -> None:
-        """The members of a gang run on these leaf cells, whoever put them there; not checked."""
+        """The members of a gang run on these leaf cells; the invariants are not checked."""
         is_guaranteed = gang.request.priority >= 0
         for request, (node, leaf_cells) in zip(gang.members(), places, strict=True):
             placement = Placement(
@@ -78,7 +78,7 @@ class EngineWorld:
             )
 
     def tell_to_end(self, gang: GangBuilder) -> None:
-        """All members are told to end, and have not ended yet."""
+        """All members are terminating and have not ended yet."""
         for request in gang.members():
             assert self.engine.observe_ending(request.member)
         check(self.engine)

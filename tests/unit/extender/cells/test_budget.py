@@ -1,4 +1,4 @@
-"""Every search ends, whatever is asked, and says so; steps are counted, never timed."""
+"""Every search ends within its budget and says so; steps are counted, never timed."""
 
 from collections.abc import Collection, Iterator
 
@@ -165,7 +165,7 @@ def test_a_gang_that_ignores_candidates_fits_though_one_node_is_offered() -> Non
         ((2, 1), "a smaller gang or equal members would need fewer steps"),
     ],
 )
-def test_who_is_cut_off_is_told_what_it_could_do(
+def test_a_search_that_is_cut_off_says_what_could_help(
     sizes: tuple[int, ...], advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))

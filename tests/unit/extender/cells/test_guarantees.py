@@ -1,4 +1,4 @@
-"""What a VC was promised it gets, whoever else is there."""
+"""A VC gets the cells that it was promised, whatever other gangs run."""
 
 from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
 from tests.support.cells.builders import a_cluster, a_gang, a_node, without_node
@@ -75,7 +75,7 @@ def test_small_cells_of_one_node_are_not_put_together() -> None:
     world.place(a_gang("narrow").of(1, 1, 1, 1))
 
 
-def test_a_pinned_cell_serves_only_who_asks_for_it() -> None:
+def test_a_pinned_cell_serves_only_gangs_that_ask_for_it() -> None:
     cluster = a_cluster("2 nodes x 2").pin("n1", "PIN").promising("a", node=1, pinned=["PIN"])
     world = EngineWorld(cluster)
 

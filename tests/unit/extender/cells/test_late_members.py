@@ -1,4 +1,4 @@
-"""Members that come late or replace others: near their gang, and with victims if need be."""
+"""Late members and replacements are placed near their gang, with victims if necessary."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def one_node() -> EngineWorld:
     return EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
 
 
-def test_a_replacement_preempts_who_took_its_place() -> None:
+def test_a_replacement_preempts_the_gang_that_took_its_place() -> None:
     world = one_node()
     pair = a_pair_that_lost_a_member(world)
 
@@ -102,7 +102,7 @@ def test_a_higher_priority_overtakes_the_late_member_and_not_its_gang() -> None:
     assert isinstance(world.ask(pair, member=1), Wait)
 
 
-def test_a_gang_that_is_downgraded_preempts_nobody_any_more() -> None:
+def test_a_gang_that_is_downgraded_preempts_no_longer() -> None:
     world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=1).promising("b", node=2))
     pair = a_gang("pair").of(1, 1).at(5).lazy()
     world.place(pair)
@@ -226,7 +226,7 @@ def test_an_incremental_gang_preempts_for_the_members_that_are_enough() -> None:
     assert len(decision.seats) == 1
 
 
-def test_an_incremental_gang_ends_nobody_while_enough_of_it_fits() -> None:
+def test_an_incremental_gang_ends_no_gang_while_enough_of_it_fits() -> None:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("borrower").of(2).at(-1))
 
@@ -300,7 +300,7 @@ def test_a_gang_over_several_chains_waits_where_its_vc_has_none() -> None:
     assert isinstance(world.ask(a_gang("wide").of(2, 1).in_vc("b").spanning()), Wait)
 
 
-def test_a_gang_over_several_chains_ends_only_who_is_in_the_way() -> None:
+def test_a_gang_over_several_chains_ends_only_gangs_in_its_way() -> None:
     world = two_chains()
     world.place(a_gang("left").of(2).at(-1))
 

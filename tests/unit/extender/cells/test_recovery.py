@@ -1,4 +1,4 @@
-"""After a start: what runs is taken in, and what was released gets its lease again."""
+"""After a restart bound pods are taken in, and released pods get their lease again."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ def test_released_pods_get_a_lease_on_the_place_they_were_told() -> None:
     assert engine.expire(now=65) == [late.member().gang]
 
 
-def test_a_released_pod_whose_place_is_taken_asks_again() -> None:
+def test_a_released_pod_is_planned_again_if_its_place_is_taken() -> None:
     engine = an_engine(a_cluster("2 nodes x 2").promising("a", node=2))
 
     lost = recover(

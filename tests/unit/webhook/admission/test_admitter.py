@@ -248,7 +248,7 @@ class TestWithoutLedger:
             (await replica.admit(world.ask(f"g{number}", cells=2))).outcome for number in range(4)
         ]
         assert outcomes == [Outcome.ADMITTED, Outcome.ADMITTED, Outcome.REFUSED, Outcome.REFUSED]
-        assert [charge.leaf_count for charge in world.usage.assumed.untold(9)] == [2, 2]
+        assert [charge.leaf_count for charge in world.usage.assumed.unsent(9)] == [2, 2]
 
     async def test_every_answer_says_so(self) -> None:
         world = AdmissionWorld(a_policy(quotas=VISION % "oppo"))

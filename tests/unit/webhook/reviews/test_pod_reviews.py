@@ -139,7 +139,7 @@ async def test_the_id_of_another_gangs_decision_is_refused(uid: str) -> None:
     webhook = Webhook(world=AdmissionWorld())
     await _create(webhook, a_new_pod("a"), uid=uid)
     refused, _ = await _create(webhook, a_new_pod("b"), uid=uid)
-    assert "is that of another gang" in refused.message
+    assert "belongs to another gang" in refused.message
 
 
 async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:

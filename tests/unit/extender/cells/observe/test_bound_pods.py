@@ -1,4 +1,4 @@
-"""What runs is a fact: it is counted where it is, and what is only leased gives way."""
+"""Bound pods are facts: they are counted where they run, and leases give way to them."""
 
 from dataclasses import replace
 
@@ -172,7 +172,7 @@ def test_foreign_use_of_a_node_that_is_all_leased_is_counted_when_the_lease_ends
     assert idle(world) == 1
 
 
-def test_foreign_use_comes_before_who_asks_next() -> None:
+def test_foreign_use_is_counted_before_the_next_request() -> None:
     world = one_node()
     first, second = a_gang("first").of(2), a_gang("second").of(2)
     world.place(first)
@@ -210,7 +210,7 @@ def test_a_stranger_in_a_gang_counts_against_no_cell_of_its_vc() -> None:
     assert (placement.leaf_cells, placement.vc_cell) == ((3,), None)
 
 
-# -- preemptions whose cells somebody took
+# -- preemptions whose cells a bound pod took
 
 
 def preempting() -> EngineWorld:
@@ -284,7 +284,7 @@ def test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves(
     assert idle(world) == 3
 
 
-def test_which_devices_are_missing_follows_who_runs() -> None:
+def test_missing_devices_are_never_those_of_running_pods() -> None:
     world = one_node(leaves=2)
     run(world, a_gang("first").of(1), 0)
     run(world, a_gang("second").of(1), 1)

@@ -110,7 +110,7 @@ def test_a_place_that_is_gone_is_told_and_the_gang_goes_on() -> None:
     )
 
 
-def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() -> None:
+def test_a_lease_without_running_pods_is_forgotten_if_its_promise_is_gone() -> None:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
     world.apply(world.ask(a_gang("g").of(2)))
 

@@ -1,4 +1,4 @@
-"""Each invariant is broken on purpose, and the check says so."""
+"""Each invariant is broken on purpose, and the check reports it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Victims: whole gangs, the fewest, the smallest, the youngest; and preemption as a state."""
+"""Victims are whole gangs: the fewest, the smallest, the youngest; and preemption as a state."""
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from extender.cells.views.state_views import CellState
@@ -34,7 +34,7 @@ def test_the_smaller_gang_goes_and_of_equal_ones_the_younger() -> None:
     assert victims(world.ask(a_gang("urgent").of(2).at(5))) == ["young"]
 
 
-def test_nobody_is_ended_where_it_does_not_help() -> None:
+def test_no_gang_is_ended_where_it_does_not_help() -> None:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("low").of(1))
     world.place(a_gang("high").of(2).at(9))
@@ -104,7 +104,7 @@ def test_a_late_member_of_a_victim_waits() -> None:
     assert "ns/high" in decision.reason.text
 
 
-def test_a_higher_priority_overtakes_and_ends_nobody_for_that() -> None:
+def test_a_higher_priority_overtakes_a_preemption_and_ends_no_gang_for_it() -> None:
     world = one_node()
     preempting(world)
     world.end(a_gang("low").of(2))

@@ -1,4 +1,4 @@
-"""A decision is applied whole, or refused whole if what it was planned on has changed."""
+"""A decision is applied as a whole, or refused if the state it was planned on has changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -202,7 +202,7 @@ def its_preemption_ended() -> Case:
     )
 
 
-def its_victim_made_room_for_somebody_else() -> Case:
+def its_victim_made_room_for_another_gang() -> Case:
     world = full_of_borrowers()
     decision = world.ask(a_gang("high").of(2).at(5))
     assert isinstance(decision, Preempt)
@@ -258,7 +258,7 @@ CASES = (
     a_promise_would_break,
     the_gang_to_downgrade_ended,
     its_preemption_ended,
-    its_victim_made_room_for_somebody_else,
+    its_victim_made_room_for_another_gang,
     its_victim_is_no_victim_any_more,
     the_rival_to_overtake_has_its_victims_place,
 )

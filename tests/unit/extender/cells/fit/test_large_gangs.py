@@ -1,4 +1,4 @@
-"""Large gangs find their place where there is one: the search is not cut for their size."""
+"""Large gangs are placed where they fit: the search does not stop because of their size."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.cells.engine_world import EngineWorld
 
 
 def racks_and_nodes() -> EngineWorld:
-    """VC a has 16 racks of 16 nodes and 16 lone nodes; nobody runs."""
+    """VC a has 16 racks of 16 nodes and 16 single nodes; no pod runs."""
     return EngineWorld(a_cluster("20 racks x 16 nodes x 8").promising("a", rack=16, node=16))
 
 

@@ -1,4 +1,4 @@
-"""Victims where there are many candidates: cells are chosen first, and whoever is there goes."""
+"""Many possible victims: the cheapest cells are chosen first, and the gangs on them end."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def victims(world: EngineWorld, gang: GangBuilder, nodes: list[str] | None = Non
     return [victim.name for victim in decision.victims]
 
 
-def test_a_crowd_in_another_chain_hides_nobody() -> None:
+def test_a_crowd_in_another_chain_hides_no_victim() -> None:
     chains = a_cluster("1 nodes x 8", name="one", leaf_type="x")
     chains.chain("40 nodes x 8", name="two", leaf_type="y").promising("a", chain="one", node=1)
     world = crowded(chains, spared=1)
@@ -40,13 +40,13 @@ def test_a_crowd_in_another_chain_hides_nobody() -> None:
 
 
 @pytest.mark.parametrize("priority", [-1, 0])
-def test_a_crowd_on_nodes_that_are_not_offered_hides_nobody(priority: int) -> None:
+def test_a_crowd_on_other_nodes_than_the_candidates_hides_no_victim(priority: int) -> None:
     world = crowded(a_cluster("40 nodes x 8").promising("a", node=40), spared=1, priority=priority)
 
     assert victims(world, a_gang("urgent").of(8).at(5), nodes=["n0"]) == ["old-n0"]
 
 
-def test_a_crowd_outside_of_a_pinned_cell_hides_nobody() -> None:
+def test_a_crowd_outside_of_a_pinned_cell_hides_no_victim() -> None:
     cluster = a_cluster("40 nodes x 8").pin("n0", "PIN").promising("a", pinned=["PIN"])
     world = crowded(cluster, spared=1)
 
@@ -86,7 +86,7 @@ def test_a_gang_within_its_share_gets_it_from_a_crowd(vc: str, sizes: tuple[int,
     assert len(victims(world, a_gang("urgent").in_vc(vc).of(*sizes).at(5))) == sum(sizes)
 
 
-def test_who_uses_its_whole_share_waits_whoever_else_runs() -> None:
+def test_a_vc_that_uses_its_whole_share_waits_though_others_could_be_ended() -> None:
     cluster = a_cluster("41 nodes x 8").promising("a", node=1).promising("b", node=40)
     world = EngineWorld(cluster)
     world.place(a_gang("own").of(8).at(5))
