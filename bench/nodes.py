@@ -12,7 +12,7 @@ from typing import Final
 
 from bench.report import Result, percentile
 from extender.cells.model import MemberRequest, Placement
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
@@ -130,7 +130,7 @@ def _node(index: int) -> KubeNode:
     )
 
 
-def _member(index: int) -> Bound:
+def _member(index: int) -> PlacedMember:
     request = MemberRequest(
         member=PodUid(f"pod-{index}"),
         gang=GangKey("bench", f"gang-{index // _GANG}"),
@@ -144,7 +144,7 @@ def _member(index: int) -> Bound:
         chain=ChainName("A100"),
         vc_cell_type=CellTypeName(_NODE_LABEL),
     )
-    return Bound(request=request, placement=place)
+    return PlacedMember(request=request, placement=place)
 
 
 def _document(nodes: int) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from extender.app import run_extender
-from extender.feeds.policy_feed import load_cluster_file
+from extender.feeds.cluster_file import load_cluster_file
 from extender.settings import ExtenderSettings
 from extender.upkeep.ledger_sync import LEADERSHIP
 from kube.api.client import connect

@@ -218,7 +218,7 @@ async def _lead(
     await state.groups.looked.wait()
     for feed in feeds.values():
         await feed.synced.wait()
-    await state.policies.usable.wait()
+    await state.keeper.usable.wait()
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
     await state.leading.catch_up(feeds["pods"].reach)

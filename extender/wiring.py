@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
+from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.policy_feed import ClusterFile, Policies
 from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
 from extender.feeds.topology import TopologyKeeper
 from extender.inspection.census import Census
@@ -43,6 +43,7 @@ from kube.api.pod_ender import PodEnder
 from kube.api.pod_waker import PodWaker
 from kube.follow.gang_sizes import GangSizes
 from kube.follow.namespaces import NamespaceSink
+from kube.follow.policies import PolicySink
 from kube.read.node_choice import NodeChoice
 from policy.submission import PodUid
 from service.clock import Clock
@@ -79,9 +80,7 @@ class State:
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
-        self.policies = Policies(
-            reads_cluster_file=cluster_file is not None, on_problems=self.announcer.bad_document
-        )
+        self.policies = PolicySink(self.events)
         self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
         self.keeper = TopologyKeeper(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
@@ -113,7 +112,7 @@ class State:
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
-            classes=lambda: self.policies.classes,
+            classes=lambda: self.policies.policy.classes,
             epoch=lambda: self.leading.epoch,
             metrics=self.metrics,
         )
@@ -133,7 +132,7 @@ class State:
 
     def translating(self, translate: Callable[..., Any]) -> Callable[[Any], Any]:
         """Translate pods by the classes and PodGroups that are known at that moment."""
-        return lambda pod: translate(pod, classes=self.policies.classes, sizes=self.groups)
+        return lambda pod: translate(pod, classes=self.policies.policy.classes, sizes=self.groups)
 
     def count_problems(self) -> int:
         """How much is wrong with the documents that exist."""

@@ -8,13 +8,12 @@ that was in force stays, while the others change. `problems` says why.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from policy.cluster.document import ClusterDocument
 from policy.documents.contradictions import find_contradictions
 from policy.documents.documents import Kind, ReadDocument, limit_problems, read_document
 from policy.errors import Problem, SpecError
 from policy.policy import Documents, Policy, Slot, build
 
-__all__ = ["Policy", "PolicyStore", "PolicyText", "build_policy"]
+__all__ = ["Policy", "PolicyStore", "PolicyText", "build_policy", "list_problems"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +34,17 @@ class PolicyText:
 def build_policy(texts: Iterable[PolicyText]) -> Policy:
     """Make a policy of exactly these texts. Raises SpecError with all problems, by source."""
     reading = _read(texts)
-    problems = _problems(reading, None)
+    problems = list_problems(_problems(reading))
     if problems:
         raise SpecError(problems)
     return build(reading.documents)
+
+
+def list_problems(by_source: Mapping[str, Iterable[Problem]]) -> list[Problem]:
+    """List problems with the source in front of each path; a long list is cut."""
+    return limit_problems(
+        [_in_source(source, problem) for source, some in by_source.items() for problem in some]
+    )
 
 
 class PolicyStore:
@@ -47,37 +53,40 @@ class PolicyStore:
     def __init__(self) -> None:
         """Start without any document."""
         self._documents: Documents = {}
+        self._texts: Mapping[Slot, str] = {}
         self.policy = build({})
-        self.problems: tuple[Problem, ...] = ()
+        self.problems: Mapping[str, Sequence[Problem]] = {}
+        """What is wrong with the texts that exist, by source."""
 
-    def update(
-        self, texts: Iterable[PolicyText], *, cluster: ClusterDocument | None = None
-    ) -> Policy:
+    def text(self, kind: Kind) -> str | None:
+        """The text of the document in force, of a kind of which there is only one."""
+        return self._texts.get(Slot(kind))
+
+    def update(self, texts: Iterable[PolicyText]) -> Policy:
         """Take all texts that exist now; return the policy that is in force from now on.
 
-        Afterwards `problems` says what is wrong with the texts. `cluster` is for a caller that has
-        read the cluster document itself, since a large one takes long: it is none of the texts.
+        Afterwards `problems` says what is wrong with the texts.
         """
         reading = _read(texts)
-        self.problems = tuple(_problems(reading, cluster))
-        policy = _build(reading.documents, cluster)
-        bad = (*reading.bad, *find_contradictions(reading.documents, policy))
+        self.problems = _problems(reading)
+        contradictions = find_contradictions(reading.documents, build(reading.documents))
+        bad = (*reading.bad, *contradictions)
         kept = {slot: self._documents[slot] for slot in bad if slot in self._documents}
         good = {slot: found for slot, found in reading.documents.items() if slot not in bad}
-        self._enter({**good, **kept}, cluster)
+        kept_texts = {slot: self._texts[slot] for slot in kept}
+        self._enter({**good, **kept}, texts={**reading.texts, **kept_texts})
         return self.policy
 
-    def _enter(self, documents: Documents, cluster: ClusterDocument | None) -> None:
-        """Put the documents in force, unless what was kept contradicts what is new."""
+    def _enter(self, documents: Documents, *, texts: Mapping[Slot, str]) -> None:
+        """Put the documents in force, unless what was kept contradicts what is new.
+
+        A Cluster document says what hardware there is: no other document keeps it out.
+        """
         ordered = {slot: documents[slot] for slot in sorted(documents)}
-        policy = _build(ordered, cluster)
-        if not find_contradictions(ordered, policy):
+        policy = build(ordered)
+        if not find_contradictions(ordered, replace(policy, cluster=None)):
             self._documents, self.policy = ordered, policy
-
-
-def _build(documents: Documents, cluster: ClusterDocument | None) -> Policy:
-    policy = build(documents)
-    return policy if cluster is None else replace(policy, cluster=cluster)
+            self._texts = {slot: texts[slot] for slot in ordered}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,56 +96,56 @@ class _Reading:
     documents: Documents
     salvaged: Documents
     """What could be read of those that have problems."""
-    sources: Mapping[Slot, str]
+    found: Mapping[Slot, PolicyText]
     bad: Sequence[Slot]
-    problems: Sequence[Sequence[Problem]]
+    problems: Mapping[str, Sequence[Problem]]
+    """By source."""
+
+    @property
+    def texts(self) -> dict[Slot, str]:
+        return {slot: found.text for slot, found in self.found.items()}
 
 
 def _read(texts: Iterable[PolicyText]) -> _Reading:
     documents: Documents = {}
     salvaged: Documents = {}
-    sources: dict[Slot, str] = {}
+    first: dict[Slot, PolicyText] = {}
     bad: list[Slot] = []
-    problems: list[list[Problem]] = []
+    problems: dict[str, list[Problem]] = {}
     for found in sorted(texts, key=lambda text: (text.kind, text.source)):
         try:
             read = read_document(found.text, kind=found.kind)
-            _check_only_one(found, sources)
+            _check_only_one(found, first)
         except SpecError as exc:
             read = ReadDocument(document=None, problems=exc.problems)
         if read.problems:
             bad.append(found.slot)
-            problems.append([_in_source(found.source, problem) for problem in read.problems])
+            problems.setdefault(found.source, []).extend(read.problems)
         if read.document is not None:
             (salvaged if read.problems else documents)[found.slot] = read.document
-        sources.setdefault(found.slot, found.source)
-    return _Reading(
-        documents=documents, salvaged=salvaged, sources=sources, bad=bad, problems=problems
-    )
+        first.setdefault(found.slot, found)
+    return _Reading(documents=documents, salvaged=salvaged, found=first, bad=bad, problems=problems)
 
 
-def _check_only_one(found: PolicyText, sources: Mapping[Slot, str]) -> None:
-    other = sources.get(found.slot)
+def _check_only_one(found: PolicyText, first: Mapping[Slot, PolicyText]) -> None:
+    other = first.get(found.slot)
     if other is not None:
-        raise SpecError([Problem("", f"there is a {found.kind} document already, {other}")])
+        message = f"there is a {found.kind} document already, {other.source}"
+        raise SpecError([Problem("", message)])
 
 
-def _problems(reading: _Reading, cluster: ClusterDocument | None) -> list[Problem]:
-    """Return all problems of all texts, those that they have with each other included."""
+def _problems(reading: _Reading) -> dict[str, Sequence[Problem]]:
+    """Return all problems of all texts by source, those that they have with each other included."""
     readable = {**reading.salvaged, **reading.documents}
     documents = {slot: readable[slot] for slot in sorted(readable)}
-    contradictions = find_contradictions(documents, _build(documents, cluster))
+    contradictions = find_contradictions(documents, build(documents))
     if any(slot.kind is Kind.CLASSES and slot not in readable for slot in reading.bad):
-        contradictions = {}  # nearly all are about classes, which nobody knows
-    found = [
-        [_in_source(reading.sources[slot], problem) for problem in problems]
-        for slot, problems in contradictions.items()
-    ]
-    return limit_problems(_flat([*reading.problems, *found]))
-
-
-def _flat(problems: Iterable[Iterable[Problem]]) -> list[Problem]:
-    return [problem for some in problems for problem in some]
+        contradictions = {}  # nearly all are about classes, which are not known
+    problems = dict(reading.problems)
+    for slot, found in contradictions.items():
+        source = reading.found[slot].source
+        problems[source] = [*problems.get(source, ()), *found]
+    return problems
 
 
 def _in_source(source: str, problem: Problem) -> Problem:

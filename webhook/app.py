@@ -21,7 +21,6 @@ from webhook.certificates.callers import demand_certificates
 from webhook.certificates.serving import build_serving
 from webhook.cluster_view import ClusterView, Source
 from webhook.metrics import WebhookMetrics
-from webhook.policy_watcher import PolicyWatcher
 from webhook.routes import ReviewRoutes
 from webhook.settings import WebhookSettings
 from webhook.wiring import State, build_reviews
@@ -47,8 +46,8 @@ async def run_webhook(
     metrics = ServiceMetrics()
     LogMetrics(metrics.registry, log)
     webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client)
-    watcher = PolicyWatcher(webhook_metrics, events, namespace=settings.namespace)
-    view = ClusterView(policies=PolicySink(watcher.on_change))
+    view = ClusterView(policies=PolicySink(events))
+    webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
     health = Health()
     serving = build_serving(settings, client=client, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources()}

@@ -1,17 +1,33 @@
-"""The cell engine: which leaf cells a gang gets. Pure, under the contract of `policy`.
+"""The cell engine: it decides which leaf cells a gang gets. Pure: it imports `policy` and no IO.
 
-- `plan` is deterministic and changes nothing; `apply` and the `observe_…` methods change state.
-- An exception means that nothing changed. "No room" is a `Wait` with a stable reason.
-- Single writer: the shell serialises calls, the engine has no locks.
-- After every step all of `invariants` hold, above all VC safety (`supply`).
+The contract that callers rely on:
 
-    budget    How much one decision may cost: all bounds of the search in one place, each with …
-    engine    The engine: who has which leaf cell, and who may have which next.
-    model     What goes into the engine and what comes out: requests, decisions, views. Immutable.
-    decide/   From a request to a decision, and from a decision to a changed state.
-    fit/      Where a gang fits if no other gang moves.
-    observe/  What the cluster reports: bound pods, nodes, a new topology.
-    preempt/  Which gangs must end or be downgraded so that a guaranteed gang can start.
-    state/    Cells, VCs and gangs as they are now, and the operations that change them. Private …
-    views/    What the engine shows of itself, and the invariants that it checks.
+1. No IO, clock, randomness, logging or `await`. Time comes in as `now`; explanations go out in the
+   decision.
+2. Same inputs, same decision. Ties are broken by the order of the cells, never by a hash.
+3. `plan` changes nothing that can be observed: whatever it tries, it undoes. Only `apply`, `expire`
+   and the methods that report events (`observe_…`, `forget_…`, `recover…`, `…_topology`, `rerank`)
+   change state.
+4. An exception means that nothing changed. "No room" is not an exception but a `Wait` decision with
+   a stable reason.
+5. Kubernetes objects never enter. Callers translate them to the types of `model`.
+6. One writer: the caller serialises calls. The engine has no locks.
+
+After every step the invariants of `views.invariants` hold. The most important one is VC safety:
+every VC can still get all cells that it was promised (`state.supply`). Of the product, only
+`extender.cluster` calls the engine; every other package uses the types of `model` and of `views`.
+
+How to read it: `state` holds what is allocated, `fit` finds idle cells for a gang, `preempt` finds
+victims where there are none, `decide` combines the two into a decision and applies it, `observe`
+takes in what the cluster reports, and `views` shows and checks the state.
+
+    budget    How much one decision may cost: all bounds of the search in one place
+    engine    The engine's public methods: plan, apply, observe, recover, views
+    model     What goes into the engine and what comes out: requests, decisions, views
+    decide/   From a request to a decision, and from a decision to a changed state
+    fit/      Where a gang fits in cells that are idle now
+    observe/  Events of the cluster: pods that run or end, nodes that join or leave, new topologies
+    preempt/  Which gangs must end or be downgraded so that a guaranteed gang can start
+    state/    Cells, VCs and gangs as they are now, and the operations that change them
+    views/    The state as inspection shows it, and the invariants that it must satisfy
 """

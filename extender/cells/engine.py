@@ -18,10 +18,15 @@ from extender.cells.model import (
     Placement,
 )
 from extender.cells.observe.adoption import Adopter
-from extender.cells.observe.bound_pods import Bound, Observer, OutOfPlace, recovery_order
-from extender.cells.observe.lifecycle import Lives
-from extender.cells.observe.node_changes import Follower
-from extender.cells.observe.nodes import Joiner
+from extender.cells.observe.bound_pods import (
+    FullReplayNeeded,
+    PlacedMember,
+    PodObserver,
+    recovery_order,
+)
+from extender.cells.observe.lifecycle import GangLifecycle
+from extender.cells.observe.node_changes import TopologyUpdater
+from extender.cells.observe.nodes import NodeObserver
 from extender.cells.observe.reconfiguration import (
     NO_CHANGE,
     GangEffect,
@@ -29,34 +34,34 @@ from extender.cells.observe.reconfiguration import (
     ranked,
     replay_order,
 )
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.registry import Registry
-from extender.cells.state.table import Table
-from extender.cells.views import invariants, listings, shapes
-from extender.cells.views.listings import Holders, Look, at_once
+from extender.cells.views import invariants, listings, state_views
+from extender.cells.views.listings import Holders, Stepwise, run_to_end
 from policy.errors import InvariantError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
 
 
-class _Parts:
+class _Components:
     """All that works on one topology; a new topology gets new ones."""
 
     def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
         self.topology = topology
-        self.table = Table(topology)
+        self.table = AllocationTable(topology)
         self.registry = Registry()
-        self.lives = Lives(self.table, self.registry)
+        self.lifecycle = GangLifecycle(self.table, self.registry)
         self.planner = Planner(self.table, self.registry)
-        self.applier = Applier(self.table, self.lives, lease_seconds=lease_seconds)
-        self.observer = Observer(self.table, self.lives)
-        self.joiner = Joiner(self.table, self.observer)
+        self.applier = Applier(self.table, self.lifecycle, lease_seconds=lease_seconds)
+        self.pod_observer = PodObserver(self.table, self.lifecycle)
+        self.node_observer = NodeObserver(self.table, self.pod_observer)
 
     def settle(self) -> None:
         """Leaves changed hands: count what could not be counted, and who lacks devices again."""
-        self.observer.count_freed()
-        self.joiner.mark_short()
+        self.pod_observer.count_freed()
+        self.node_observer.mark_short()
 
 
 class Engine:
@@ -64,11 +69,11 @@ class Engine:
 
     def __init__(self, *, lease_seconds: float, topology: Topology | None = None) -> None:
         self._lease_seconds = lease_seconds
-        self._parts = _Parts(topology, lease_seconds=lease_seconds)
+        self._components = _Components(topology, lease_seconds=lease_seconds)
 
     @property
-    def _table(self) -> Table:
-        return self._parts.table
+    def _table(self) -> AllocationTable:
+        return self._components.table
 
     # -- deciding
 
@@ -79,15 +84,15 @@ class Engine:
 
         Deterministic, and changes nothing. `now` is part of the contract; no rule needs it yet.
         """
-        known = self._parts.lives.gang_of.get(request.member, request.gang)
+        known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
             return wording.other_gang(request, known)
-        return self._parts.planner.plan(request, candidate_nodes)
+        return self._components.planner.plan(request, candidate_nodes)
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision of `plan` true; ConflictError, and no change, if it is out of date."""
-        self._parts.applier.apply(decision, now=now)
-        self._parts.settle()
+        self._components.applier.apply(decision, now=now)
+        self._components.settle()
 
     def renew(self, key: GangKey, *, now: float) -> None:
         """Let a gang's lease begin anew, as if it had just been planned."""
@@ -97,21 +102,21 @@ class Engine:
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost something."""
-        expired = self._parts.lives.expire(now=now)
-        self._parts.settle()
+        expired = self._components.lifecycle.expire(now=now)
+        self._components.settle()
         return expired
 
     # -- observing
 
     def observe_node(self, node: NodeCell) -> None:
         """A node joined or changed."""
-        self._parts.joiner.observe(node)
-        self._parts.settle()
+        self._components.node_observer.observe(node)
+        self._components.settle()
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
-        self._parts.joiner.forget(name)
-        self._parts.settle()
+        self._components.node_observer.forget(name)
+        self._components.settle()
 
     def observe_bound(
         self,
@@ -128,11 +133,15 @@ class Engine:
         it is known: chain and preassigned cell find the VC's claim again.
         """
         whole = placement or Placement(node=node, leaf_cells=leaf_cells)
-        self._parts.observer.observe(Bound(request=request, placement=whole))
-        self._parts.settle()
+        self._components.pod_observer.observe(PlacedMember(request=request, placement=whole))
+        self._components.settle()
 
     def recover(
-        self, running: Sequence[Bound], *, released: Sequence[Bound] = (), now: float = 0.0
+        self,
+        running: Sequence[PlacedMember],
+        *,
+        released: Sequence[PlacedMember] = (),
+        now: float = 0.0,
     ) -> list[PodUid]:
         """Take in all that runs and all that was released to run, once, after a start.
 
@@ -148,22 +157,22 @@ class Engine:
         Returns the released members that have no place: they ask again, like any other. What was
         being preempted is forgotten; who preempted asks again.
         """
-        return at_once(self.recovering(running, released=released, now=now))
+        return run_to_end(self.recover_stepwise(running, released=released, now=now))
 
-    def recovering(
-        self, running: Sequence[Bound], *, released: Sequence[Bound], now: float
-    ) -> Look[list[PodUid]]:
+    def recover_stepwise(
+        self, running: Sequence[PlacedMember], *, released: Sequence[PlacedMember], now: float
+    ) -> Stepwise[list[PodUid]]:
         """Do the same bit by bit: looks are welcome meanwhile, changes are not."""
         for bound in sorted(running, key=recovery_order):
-            self._parts.observer.observe(bound)
+            self._components.pod_observer.observe(bound)
             yield
-        adopter = Adopter(self._table, self._parts.lives, self._parts.observer)
+        adopter = Adopter(self._table, self._components.lifecycle, self._components.pod_observer)
         expires, lost = now + self._lease_seconds, []
         for bound in sorted(released, key=recovery_order):
             if not adopter.lease(bound, expires=expires):
                 lost.append(bound.request.member)
             yield
-        self._parts.settle()
+        self._components.settle()
         return lost
 
     def observe_ending(self, member: PodUid) -> bool:
@@ -171,29 +180,29 @@ class Engine:
 
         False if that is known, or it does not run: nothing changes.
         """
-        return self._parts.lives.observe_ending(member)
+        return self._components.lifecycle.observe_ending(member)
 
     def observe_overdue(self, member: PodUid) -> bool:
         """A member that was told to end takes too long: it counts like one that was not told.
 
         False if nobody was told so of it: nothing changes.
         """
-        return self._parts.lives.observe_overdue(member)
+        return self._components.lifecycle.observe_overdue(member)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted, or a waiting one was withdrawn."""
-        self._parts.lives.forget_member(member)
-        self._parts.settle()
+        self._components.lifecycle.forget_member(member)
+        self._components.settle()
 
     # -- changing the topology
 
     def explain_topology(self, topology: Topology) -> list[GangEffect]:
         """Say what a new topology would do to each gang; changes nothing."""
-        return self._moved_to(topology)[1]
+        return self._rebuilt_on(topology)[1]
 
     def change_topology(self, topology: Topology) -> list[GangEffect]:
         """Work on a new topology from now on, with all that runs; says what that did."""
-        self._parts, done = self._moved_to(topology)
+        self._components, done = self._rebuilt_on(topology)
         return done
 
     def follow_topology(self, topology: Topology) -> list[GangEffect]:
@@ -201,40 +210,42 @@ class Engine:
 
         Where gangs have to make way for others, all are taken over as by `change_topology`.
         """
-        parts, before = self._parts, self._parts.topology
+        components, before = self._components, self._components.topology
         if before is None:
             return self.change_topology(topology)
-        follower = Follower(parts.table, parts.registry, parts.lives, parts.joiner)
+        follower = TopologyUpdater(
+            components.table, components.registry, components.lifecycle, components.node_observer
+        )
         try:
             follower.follow(before, topology)
-        except OutOfPlace:
-            gangs = {**parts.table.gangs, **follower.before}
-            self._parts, done = self._moved(list(gangs.values()), topology)
+        except FullReplayNeeded:
+            gangs = {**components.table.gangs, **follower.before}
+            self._components, done = self._rebuilt(list(gangs.values()), topology)
             return done
-        parts.topology = topology
-        parts.settle()
-        return list(effects(list(follower.before.values()), parts.table.gangs))
+        components.topology = topology
+        components.settle()
+        return list(effects(list(follower.before.values()), components.table.gangs))
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
         """Let gangs count at other priorities from now on, where they are; says what that did."""
-        self._parts, done = self._moved_to(self._parts.topology, priorities)
+        self._components, done = self._rebuilt_on(self._components.topology, priorities)
         return done
 
-    def _moved_to(
+    def _rebuilt_on(
         self, topology: Topology | None, priorities: Mapping[GangKey, int] = NO_CHANGE
-    ) -> tuple[_Parts, list[GangEffect]]:
+    ) -> tuple[_Components, list[GangEffect]]:
         """What this engine would be on another topology, and what becomes of each gang."""
         before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
-        return self._moved(before, topology)
+        return self._rebuilt(before, topology)
 
-    def _moved(
-        self, before: Sequence[Gang], topology: Topology | None
-    ) -> tuple[_Parts, list[GangEffect]]:
-        fresh = _Parts(topology, lease_seconds=self._lease_seconds)
-        for _, node in sorted(self._parts.joiner.known.items()):
-            fresh.joiner.observe(node)
-        Adopter(fresh.table, fresh.lives, fresh.observer).adopt_all(replay_order(before))
-        fresh.joiner.mark_short()
+    def _rebuilt(
+        self, before: Sequence[PlacedGang], topology: Topology | None
+    ) -> tuple[_Components, list[GangEffect]]:
+        fresh = _Components(topology, lease_seconds=self._lease_seconds)
+        for _, node in sorted(self._components.node_observer.known.items()):
+            fresh.node_observer.observe(node)
+        Adopter(fresh.table, fresh.lifecycle, fresh.pod_observer).adopt_all(replay_order(before))
+        fresh.node_observer.mark_short()
         return fresh, list(effects(before, fresh.table.gangs))
 
     # -- looking
@@ -248,58 +259,60 @@ class Engine:
         """Whether a member was placed: cheaper than to ask where."""
         return self._slot_of(member) is not None
 
-    def _slot_of(self, member: PodUid) -> Slot | None:
-        key = self._parts.lives.gang_of.get(member)
+    def _slot_of(self, member: PodUid) -> MemberSlot | None:
+        key = self._components.lifecycle.gang_of.get(member)
         return self._table.gangs[key].slot_of(member) if key else None
 
-    def look_at_nodes(self) -> Look[list[tuple[NodeCell, Holders]]]:
+    def nodes_stepwise(self) -> Stepwise[list[tuple[NodeCell, Holders]]]:
         """All nodes with the holders of their leaf cells, by name, bit by bit."""
-        return listings.look_at_nodes(self._table, self._parts.joiner.known)
+        return listings.list_nodes(self._table, self._components.node_observer.known)
 
-    def look_at_gangs(self) -> Look[list[GangView]]:
+    def gangs_stepwise(self) -> Stepwise[list[GangView]]:
         """All gangs that have leaf cells or have reserved them, by key, bit by bit."""
-        return listings.look_at_gangs(self._table)
+        return listings.list_gangs(self._table)
 
-    def look_at_cells(self) -> Look[list[shapes.CellView]]:
+    def cells_stepwise(self) -> Stepwise[list[state_views.CellView]]:
         """All physical cells, as trees, bit by bit."""
-        return listings.look_at_cells(self._table)
+        return listings.list_cells(self._table)
 
-    def look_at_vcs(self) -> Look[dict[VcName, shapes.VcView]]:
+    def vcs_stepwise(self) -> Stepwise[dict[VcName, state_views.VcView]]:
         """All VCs with their preassigned cells, bit by bit."""
-        return listings.look_at_vcs(self._table)
+        return listings.list_vcs(self._table)
 
     def nodes(self) -> list[tuple[NodeCell, Holders]]:
         """All nodes with the holders of their leaf cells, by name."""
-        return at_once(self.look_at_nodes())
+        return run_to_end(self.nodes_stepwise())
 
     def gang(self, key: GangKey) -> GangView | None:
         """One gang, if it has leaf cells or has reserved them."""
         gang = self._table.gangs.get(key)
-        return shapes.view_gang(gang) if gang else None
+        return state_views.view_gang(gang) if gang else None
 
     def gangs(self) -> list[GangView]:
         """All gangs that have leaf cells or have reserved them, by key."""
-        return at_once(self.look_at_gangs())
+        return run_to_end(self.gangs_stepwise())
 
     def is_preempting(self, key: GangKey) -> bool:
         """Whether cells are reserved for a gang, or for late members, until victims have ended."""
         gang = self._table.gangs.get(key)
         return gang is not None and bool(gang.reserved_slots())
 
-    def cells(self) -> list[shapes.CellView]:
+    def cells(self) -> list[state_views.CellView]:
         """All physical cells, as trees."""
-        return at_once(self.look_at_cells())
+        return run_to_end(self.cells_stepwise())
 
-    def vcs(self) -> dict[VcName, shapes.VcView]:
+    def vcs(self) -> dict[VcName, state_views.VcView]:
         """All VCs with their preassigned cells."""
-        return at_once(self.look_at_vcs())
+        return run_to_end(self.vcs_stepwise())
 
     def check(self) -> None:
         """Check every invariant; InvariantError is our bug."""
-        at_once(self.checking())
+        run_to_end(self.check_stepwise())
 
-    def checking(self) -> Look[None]:
+    def check_stepwise(self) -> Stepwise[None]:
         """Do the same bit by bit, while nothing changes."""
-        yield from invariants.checking(self._table, self._parts.registry, self._parts.lives.gang_of)
-        if not self._parts.planner.audit():
+        yield from invariants.check_stepwise(
+            self._table, self._components.registry, self._components.lifecycle.gang_of
+        )
+        if not self._components.planner.audit():
             raise InvariantError("what is remembered of bins and gangs does not agree with them")

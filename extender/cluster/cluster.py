@@ -19,9 +19,9 @@ from extender.cells.model import (
     Reject,
     Wait,
 )
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cells.observe.reconfiguration import GangEffect
-from extender.cells.views.listings import Look, at_once
+from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.derivation import Derivation, has_same_shape
 from extender.cluster.document_text import ClusterText
 from extender.cluster.journal import Journal, Question
@@ -217,14 +217,18 @@ class Cluster:
     # -- pods
 
     def recover(
-        self, running: Iterable[Bound], *, released: Iterable[Bound] = (), now: float = 0.0
+        self,
+        running: Iterable[PlacedMember],
+        *,
+        released: Iterable[PlacedMember] = (),
+        now: float = 0.0,
     ) -> None:
         """Take in all that runs or was released to run, after a start."""
-        at_once(self.recovering(list(running), released=list(released), now=now))
+        run_to_end(self.recovering(list(running), released=list(released), now=now))
 
     def recovering(
-        self, running: Sequence[Bound], *, released: Sequence[Bound], now: float
-    ) -> Look[None]:
+        self, running: Sequence[PlacedMember], *, released: Sequence[PlacedMember], now: float
+    ) -> Stepwise[None]:
         """Do the same bit by bit, while nothing else is told or asked."""
         for one in running:
             self._journal.prepare(one)
@@ -233,7 +237,7 @@ class Cluster:
             self._journal.prepare_released(one)
         self._journal.recover(len(running) + len(released), now=now)
         lost = dict.fromkeys(
-            (yield from self.engine.recovering(running, released=released, now=now))
+            (yield from self.engine.recover_stepwise(running, released=released, now=now))
         )
         for one in running:
             self._join_bound(one)
@@ -243,7 +247,7 @@ class Cluster:
                 self._join(Member(request=one.request, placement=one.placement, is_bound=False))
         self.version += 1
 
-    def observe_bound(self, running: Bound) -> None:
+    def observe_bound(self, running: PlacedMember) -> None:
         """A member runs on a node, whoever put it there."""
         self._journal.observe_bound(running)
         self.engine.observe_bound(
@@ -302,7 +306,7 @@ class Cluster:
         """Who was given places, to look things up quickly."""
         return self._members
 
-    def _join_bound(self, running: Bound) -> None:
+    def _join_bound(self, running: PlacedMember) -> None:
         placement = self.engine.placement(running.request.member) or running.placement
         is_foreign = not running.placement.leaf_cells
         self._join(

@@ -1,7 +1,6 @@
 """Cluster documents as they were written: a replay has to read the very same text."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from policy.cluster.document import ClusterDocument
 from policy.documents.documents import Kind, parse_document
@@ -15,12 +14,8 @@ class ClusterText:
     document: ClusterDocument
 
 
-@lru_cache(maxsize=2)
 def read_cluster_text(text: str) -> ClusterText:
-    """Understand a cluster document. Raises SpecError with all problems.
-
-    The last ones are remembered: a large one costs a second, and is read at several places.
-    """
+    """Understand a cluster document. Raises SpecError with all problems."""
     document = parse_document(text, kind=Kind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     return ClusterText(text=text, document=document)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from extender.cells.model import Decision, MemberRequest, Place
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
 from policy.submission import GangKey, NodeName, PodUid
@@ -53,16 +53,16 @@ class Journal(Protocol):
     def rerank(self, priorities: Mapping[GangKey, int]) -> None:
         """Gangs count at other priorities, since their classes do."""
 
-    def prepare(self, running: Bound) -> None:
+    def prepare(self, running: PlacedMember) -> None:
         """A member was found running at start-up; `recover` takes all of them in."""
 
-    def prepare_released(self, released: Bound) -> None:
+    def prepare_released(self, released: PlacedMember) -> None:
         """A member was found on its way to its place; `recover` leases it again."""
 
     def recover(self, count: int, *, now: float) -> None:
         """The members that were prepared were taken in."""
 
-    def observe_bound(self, running: Bound) -> None:
+    def observe_bound(self, running: PlacedMember) -> None:
         """A member runs."""
 
     def observe_ending(self, member: PodUid) -> None:
@@ -145,11 +145,11 @@ class LogJournal:
         inputs = {"priorities": told}
         self._rows.append(self._record(Kind.DOCUMENT, "classes", "reranked", inputs=inputs))
 
-    def prepare(self, running: Bound) -> None:
+    def prepare(self, running: PlacedMember) -> None:
         """A member was found running at start-up."""
         self._append_bound("found", running)
 
-    def prepare_released(self, released: Bound) -> None:
+    def prepare_released(self, released: PlacedMember) -> None:
         """A member was found on its way to its place."""
         self._append_bound("released", released)
 
@@ -160,7 +160,7 @@ class LogJournal:
             self._record(Kind.POD, "cluster", "recovered", reason, inputs={"now": now})
         )
 
-    def observe_bound(self, running: Bound) -> None:
+    def observe_bound(self, running: PlacedMember) -> None:
         """A member runs."""
         self._append_bound("runs", running)
 
@@ -222,7 +222,7 @@ class LogJournal:
         """Write down something else that was done; a replay passes over it."""
         self._rows.append(self._record(kind, subject, outcome, reason, **fields))
 
-    def _append_bound(self, outcome: str, running: Bound) -> None:
+    def _append_bound(self, outcome: str, running: PlacedMember) -> None:
         inputs = {
             "request": rows.encode_request(running.request),
             "placement": rows.encode_placement(running.placement),

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster import rows
 from extender.cluster.cluster import Asked, Cluster
 from extender.cluster.document_text import ClusterText, read_cluster_text
@@ -100,8 +100,8 @@ class Replay:
     def __init__(self, *, lease_seconds: float) -> None:
         self._cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         self._known = KnownNodes()
-        self._found: list[Bound] = []
-        self._released: list[Bound] = []
+        self._found: list[PlacedMember] = []
+        self._released: list[PlacedMember] = []
 
     def feed(self, record: DecisionRecord, document: ClusterText | None) -> Difference | None:
         """Take in one row; the difference, if it is a decision that comes out otherwise."""
@@ -179,8 +179,8 @@ def _gang(subject: str) -> GangKey:
     return GangKey(*subject.split("/", 1))
 
 
-def _bound(record: DecisionRecord) -> Bound:
-    return Bound(
+def _bound(record: DecisionRecord) -> PlacedMember:
+    return PlacedMember(
         request=rows.decode_request(record.inputs["request"]),
         placement=rows.decode_placement(record.inputs["placement"]),
     )

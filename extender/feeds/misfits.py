@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from kube.api.client import Object
 from kube.read.pods import has_finished, read_device_use
 from policy.errors import RequestError
 from policy.submission import PodUid
 
-ToForeignUse = Callable[..., Bound]
+ToForeignUse = Callable[..., PlacedMember]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Misfit:
     namespace: str
     name: str
     problem: str
-    use: Bound | None
+    use: PlacedMember | None
     """The devices that it holds; None while it is not bound."""
 
 

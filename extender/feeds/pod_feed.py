@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from extender.cells.model import Placement
-from extender.cells.observe.bound_pods import Bound
-from extender.cells.views.listings import Look
+from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.misfits import Misfit, ToForeignUse, read_misfit
 from kube import marks
@@ -25,7 +25,7 @@ from policy.submission import GangKey, NodeName, PodUid
 
 logger = logging.getLogger(__name__)
 
-ToBound = Callable[[ManagedPod], Bound]
+ToBound = Callable[[ManagedPod], PlacedMember]
 
 _MOST_ENDED = 10_000
 _LONGEST_GRACE_SECONDS = 300
@@ -87,7 +87,7 @@ class PodSink:
         """Who wants to know of pods that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that are gone, or have left their gang."""
-        self.on_change: list[Callable[[ManagedPod, Object], None]] = []
+        self.on_change: list[Callable[[ManagedPod], None]] = []
         """Who wants to know of pods that appeared or changed."""
 
     def __len__(self) -> int:
@@ -125,7 +125,7 @@ class PodSink:
         """Whether a pod is known to be gone: a late question about it changes nothing."""
         return uid in self._ended
 
-    def recover(self, *, now: float) -> Look[None]:
+    def recover(self, *, now: float) -> Stepwise[None]:
         """Let the engine take in all that runs or will, and from now on every change.
 
         Bit by bit; no pod may change meanwhile.
@@ -168,7 +168,7 @@ class PodSink:
         else:
             self._observe(pod)
             for tell in self.on_change:
-                tell(pod, obj)
+                tell(pod)
 
     def remove(self, obj: Object) -> None:
         """Take note of a pod that is gone."""

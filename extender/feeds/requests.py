@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Placement, ReleaseMode
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from kube.read.managed_pod import DeviceUse
 from kube.read.pods import ManagedPod
 from policy.classes import Classes
@@ -39,7 +39,7 @@ def to_single_request(request: MemberRequest, pod: ManagedPod) -> MemberRequest:
     )
 
 
-def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Bound:
+def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> PlacedMember:
     """Say where a pod runs, or was released to run. A fact: whatever its class, it is taken in."""
     placement = to_placement(pod)
     try:
@@ -50,10 +50,12 @@ def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Bound:
     request = _build(pod, priority=priority, size=pod.gang.size or sizes.size(pod))
     where = pod.node or (pod.placement.node if pod.placement else None)
     assert where is not None, "only for pods that are bound or released"
-    return Bound(request=request, placement=placement or Placement(node=where, leaf_cells=()))
+    return PlacedMember(
+        request=request, placement=placement or Placement(node=where, leaf_cells=())
+    )
 
 
-def to_foreign_use(use: DeviceUse, *, namespace: str) -> Bound:
+def to_foreign_use(use: DeviceUse, *, namespace: str) -> PlacedMember:
     """Count the devices of a pod that makes no sense to us, but runs."""
     request = MemberRequest(
         member=use.uid,
@@ -61,7 +63,7 @@ def to_foreign_use(use: DeviceUse, *, namespace: str) -> Bound:
         leaf_count=use.device_count,
         gang_leaf_counts=(use.device_count,),
     )
-    return Bound(request=request, placement=Placement(node=use.node, leaf_cells=()))
+    return PlacedMember(request=request, placement=Placement(node=use.node, leaf_cells=()))
 
 
 def to_placement(pod: ManagedPod) -> Placement | None:

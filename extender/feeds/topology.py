@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import ClusterText
-from extender.feeds.policy_feed import Policies
+from kube.follow.policies import PolicySink
 from policy.errors import Problem
 
 logger = logging.getLogger(__name__)
@@ -19,18 +19,20 @@ _GATHER_SECONDS: Final = 0.5
 class TopologyKeeper:
     """Gives the engine the cells that the document in force describes."""
 
-    def __init__(self, cluster: Cluster, policies: Policies) -> None:
+    def __init__(self, cluster: Cluster, policies: PolicySink) -> None:
         self._cluster = cluster
         self._policies = policies
         self._in_force: ClusterText | None = None
         self._is_live = False
         self.problems: tuple[Problem, ...] = ()
         """Why the cells are not as the document, or its absence, says."""
+        self.usable = asyncio.Event()
+        """Set once no invalid Cluster document stands in the way of the first decision."""
         policies.on_change.append(self._follow)
 
     def build(self) -> None:
         """Build the first cells."""
-        self._use(self._policies.cluster)
+        self._use(self._document)
 
     def start(self) -> None:
         """Follow every change from now on, and what changed since the first cells were built."""
@@ -44,8 +46,17 @@ class TopologyKeeper:
             if self._is_live and self._cluster.is_stale:
                 self._log(self._cluster.refresh_topology())
 
+    @property
+    def _document(self) -> ClusterText | None:
+        text, document = self._policies.cluster_text, self._policies.policy.cluster
+        if text is None or document is None:
+            return None
+        return ClusterText(text=text, document=document)
+
     def _follow(self) -> None:
-        document = self._policies.cluster
+        if not self._policies.lacks_valid_cluster:
+            self.usable.set()
+        document = self._document
         if not self._is_live or document == self._in_force:
             return
         running = self._cluster.members.gang_count if document is None else 0
@@ -59,6 +70,8 @@ class TopologyKeeper:
     def _use(self, document: ClusterText | None) -> None:
         self.problems = ()
         self._in_force = document
+        for warning in document.document.warnings if document else ():
+            logger.warning("cluster document has a warning", extra={"warning": str(warning)})
         if document is not None or self._cluster.topology is not None:
             self._log(self._cluster.use_document(document))
 

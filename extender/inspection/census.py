@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from extender.cells.model import NodeCell
-from extender.cells.views.listings import Holders, Look
+from extender.cells.views.listings import Holders, Stepwise
 from extender.cluster.cluster import Cluster
 from policy.submission import NodeName, PodUid
 from policy.topology import PhysicalCell, Topology
@@ -44,18 +44,18 @@ class Census:
             await in_slices(self.count())
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def count(self) -> Look[None]:
+    def count(self) -> Stepwise[None]:
         """Count now, in slices; a change meanwhile is counted the next time."""
         if self._version == self._cluster.version:
             return
         self._version = self._cluster.version
-        nodes = yield from self._cluster.engine.look_at_nodes()
+        nodes = yield from self._cluster.engine.nodes_stepwise()
         yield from self._count_leaves(nodes)
         self._count_cells()
         self.gangs = self._cluster.members.gang_count
         self.leases = self._cluster.members.count_leases()
 
-    def _count_leaves(self, nodes: Sequence[tuple[NodeCell, Holders]]) -> Look[None]:
+    def _count_leaves(self, nodes: Sequence[tuple[NodeCell, Holders]]) -> Stepwise[None]:
         leaf_counts = self._configured_leaf_counts()
         counted: Counter[tuple[str, str]] = Counter()
         scattered = seen = 0

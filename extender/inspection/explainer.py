@@ -7,7 +7,6 @@ from pydantic import Field
 
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.policy_feed import Policies
 from extender.inspection.json_views import (
     Shape,
     show_decision,
@@ -17,6 +16,7 @@ from extender.inspection.json_views import (
 )
 from extender.outcomes.waiting_pods import WaitingPods
 from extender.verbs.questions import ToRequest
+from kube.follow.policies import PolicySink
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.rules.decision import RuleDecision
@@ -49,7 +49,7 @@ class Explainer:
         cluster: Cluster,
         pods: PodSink,
         waiting: WaitingPods,
-        policies: Policies,
+        policies: PolicySink,
         to_request: ToRequest,
         why_queued: Callable[[ManagedPod], str],
         log: DecisionLog,
@@ -126,7 +126,7 @@ class Explainer:
 
     def _by_rules(self, pod: ManagedPod, arguments: SimulateArguments) -> Shape:
         """Which rules would touch it; what its submitter holds already is the webhook's secret."""
-        classes = self._policies.classes
+        rules, classes = self._policies.policy.rules, self._policies.policy.classes
         submission = Submission(
             user=UserName(arguments.user),
             groups=tuple(map(GroupName, arguments.groups)),
@@ -138,7 +138,7 @@ class Explainer:
             leaf_type=pod.leaf_type,
             labels=pod.labels,
         )
-        judged: RuleDecision = self._policies.rules.decide(submission, usage=None, classes=classes)
+        judged: RuleDecision = rules.decide(submission, usage=None, classes=classes)
         return {
             "outcome": judged.outcome,
             "class": judged.final_class,

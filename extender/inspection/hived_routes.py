@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from extender.cells.model import GangView
-from extender.cells.views.listings import Look
+from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.inspection.hived_views import ClusterStatus, VirtualLeaves, show_group
@@ -55,7 +55,7 @@ class HivedRoutes:
         gangs = (await self._snapshots.gangs()).values()
         return json_answer({"items": await in_slices(self._show_all(gangs))})
 
-    def _show_all(self, gangs: Iterable[GangView]) -> Look[list[Any]]:
+    def _show_all(self, gangs: Iterable[GangView]) -> Stepwise[list[Any]]:
         shown = []
         for gang in gangs:
             yield

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from extender.cells.model import GangState, GangView, Placement
-from extender.cells.views.shapes import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
+from extender.cells.views.state_views import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
 from policy.submission import VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
 

@@ -12,7 +12,7 @@ from extender.cells.model import (
     Preempt,
 )
 from extender.cells.views.listings import Holders
-from extender.cells.views.shapes import CellView, VcView
+from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.waiting_pods import Waiting
 from state.log.records import DecisionRecord
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from extender.cells.model import GangView, NodeCell
-from extender.cells.views.listings import Holders, Look
-from extender.cells.views.shapes import CellView, VcView
+from extender.cells.views.listings import Holders, Stepwise
+from extender.cells.views.state_views import CellView, VcView
 from extender.cluster.cluster import Cluster
 from policy.submission import GangKey, VcName
 from policy.topology import Topology
@@ -36,7 +36,7 @@ class Status(NamedTuple):
 class _View(Generic[T]):
     """One view, as it was made last."""
 
-    def __init__(self, cluster: Cluster, make: Callable[[], Look[T]]) -> None:
+    def __init__(self, cluster: Cluster, make: Callable[[], Stepwise[T]]) -> None:
         self._cluster = cluster
         self._make = make
         self._turn = asyncio.Lock()
@@ -73,13 +73,13 @@ class Snapshots:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-        def view(make: Callable[[], Look[T]]) -> _View[T]:
+        def view(make: Callable[[], Stepwise[T]]) -> _View[T]:
             return _View(cluster, make)
 
-        self._gangs = view(lambda: cluster.engine.look_at_gangs())
-        self._cells = view(lambda: cluster.engine.look_at_cells())
-        self._vcs = view(lambda: cluster.engine.look_at_vcs())
-        self._nodes = view(lambda: cluster.engine.look_at_nodes())
+        self._gangs = view(lambda: cluster.engine.gangs_stepwise())
+        self._cells = view(lambda: cluster.engine.cells_stepwise())
+        self._vcs = view(lambda: cluster.engine.vcs_stepwise())
+        self._nodes = view(lambda: cluster.engine.nodes_stepwise())
 
     async def gangs(self) -> Mapping[GangKey, GangView]:
         """All gangs, by key."""

@@ -7,10 +7,8 @@ from extender.cells.model import Place
 from extender.outcomes.waiting_pods import Waiting
 from kube.api.events import Event, EventWriter
 from kube.read.pods import ManagedPod
-from policy.errors import Problem
 from policy.submission import GangKey
 
-_SHOWN_PROBLEMS = 5
 _MOST_CHARS = 1024
 """As much as Kubernetes takes of a message."""
 
@@ -60,16 +58,6 @@ class Announcer:
     def preempted(self, pod: ManagedPod, *, why: str) -> None:
         """A pod is ended for the sake of others, of which it is told once."""
         self._say(_ref(pod), "Preempted", why, is_warning=True, is_unique=True)
-
-    def bad_document(self, about: ObjectRef, problems: Sequence[Problem]) -> None:
-        """A policy document is not in force, because of these problems; a file has no events."""
-        if about.kind != "ConfigMap":
-            return
-        told = "; ".join(map(str, problems[:_SHOWN_PROBLEMS]))
-        rest = len(problems) - _SHOWN_PROBLEMS
-        message = f"the last good version stays in force: {told}"
-        message += f"; and {rest} more problems" if rest > 0 else ""
-        self._say(about, "InvalidPolicy", message, is_warning=True)
 
     def _say(
         self,

@@ -6,8 +6,8 @@ there is something new, and what it asks for is done, many things at once.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
 
 from extender.cells.model import MemberRequest
 from extender.feeds.pod_feed import PodSink
@@ -20,10 +20,8 @@ from extender.planning.quota_queue import QuotaQueue
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, QueuedPod, Step, Tell
 from extender.verbs.questions import ToRequest
-from kube.api.client import Object
 from kube.read.node_choice import NodeChoice
 from kube.read.pods import ManagedPod
-from kube.read.unbound_pod import read_unbound
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
@@ -64,13 +62,13 @@ class Planner:
         pods.on_change.append(self._see)
         pods.on_end.append(self._lose)
         self._quota: QuotaQueue | None = None
-        self._held: dict[PodUid, tuple[ManagedPod, Object]] = {}
+        self._held: dict[PodUid, ManagedPod] = {}
         """Pods whose gang waits for quota, as they were last seen."""
         self._reasons: dict[GangKey, str] = {}
         """Why gangs wait, as their owners were told last."""
-        self._misfits: dict[PodUid, tuple[ManagedPod, Object]] = {}
+        self._misfits: dict[PodUid, ManagedPod] = {}
         """Pods of a class that is not listed, as they were last seen."""
-        self._groupless: dict[PodUid, tuple[ManagedPod, Object]] = {}
+        self._groupless: dict[PodUid, ManagedPod] = {}
         """Pods whose PodGroup is not known, as they were last seen."""
         cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
         cells.follow_nodes(self._lose_node)
@@ -89,13 +87,13 @@ class Planner:
         quota.on_charged.append(self._note_charged)
 
     def _note_charged(self, gang: GangKey) -> None:
-        for pod, obj in [held for held in self._held.values() if held[0].gang.key == gang]:
-            self._see(pod, obj)
+        for pod in [held for held in self._held.values() if held.gang.key == gang]:
+            self._see(pod)
 
     def rerank(self) -> None:
         """Classes mean something else now: so do the pods that wait."""
-        for pod, obj in list(self._misfits.values()):
-            self._see(pod, obj)
+        for pod in list(self._misfits.values()):
+            self._see(pod)
         self._gangs.rerank(self._priority)
         self.wake()
 
@@ -105,8 +103,8 @@ class Planner:
 
     def look_for_groups(self) -> None:
         """PodGroups came, changed or went: now it may be known how large a gang is."""
-        for pod, obj in list(self._groupless.values()):
-            self._see(pod, obj)
+        for pod in list(self._groupless.values()):
+            self._see(pod)
 
     def _priority(self, uid: PodUid) -> int | None:
         pod = self._pods.get(uid)
@@ -133,12 +131,12 @@ class Planner:
             return f"pod {pod.display_name} is held by a scheduling gate that is not ours"
         return self._reasons.get(pod.gang.key, f"gang {pod.gang.key} waits for its turn")
 
-    def _see(self, pod: ManagedPod, obj: Object) -> None:
+    def _see(self, pod: ManagedPod) -> None:
         """Take note of a pod that our gate holds or held."""
         if not (pod.is_gated or pod.is_released):
             return
         if self._quota is not None and self._quota.holds(pod):
-            self._held[pod.uid] = pod, obj
+            self._held[pod.uid] = pod
             return
         self._held.pop(pod.uid, None)
         self._misfits.pop(pod.uid, None)
@@ -146,13 +144,13 @@ class Planner:
         if pod.is_gated and pod.is_held_by_others:
             return  # it could not start: nobody may end for it, nor find its cells taken
         if pod.is_gated and self._awaits_group(pod):
-            self._groupless[pod.uid] = pod, obj
+            self._groupless[pod.uid] = pod
             return
         try:
-            self._gangs.see(_to_queued(pod, obj, self._to_request))
+            self._gangs.see(_to_queued(pod, self._to_request))
         except RequestError as exc:
             # The webhook lets no such pod in; one that came while it was away waits, and is told.
-            self._misfits[pod.uid] = pod, obj
+            self._misfits[pod.uid] = pod
             self._refuse(pod, str(exc))
         self._news.set()
         if pod.is_released and self._held:
@@ -239,20 +237,18 @@ class Planner:
         self._news.set()
 
 
-def _to_queued(
-    pod: ManagedPod, obj: Mapping[str, Any], to_request: Callable[[ManagedPod], MemberRequest]
-) -> QueuedPod:
-    request, unbound = to_request(pod), read_unbound(obj)
+def _to_queued(pod: ManagedPod, to_request: Callable[[ManagedPod], MemberRequest]) -> QueuedPod:
+    request = to_request(pod)
     return QueuedPod(
         request=request,
         gang_size=len(request.gang_leaf_counts),
         is_gated=pod.is_gated,
         is_ending=pod.is_deleting,
         node=pod.node,
-        nominated=unbound.nominated,
-        is_refused=unbound.is_refused,
+        nominated=pod.nominated_node,
+        is_refused=pod.is_refused,
         placement=to_placement(pod),
-        node_wish=unbound.node_wish,
+        node_wish=pod.node_wish,
         may_preempt=pod.may_preempt,
         # A PodGroup says how many members are needed, not how many there may be.
         alone=to_single_request(request, pod) if pod.gang.size is None else None,

@@ -13,9 +13,9 @@ from math import inf
 from typing import Final, NoReturn
 
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.policy_feed import Policies
 from extender.feeds.requests import GangSizes
 from extender.upkeep.ledger_sync import LEADERSHIP, build_charge
+from kube.follow.policies import PolicySink
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, ConflictError
@@ -39,7 +39,7 @@ class QuotaQueue:
         ledger: Ledger,
         pods: PodSink,
         sizes: GangSizes,
-        policies: Policies,
+        policies: PolicySink,
         epoch: Callable[[], int],
     ) -> None:
         self._ledger = ledger
@@ -97,7 +97,7 @@ class QuotaQueue:
 
         Its members are there, so they are believed, and not that all are like the first.
         """
-        charge = build_charge(first, classes=self._policies.classes, sizes=self._sizes)
+        charge = build_charge(first, classes=self._policies.policy.classes, sizes=self._sizes)
         if charge is None or first.is_charged_alone:
             return charge
         there = 1 + len(others)
@@ -122,7 +122,7 @@ class QuotaQueue:
         """What its group allows now; nothing stands in its way if the group has no quotas."""
         if pod.charged_group is None or pod.submitter is None:
             return ()
-        group = self._policies.quotas.group(pod.charged_group)
+        group = self._policies.policy.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
     def _oldest_first(self) -> list[list[ManagedPod]]:

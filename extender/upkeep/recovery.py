@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from extender.cells.views.listings import Look
+from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.topology import TopologyKeeper
@@ -36,7 +36,7 @@ def recover(
     halves: HalfBoundGangs,
     reranker: Reranker,
     now: float,
-) -> Look[None]:
+) -> Stepwise[None]:
     """Build, bit by bit, the state that everything which was listed means together.
 
     Nothing of what was listed may change meanwhile.
@@ -48,7 +48,7 @@ def recover(
         yield from pods.recover(now=now)
         halves.complete()
         yield
-        yield from cluster.engine.checking()
+        yield from cluster.engine.check_stepwise()
     keeper.start()
     reranker.start()
     logger.info("recovered", extra={"nodes": len(cluster.nodes), "pods": len(pods)})

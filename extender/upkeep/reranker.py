@@ -10,8 +10,8 @@ from extender.cells.model import GangView
 from extender.cells.observe.reconfiguration import Effect
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
-from extender.feeds.policy_feed import Policies
 from extender.verbs.questions import ToRequest
+from kube.follow.policies import PolicySink
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 
@@ -26,7 +26,7 @@ class Reranker:
         *,
         cluster: Cluster,
         pods: PodSink,
-        policies: Policies,
+        policies: PolicySink,
         to_request: ToRequest,
         to_bound: ToBound,
     ) -> None:
@@ -35,7 +35,7 @@ class Reranker:
         self._policies = policies
         self._to_request = to_request
         self._to_bound = to_bound
-        self._classes = policies.classes
+        self._classes = policies.policy.classes
         self._is_live = False
         self.on_change: list[Callable[[], None]] = []
         """Who wants to know that pods have other priorities now."""
@@ -46,9 +46,9 @@ class Reranker:
         self._is_live = True
 
     def _follow(self) -> None:
-        if self._policies.classes == self._classes:
+        if self._policies.policy.classes == self._classes:
             return
-        self._classes = self._policies.classes
+        self._classes = self._policies.policy.classes
         self._cluster.touch()
         if self._is_live:
             self._rerank()

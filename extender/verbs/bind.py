@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from extender.cells.model import Placement
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.metrics import ExtenderMetrics
@@ -120,7 +120,7 @@ class Binding:
         """Let no lease end that a pod has used; it may have ended meanwhile, with its pod."""
         member = self._cluster.members.get(PodUid(arguments.uid))
         if member is not None and member.placement.node == placement.node:
-            self._cluster.observe_bound(Bound(request=member.request, placement=placement))
+            self._cluster.observe_bound(PlacedMember(request=member.request, placement=placement))
 
     def _placement(self, arguments: wire.BindArguments) -> Placement:
         placement = self._cluster.engine.placement(PodUid(arguments.uid))

@@ -39,11 +39,13 @@ class Event:
     message: str
     is_warning: bool = True
     is_unique: bool = False
-    """Happens to an object once: two who tell of it, one after the other, tell of the same."""
+    """Written once, even if several replicas report it: its name is made of its content."""
+    resource_version: str = ""
+    """The version of the object that a unique Event is about, where that matters."""
 
     @classmethod
     def about(
-        cls, obj: Mapping[str, Any], *, reason: str, message: str, is_warning: bool = True
+        cls, obj: Mapping[str, Any], *, reason: str, message: str, is_unique: bool = False
     ) -> "Event":
         """Build an event about an object of Kubernetes; a pod need not say that it is one."""
         metadata = obj["metadata"]
@@ -55,7 +57,8 @@ class Event:
             uid=metadata.get("uid") or "",
             reason=reason,
             message=message[:_MESSAGE_CHARS],
-            is_warning=is_warning,
+            is_unique=is_unique,
+            resource_version=str(metadata.get("resourceVersion") or "") if is_unique else "",
         )
 
     def to_object(self, *, now: datetime) -> Object:
@@ -83,8 +86,8 @@ class Event:
         }
 
     def _own_name(self) -> str:
-        """A name that no other Event has, unless it is to be told once."""
-        told = f"{self.uid}/{self.reason}/{self.message}"
+        """A name that no other Event has, unless it is to be written once."""
+        told = f"{self.uid}/{self.resource_version}/{self.reason}/{self.message}"
         own = uuid.uuid5(uuid.NAMESPACE_OID, told) if self.is_unique else uuid.uuid4()
         return f"{_COMPONENT}.{own.hex}"
 

@@ -1,23 +1,28 @@
 """Policy documents in their ConfigMaps: from Kubernetes' JSON to the policy in force.
 
-Both services follow the ConfigMaps with a `PolicySink`; the webhook also asks it whether a change
-would leave a policy that makes sense. A ConfigMap whose label names a kind that we do not know is a
-problem, and otherwise left alone: it may be of a newer Cellgate.
+Both services follow the ConfigMaps with a `PolicySink`, so that both judge a document alike and
+report an invalid one in the same words: in the log, and in one Event on the ConfigMap. The webhook
+also asks it whether a change would leave a valid policy. A ConfigMap whose label names an unknown
+kind is reported and otherwise left alone: a newer Cellgate may know it.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from kube.api.events import Event, EventWriter
 from kube.read.objects import mapping, marks_of
-from policy.documents.documents import DATA_KEY, LABEL, parse_label
+from policy.documents.documents import DATA_KEY, LABEL, Kind, parse_label
 from policy.errors import Problem, SpecError
-from policy.store import Policy, PolicyStore, PolicyText, build_policy
-from policy.wording import describe
+from policy.store import Policy, PolicyStore, PolicyText, build_policy, list_problems
+from policy.wording import count_of, describe
 
 logger = logging.getLogger(__name__)
 
 Object = Mapping[str, Any]
+
+_EVENT_PROBLEMS: Final = 5
+"""How many problems an Event names; the log has all."""
 
 
 def is_policy(config_map: Object) -> bool:
@@ -25,39 +30,64 @@ def is_policy(config_map: Object) -> bool:
     return LABEL in marks_of(config_map, "labels")
 
 
-def read_policy_text(config_map: Object) -> PolicyText:
-    """Take the document out of a ConfigMap. Raises SpecError if it is not there."""
-    source = source_of(config_map)
-    label = marks_of(config_map, "labels").get(LABEL)
-    kind = parse_label(label if isinstance(label, str) else "")
-    data = mapping(config_map.get("data"))
-    if DATA_KEY not in data:
-        raise SpecError([Problem(source, f"data has no {DATA_KEY}; the document belongs there")])
-    text = data[DATA_KEY]
-    if not isinstance(text, str):
-        message = f"must be text, not {describe(text)}"
-        raise SpecError([Problem(f"{source}: data[{DATA_KEY}]", message)])
-    return PolicyText(kind=kind, source=source, text=text)
-
-
 def source_of(config_map: Object) -> str:
     """Name a ConfigMap to people."""
     return f"ConfigMap {_name(config_map)}"
 
 
-class PolicySink:
-    """Keeps the policy in force up to date with the ConfigMaps that exist."""
+def read_policy_text(config_map: Object) -> PolicyText:
+    """Take the document out of a ConfigMap. Raises SpecError if it is not there."""
+    try:
+        return _read_text(config_map)
+    except SpecError as exc:
+        raise SpecError(list_problems({source_of(config_map): exc.problems})) from exc
 
-    def __init__(self, on_change: Callable[[Policy, Sequence[Problem]], None]) -> None:
-        """`on_change` hears of the policy in force, and of every problem, after each change."""
+
+def _read_text(config_map: Object) -> PolicyText:
+    label = marks_of(config_map, "labels").get(LABEL)
+    kind = parse_label(label if isinstance(label, str) else "")
+    data = mapping(config_map.get("data"))
+    if DATA_KEY not in data:
+        raise SpecError([Problem("", f"data has no {DATA_KEY}; the document belongs there")])
+    text = data[DATA_KEY]
+    if not isinstance(text, str):
+        message = f"must be text, not {describe(text)}"
+        raise SpecError([Problem(f"data[{DATA_KEY}]", message)])
+    return PolicyText(kind=kind, source=source_of(config_map), text=text)
+
+
+class PolicySink:
+    """Keeps the policy in force up to date with the ConfigMaps that exist.
+
+    The Cluster document may come from a file instead, which then is the only one.
+    """
+
+    def __init__(self, events: EventWriter) -> None:
+        """`events` gets an Event about each ConfigMap whose document is invalid."""
         self._store = PolicyStore()
-        self._on_change = on_change
+        self._events = events
         self._config_maps: dict[str, Object] = {}
+        self._cluster_file: PolicyText | None = None
+        self._has_cluster = False
+        self.problems: tuple[Problem, ...] = ()
+        """Everything that is wrong with the documents that exist."""
+        self.on_change: list[Callable[[], None]] = []
+        """Callbacks that run after each change of a document, valid or not."""
 
     @property
     def policy(self) -> Policy:
         """What decisions are made by."""
         return self._store.policy
+
+    @property
+    def cluster_text(self) -> str | None:
+        """The text of the Cluster document in force."""
+        return self._store.text(Kind.CLUSTER)
+
+    @property
+    def lacks_valid_cluster(self) -> bool:
+        """There is a Cluster document, and none was ever valid: nothing may be decided yet."""
+        return self._has_cluster and self.cluster_text is None
 
     def replace(self, objects: Sequence[Object]) -> None:
         """Take a whole list: what is not in it is gone."""
@@ -74,6 +104,11 @@ class PolicySink:
         self._config_maps.pop(_name(obj), None)
         self._update()
 
+    def use_cluster_file(self, text: str, *, path: str) -> None:
+        """Take the Cluster document from a file; from now on ConfigMaps with one are ignored."""
+        self._cluster_file = PolicyText(kind=Kind.CLUSTER, source=f"File {path}", text=text)
+        self._update()
+
     def check(self, config_map: Object) -> Policy:
         """Return the policy with this document; SpecError with all that would be wrong with it."""
         return build_policy([*self._texts_without(_name(config_map)), read_policy_text(config_map)])
@@ -88,25 +123,60 @@ class PolicySink:
 
     def _update(self) -> None:
         texts, problems = _read_texts(self._config_maps.values())
+        ignored: list[Problem] = []
+        if self._cluster_file is not None:
+            ignored = [_ignored(text) for text in texts if text.kind is Kind.CLUSTER]
+            others = (text for text in texts if text.kind is not Kind.CLUSTER)
+            texts = [self._cluster_file, *others]
+        self._has_cluster = any(text.kind is Kind.CLUSTER for text in texts)
         before = self._store.policy.version
         policy = self._store.update(texts)
-        problems += self._store.problems
-        if problems:
-            told = [str(problem) for problem in problems]
-            logger.warning("policy has problems", extra={"problems": told})
+        problems.update(self._store.problems)
+        self.problems = (*ignored, *list_problems(problems))
         if policy.version != before:
             logger.info("policy changed", extra={"policy_version": policy.version})
-        self._on_change(policy, problems)
+        self._report(problems)
+        for tell in self.on_change:
+            tell()
+
+    def _report(self, problems: Mapping[str, Sequence[Problem]]) -> None:
+        if self.problems:
+            told = [str(problem) for problem in self.problems]
+            logger.warning("policy documents invalid", extra={"problems": told})
+        for config_map in self._config_maps.values():
+            found = problems.get(source_of(config_map))
+            if found:
+                self._events.write(_event(config_map, found))
 
 
-def _read_texts(config_maps: Iterable[Object]) -> tuple[list[PolicyText], list[Problem]]:
+def _event(config_map: Object, problems: Sequence[Problem]) -> Event:
+    """Report an invalid document; what all replicas of both services report is one Event."""
+    told = "; ".join(map(str, problems[:_EVENT_PROBLEMS]))
+    rest = len(problems) - _EVENT_PROBLEMS
+    more = f"; and {count_of(rest, 'more problem')}" if rest > 0 else ""
+    return Event.about(
+        {**config_map, "apiVersion": "v1", "kind": "ConfigMap"},
+        reason="InvalidPolicy",
+        message=f"Not in force; the last valid version, if any, stays in force: {told}{more}",
+        is_unique=True,
+    )
+
+
+def _ignored(text: PolicyText) -> Problem:
+    return Problem(text.source, "is not used, because --cluster names a file")
+
+
+def _read_texts(
+    config_maps: Iterable[Object],
+) -> tuple[list[PolicyText], dict[str, Sequence[Problem]]]:
+    """Return the documents that are there, and by source the problems with those that are not."""
     texts: list[PolicyText] = []
-    problems: list[Problem] = []
+    problems: dict[str, Sequence[Problem]] = {}
     for config_map in config_maps:
         try:
-            texts.append(read_policy_text(config_map))
+            texts.append(_read_text(config_map))
         except SpecError as exc:
-            problems += exc.problems
+            problems[source_of(config_map)] = exc.problems
     return texts, problems
 
 

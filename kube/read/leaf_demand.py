@@ -73,18 +73,13 @@ def is_matched(spec: Mapping[str, Any]) -> bool:
 def read_demand(spec: Fields, *, leaf_resources: Sequence[str]) -> LeafDemand:
     """Count what the containers of a pod spec ask for; its problems are noted, not raised."""
     parts = _read_parts(spec)
-    counts = {name: _effective_request(parts, name) for name in leaf_resources}
-    asked = [name for name in leaf_resources if counts[name]]
+    asked = {name: n for name in leaf_resources if (n := _effective_request(parts, name))}
     if len(asked) > 1:
         spec.note("containers", f"must ask for one leaf resource only, not {' and '.join(asked)}")
-    count = counts[asked[0]] if asked else 0
+    resource, count = next(iter(asked.items()), (None, 0))
     if count > MAX_LEAF_COUNT:
-        spec.note("containers", f"must ask for at most {MAX_LEAF_COUNT} {asked[0]}, not {count}")
-    return LeafDemand(
-        resource=asked[0] if asked else None,
-        device_count=count,
-        is_for_hived=_effective_request(parts, marks.HIVED_ENABLE_RESOURCE) > 0,
-    )
+        spec.note("containers", f"must ask for at most {MAX_LEAF_COUNT} {resource}, not {count}")
+    return LeafDemand(resource, count, _effective_request(parts, marks.HIVED_ENABLE_RESOURCE) > 0)
 
 
 def _read_parts(spec: Fields) -> list[_Part]:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import Gang
+from kube.read.node_choice import NodeWish, read_wish
 from kube.read.placements import Placement
 from policy.errors import Problem
 from policy.submission import (
@@ -59,6 +61,13 @@ class ManagedPod:
     """Whether our own gate holds it; gates of others do not count."""
     is_held_by_others: bool = False
     """Whether a gate holds it that is not ours."""
+    # These three are read only of pods that our gate holds or held, until they are bound.
+    nominated_node: NodeName | None = field(default=None, compare=False)
+    """The node that kube-scheduler looks at first."""
+    is_refused: bool = field(default=False, compare=False)
+    """Whether kube-scheduler last found no node for it; an error of its own does not count."""
+    node_rules: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
 
     gang: Gang
@@ -96,6 +105,11 @@ class ManagedPod:
     def display_name(self) -> str:
         """Name it to a human: `lab/bert-0`, or `lab/bert-*` before it has a name."""
         return f"{self.namespace}/{self.name or f'{self.generate_name}*'}"
+
+    @property
+    def node_wish(self) -> NodeWish:
+        """Which nodes it may use; read on demand, since only the planner asks."""
+        return read_wish(self.node_rules)
 
     @property
     def is_finished(self) -> bool:

@@ -9,10 +9,12 @@ Pods and nodes come from the API server, which has checked their shape.
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from policy.submission import NodeName
 
+POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations")
+"""The fields of a pod's spec that say which nodes it may use."""
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 _CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
@@ -108,9 +110,8 @@ class NodeTraits:
     taints: tuple[Taint, ...] = ()
 
 
-def read_wish(pod: Mapping[str, Any]) -> NodeWish:
-    """What a pod wants of its node."""
-    spec = pod.get("spec") or {}
+def read_wish(spec: Mapping[str, Any]) -> NodeWish:
+    """What a pod wants of its node, by its spec."""
     return NodeWish(
         selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
         terms=_read_terms(spec),

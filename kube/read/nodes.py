@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.marks import DEFAULT_LEAF_RESOURCES
+from kube.read.objects import mapping
+from kube.read.quantities import parse_count
 from policy.submission import LeafType, NodeName
 
 _LEAF_TYPE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
@@ -52,8 +54,7 @@ def read_node(
 
 
 def _counts(resources: object, names: Sequence[str]) -> dict[str, int]:
-    told = resources if isinstance(resources, Mapping) else {}
-    return {name: _whole(told.get(name)) for name in names}
+    return {name: max(0, parse_count(mapping(resources).get(name)) or 0) for name in names}
 
 
 def _is_healthy(node: Mapping[str, Any]) -> bool:
@@ -64,8 +65,3 @@ def _is_healthy(node: Mapping[str, Any]) -> bool:
         for condition in conditions
     )
     return is_ready and not (node.get("spec") or {}).get("unschedulable", False)
-
-
-def _whole(quantity: object) -> int:
-    text = str(quantity or "0")
-    return int(text) if text.isdecimal() else 0

@@ -20,6 +20,8 @@ from kube.read.fields import Fields, Problems
 from kube.read.gangs import Gang, GangForm, PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
+from kube.read.node_choice import POD_FIELDS
+from kube.read.objects import items
 from kube.read.placements import Placement
 from kube.read.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
 from policy.errors import Problem, RequestError
@@ -48,6 +50,8 @@ __all__ = [
     "DEFAULT_LEAF_RESOURCES",
 ]
 
+_NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
+_REFUSED: Final = ("PodScheduled", "False", "Unschedulable")
 _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _MAX_INT32: Final = 2**31 - 1
 _PHASES: Final = {"": PodPhase.PENDING} | {phase.value: phase for phase in PodPhase}
@@ -122,11 +126,7 @@ def _split(pod: Mapping[str, Any], problems: Problems) -> _Parts:
 
 
 def _translate(
-    parts: _Parts,
-    *,
-    demand: LeafDemand,
-    namespace_labels: Mapping[str, str],
-    request_uid: str,
+    parts: _Parts, *, demand: LeafDemand, namespace_labels: Mapping[str, str], request_uid: str
 ) -> ManagedPod:
     metadata, spec, status = parts
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
@@ -135,6 +135,10 @@ def _translate(
     name = metadata.text("name", OBJECT_NAME)
     generate_name = metadata.text("generateName", NAME_PREFIX)
     placement, placement_problem = _read_placement(annotations)
+    node = NodeName(spec.text("nodeName", OBJECT_NAME)) or None
+    is_gated = marks.QUEUED_GATE in (gates := _read_gates(spec))
+    is_released = marks.PLACEMENT_ANNOTATION in annotations.values and not is_gated
+    waits = node is None and (is_gated or is_released)
     return ManagedPod(
         uid=PodUid(metadata.text("uid")),
         namespace=namespace,
@@ -142,12 +146,15 @@ def _translate(
         generate_name=generate_name,
         resource_version=metadata.text("resourceVersion"),
         created=_read_created(metadata),
-        node=NodeName(spec.text("nodeName", OBJECT_NAME)) or None,
+        node=node,
         phase=_read_phase(status),
         is_deleting=metadata.values.get("deletionTimestamp") is not None,
         grace_seconds=_read_grace(metadata),
-        is_gated=marks.QUEUED_GATE in (gates := _read_gates(spec)),
-        is_held_by_others=bool(gates - {marks.QUEUED_GATE}),
+        is_gated=is_gated,
+        is_held_by_others=len(gates) > is_gated,
+        nominated_node=_read_nominated(status) if waits else None,
+        is_refused=waits and _is_refused(status),
+        node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
         gang=gangs.read_gang(
             PodMarks(spec, labels, annotations),
@@ -173,8 +180,7 @@ def _translate(
         placement_problem=placement_problem,
         is_uncharged=marks.UNCHARGED_ANNOTATION in annotations.values,
         is_charged_alone=marks.ALONE_ANNOTATION in annotations.values,
-        is_released=marks.PLACEMENT_ANNOTATION in annotations.values
-        and marks.QUEUED_GATE not in gates,
+        is_released=is_released,
         labels=labels.values,
     )
 
@@ -204,6 +210,21 @@ def _read_placement(annotations: Fields) -> tuple[Placement | None, Problem | No
     except RequestError as exc:
         return None, exc.problems[0]
     return None, None
+
+
+def _read_nominated(status: Fields) -> NodeName | None:
+    return NodeName(status.text("nominatedNodeName", OBJECT_NAME)) or None
+
+
+def _is_refused(status: Fields) -> bool:
+    return any(
+        (one.get("type"), one.get("status"), one.get("reason")) == _REFUSED
+        for one in items(status.values.get("conditions"))
+    )
+
+
+def _read_node_rules(spec: Fields) -> Mapping[str, Any]:
+    return {key: rule for key, rule in spec.values.items() if key in POD_FIELDS}
 
 
 def _read_requested_class(annotations: Fields) -> ClassName | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kube import marks
+from kube.read.node_choice import POD_FIELDS
 
 _METADATA: Final = (
     "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
@@ -17,8 +18,7 @@ _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
     "priority", "preemptionPolicy", "overhead",
 )  # fmt: skip
-# What `kube.read.unbound_pod` reads; once a pod is bound nobody asks for it any more.
-_UNBOUND_SPEC: Final = ("nodeSelector", "affinity", "tolerations")
+# Only the planner reads these, of pods that are not bound.
 _UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
@@ -43,13 +43,12 @@ def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what `kube.read.pods` and `kube.read.unbound_pod` read."""
+    """Keep what `kube.read.pods` reads."""
     metadata, spec = pod["metadata"], pod.get("spec")
     is_bound = isinstance(spec, Mapping) and spec.get("nodeName")
     return {
         "metadata": _some(metadata, _METADATA) | _annotations(metadata),
-        "spec": _some(spec, _POD_SPEC if is_bound else _POD_SPEC + _UNBOUND_SPEC)
-        | _containers(spec),
+        "spec": _some(spec, _POD_SPEC if is_bound else _POD_SPEC + POD_FIELDS) | _containers(spec),
         "status": _some(pod.get("status"), ("phase",) if is_bound else ("phase", *_UNBOUND_STATUS)),
     }
 

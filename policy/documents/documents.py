@@ -7,6 +7,7 @@ Nothing that a text holds can raise anything but SpecError, and nothing is passe
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from pydantic import ValidationError
@@ -92,7 +93,20 @@ def parse_document(text: str, *, kind: Kind | None = None) -> Document:
 
 
 def read_document(text: str, *, kind: Kind | None = None) -> ReadDocument:
-    """Read as much of a document as can be read. Raises SpecError if it is none at all."""
+    """Read as much of a document as can be read. Raises SpecError if it is none at all.
+
+    The last Cluster documents are remembered: a large one takes a second, and several callers read
+    it.
+    """
+    return _read_cluster(text) if kind is Kind.CLUSTER else _read(text, kind)
+
+
+@lru_cache(maxsize=2)
+def _read_cluster(text: str) -> ReadDocument:
+    return _read(text, Kind.CLUSTER)
+
+
+def _read(text: str, kind: Kind | None) -> ReadDocument:
     text_read = parse_yaml(text)
     data, problems = text_read.value, list(text_read.problems)
     if data is None and kind is Kind.CLUSTER:

@@ -131,3 +131,37 @@ def test_every_folder_is_in_the_table() -> None:
 def _folders() -> set[str]:
     """Every folder of ours that Python could import from, package or not."""
     return {path.relative_to(ROOT).parts[0] for path in tracked("*.py")}
+
+
+def _divided() -> list[Path]:
+    """Every package that is divided into rooms."""
+    packages = {path.parents[1] for path in tracked("*/__init__.py") if path.parents[1] != ROOT}
+    return sorted(path for path in packages if path.relative_to(ROOT).parts[0] != "tests")
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("package", _divided(), ids=_relative)
+def test_rooms_of_a_package_do_not_import_each_other_in_a_circle(package: Path) -> None:
+    """Modules beside the rooms are free: they hold what all rooms use, or put the rooms together."""
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
+    prefix = ".".join(package.relative_to(ROOT).parts)
+    uses = {room: _rooms_used(package / room, prefix, rooms) - {room} for room in sorted(rooms)}
+    order: list[str] = []
+    while free := [room for room in uses if room not in order and uses[room] <= set(order)]:
+        order += free
+    circle = {room: sorted(uses[room] - set(order)) for room in uses if room not in order}
+    assert circle == {}
+
+
+def _rooms_used(room: Path, prefix: str, rooms: set[str]) -> set[str]:
+    """The rooms beside this one that its modules import."""
+    parts = (
+        name.removeprefix(f"{prefix}.").split(".")[0]
+        for path in room.rglob("*.py")
+        for name in _imports(path)
+        if name.startswith(f"{prefix}.")
+    )
+    return {part for part in parts if part in rooms}

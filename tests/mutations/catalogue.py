@@ -11,23 +11,23 @@ from extender.cells.decide import applier
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Planner
 from extender.cells.engine import Engine
-from extender.cells.observe import leaf_counting
+from extender.cells.observe import counted_leaves
 from extender.cells.observe.adoption import Adopter
-from extender.cells.observe.bound_pods import Observer
-from extender.cells.observe.claims import Claimer
-from extender.cells.observe.lifecycle import Lives
-from extender.cells.observe.nodes import Joiner
+from extender.cells.observe.bound_pods import PodObserver
+from extender.cells.observe.claims import ClaimFinder
+from extender.cells.observe.lifecycle import GangLifecycle
+from extender.cells.observe.nodes import NodeObserver
 from extender.cells.preempt import ending_gangs, victims
-from extender.cells.preempt.cells_first import Carver
-from extender.cells.preempt.clearance import Clearance
-from extender.cells.preempt.outlook import Outlook
-from extender.cells.preempt.room import RoomMaker
-from extender.cells.state.gangs import Gang
+from extender.cells.preempt.eviction_ranking import EvictionRanking
+from extender.cells.preempt.greedy_search import GreedySearch
+from extender.cells.preempt.preemption import PreemptionSearch
+from extender.cells.preempt.victim_candidates import VictimCandidates
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.registry import Registry
 from extender.cells.state.supply import Supply
-from extender.cells.state.table import Table
-from extender.cells.state.trials import Trial
+from extender.cells.state.undo import Trial
 from extender.cells.views import invariants
 from tests.mutations.mutation import Mutation, Test, always, none, nothing
 from tests.property import test_engine_histories as histories
@@ -49,7 +49,7 @@ def _never(*_: object, **__: object) -> bool:
     return False
 
 
-_map_around, _recover = Claimer._map_around, Engine.recover
+_map_around, _recover = ClaimFinder._map_around, Engine.recover
 
 
 def _map_unsafely(*args: Any) -> Any:
@@ -63,7 +63,7 @@ def _recover_unsafely(*args: Any, **options: Any) -> Any:
 
 
 @contextmanager
-def _keep_everything(_: Table) -> Iterator[Trial]:
+def _keep_everything(_: AllocationTable) -> Iterator[Trial]:
     """Instead of undoing what was only tried."""
     yield Trial()
 
@@ -120,7 +120,7 @@ MUTATIONS = (
     ),
     Mutation(
         "VC safety does not count when cells are mapped around what runs",
-        Claimer,
+        ClaimFinder,
         "_map_around",
         _map_unsafely,
         (recovered.test_recovery_never_breaks_a_promise,),
@@ -142,7 +142,7 @@ MUTATIONS = (
     # -- trees, free lists, counters
     Mutation(
         "sums above leaves are not kept",
-        Table,
+        AllocationTable,
         "_recount",
         nothing,
         (observed.test_a_pod_on_other_leaves_than_its_slot_moves_the_slot,),
@@ -163,14 +163,14 @@ MUTATIONS = (
     ),
     Mutation(
         "users of preassigned cells are not counted",
-        Table,
+        AllocationTable,
         "_count_user",
         nothing,
         (observed.test_members_that_were_bound_crosswise_change_places,),
     ),
     Mutation(
         "what was tried is not undone",
-        Table,
+        AllocationTable,
         "what_if",
         _keep_everything,
         (_is_refused(stale.a_promise_would_break),),
@@ -192,7 +192,7 @@ MUTATIONS = (
     ),
     Mutation(
         "that a gang is ending, or not any more, is not noted as a change",
-        Lives,
+        GangLifecycle,
         "_note_whether_ending",
         nothing,
         (leaving.test_a_gang_that_gets_a_new_member_goes_on,),
@@ -213,36 +213,36 @@ MUTATIONS = (
     ),
     Mutation(
         "nobody makes room for anybody",
-        RoomMaker,
-        "make",
+        PreemptionSearch,
+        "find",
         nothing,
         (late.test_a_replacement_preempts_who_took_its_place,),
     ),
     # -- no leaf twice
     Mutation(
         "two bound pods may be counted on one leaf",
-        leaf_counting,
+        counted_leaves,
         "is_bound",
         _never,
         (observed.test_seeing_a_pod_again_changes_nothing,),
     ),
     Mutation(
         "a lease stays where somebody runs",
-        Observer,
+        PodObserver,
         "_evict_lease",
         nothing,
         (observed.test_a_lease_gives_way_to_a_pod_that_runs_there,),
     ),
     Mutation(
         "a pod is thought to be where it was planned",
-        Observer,
+        PodObserver,
         "_move",
         lambda self, gang, slot, bound: slot,
         (observed.test_a_pod_on_other_leaves_than_its_slot_moves_the_slot,),
     ),
     Mutation(
         "foreign use that could not be counted is never counted",
-        Observer,
+        PodObserver,
         "count_on",
         nothing,
         (
@@ -252,7 +252,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leaves that a node does not offer are handed out",
-        Joiner,
+        NodeObserver,
         "_not_there",
         lambda *_: [],
         (observed.test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves,),
@@ -282,7 +282,7 @@ MUTATIONS = (
     # -- victims
     Mutation(
         "anybody may be ended",
-        Gang,
+        PlacedGang,
         "may_be_ended_for",
         always,
         (
@@ -292,7 +292,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a preemption waits for somebody it may not end",
-        Lives,
+        GangLifecycle,
         "withdraw_blocked",
         nothing,
         (
@@ -309,21 +309,21 @@ MUTATIONS = (
     ),
     Mutation(
         "victims are looked for among a few gangs only, not among cells",
-        Carver,
-        "carve",
+        GreedySearch,
+        "find",
         nothing,
         (partial(crowded.test_a_gang_within_its_share_gets_it_from_a_crowd, "a", (8,) * 24),),
     ),
     Mutation(
         "what clearing a bin costs is remembered for ever",
-        Clearance,
+        EvictionRanking,
         "refresh",
         nothing,
         (partial(histories.play_history, 3),),
     ),
     Mutation(
         "a victim that does not help is not spared",
-        Outlook,
+        VictimCandidates,
         "may_spare",
         lambda *_: _never,
         (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
@@ -331,7 +331,7 @@ MUTATIONS = (
     # -- nodes
     Mutation(
         "missing devices stay the same, whoever runs",
-        Joiner,
+        NodeObserver,
         "mark_short",
         nothing,
         (
@@ -341,7 +341,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a lease on a node that is not known yet is lost",
-        Observer,
+        PodObserver,
         "_lease_again",
         nothing,
         (partial(recovered.test_a_released_pod_keeps_its_lease_whenever_its_node_is_seen, False),),

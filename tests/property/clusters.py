@@ -4,7 +4,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import ChainTree
 from policy.topology import Topology
 from tests.property.naive import is_safe
@@ -60,7 +60,7 @@ def _addresses(topology: Topology) -> list[str]:
 
 
 def _first_tree(topology: Topology) -> ChainTree:
-    return next(iter(Table(topology).trees.values()))
+    return next(iter(AllocationTable(topology).trees.values()))
 
 
 def _promise(random: Random, builder: ClusterBuilder) -> None:
@@ -69,7 +69,7 @@ def _promise(random: Random, builder: ClusterBuilder) -> None:
     vc = random.choice(sorted(topology.vcs))
     chain = random.choice(sorted(topology.chains))
     level = random.randint(1, len(topology.chains[chain].levels))
-    table = Table(topology)
+    table = AllocationTable(topology)
     taken = [cell for cell in table.trees[chain].cells.values() if cell.claim is not None]
     unused = table.supplies[chain].unused
     promised = [rung for rung, count in enumerate(unused) for _ in range(count)]

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Place, Preempt, Wait
-from extender.cells.state.gangs import Gang
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
 from policy.submission import GangKey, NodeName
 from policy.topology import Topology
@@ -15,14 +15,14 @@ MOST_ENDABLE = 9
 """Candidates for victims of which all sets are tried."""
 
 
-def damage(gangs: Sequence[Gang]) -> tuple[int, int, float, int]:
+def damage(gangs: Sequence[PlacedGang]) -> tuple[int, int, float, int]:
     """Fewest gangs, then fewest leaf cells, then the youngest work; who is ending costs nothing."""
     gangs = [gang for gang in gangs if not gang.is_ending]
     return (
         len(gangs),
         sum(gang.leaf_count for gang in gangs),
         -sum(gang.request.created for gang in gangs),
-        -sum(gang.born for gang in gangs),
+        -sum(gang.sequence_number for gang in gangs),
     )
 
 
@@ -85,7 +85,7 @@ class Comparison:
                 if damage(others) < chosen_damage:
                     assert not self._fits(request, candidates, lambda g, k=keys: g.key in k), keys
 
-    def _may_end(self, request: MemberRequest, gang: Gang) -> bool:
+    def _may_end(self, request: MemberRequest, gang: PlacedGang) -> bool:
         if gang.is_foreign:
             return False
         if not gang.is_guaranteed:

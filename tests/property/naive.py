@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.model import MemberRequest
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
 from policy.submission import NodeName, VcName
 from policy.topology import ChainName, PinnedCellId
@@ -31,7 +31,7 @@ class Question:
     """Gangs that are thought away: what is mapped only for them is not."""
 
 
-def fits(table: Table, question: Question) -> bool:
+def fits(table: AllocationTable, question: Question) -> bool:
     """True if any mapping of unused preassigned cells holds the gang and keeps all promises."""
     tree = table.trees[question.chain]
     if question.vc is None:
@@ -50,7 +50,7 @@ def fits(table: Table, question: Question) -> bool:
 
 
 def _unused(
-    table: Table, question: Question, claims: Sequence[tuple[VcName, Cell]]
+    table: AllocationTable, question: Question, claims: Sequence[tuple[VcName, Cell]]
 ) -> dict[VcName, list[int]]:
     """Levels of the preassigned cells of each VC that are not mapped."""
     found: dict[VcName, list[int]] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Placement
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, End, Nominate, QueuedPod, Release
 from policy.submission import GangKey, NodeName, PodUid
@@ -273,6 +273,6 @@ def _keeps(node: NodeName, pod: QueuedPod, priority: int) -> bool:
     return pod.nominated == node and pod.request.priority >= priority
 
 
-def _bound(seen: QueuedPod) -> Bound:
+def _bound(seen: QueuedPod) -> PlacedMember:
     assert seen.placement is not None
-    return Bound(request=seen.request, placement=seen.placement)
+    return PlacedMember(request=seen.request, placement=seen.placement)

@@ -1,12 +1,12 @@
 """All of an engine's state as one value, so that "nothing changed" can be asserted."""
 
 from extender.cells.engine import Engine
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 
 
 def snapshot(engine: Engine) -> object:
     """Everything that a later decision could depend on."""
-    table, parts = engine._table, engine._parts
+    table, components = engine._table, engine._components
     return (
         (engine.gangs(), engine.cells(), engine.vcs(), engine.nodes()),
         {key: _gang(gang) for key, gang in table.gangs.items()},
@@ -21,23 +21,23 @@ def snapshot(engine: Engine) -> object:
             )
             for name, vc in table.vcs.items()
         },
-        {node: set(slots) for node, slots in table.awaited.items()},
-        dict(parts.lives.gang_of),
-        [gang.key for gang in parts.registry.opportunistic()],
+        {node: set(slots) for node, slots in table.incomplete_slots.items()},
+        dict(components.lifecycle.gang_of),
+        [gang.key for gang in components.registry.opportunistic()],
     )
 
 
-def _gang(gang: Gang) -> object:
+def _gang(gang: PlacedGang) -> object:
     standing = (gang.is_guaranteed, gang.is_preempting, gang.downgraded_by)
-    times = (gang.born, gang.lease_expires)
-    return standing, times, list(gang.asking), [_slot(slot) for slot in gang.slots]
+    times = (gang.sequence_number, gang.lease_expires)
+    return standing, times, list(gang.waiting_members), [_slot(slot) for slot in gang.slots]
 
 
-def _slot(slot: Slot) -> object:
+def _slot(slot: MemberSlot) -> object:
     return (
         [leaf.address for leaf in slot.leaves],
         slot.claim.cell.address if slot.claim else None,
         (slot.size, slot.member, slot.is_bound, slot.had_member, slot.is_foreign),
         slot.is_ending,
-        (slot.observed, slot.told, slot.lacking),
+        (slot.reported_placement, slot.reported_devices, slot.missing_leaves),
     )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cli.policy_files import build_from_files
 from kube.follow.policies import PolicySink
 from policy.errors import SpecError
+from tests.support.events import KeptEvents
 
 HEAD = {"apiVersion": "cellgate.io/v1"}
 DOCUMENTS: dict[str, dict[str, Any]] = {
@@ -114,7 +115,7 @@ def test_a_broken_document_is_told_the_same_at_apply_and_offline(seed: int, kind
     for _ in range(dice.randint(1, 3)):
         _break(documents[kind], dice)
     maps = {name: _config_map(name, document) for name, document in documents.items()}
-    sink = PolicySink(lambda *_: None)
+    sink = PolicySink(KeptEvents())
     sink.replace([one for name, one in maps.items() if name != kind])
     assert _told(lambda: sink.check(maps[kind])) == _told(
         lambda: build_from_files([(name, yaml.safe_dump(one)) for name, one in maps.items()])

@@ -18,8 +18,8 @@ from extender.cells.model import (
     Reject,
     ReleaseMode,
 )
-from extender.cells.observe.bound_pods import Bound
-from extender.cells.state.gangs import Gang
+from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.state.placed_gangs import PlacedGang
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters
@@ -190,7 +190,7 @@ class EngineHistory(RuleBasedStateMachine):
             bound.reverse()
             self.observe_nodes()
         running = [
-            Bound(
+            PlacedMember(
                 request=request,
                 placement=replace(placement, leaf_cells=())
                 if request.gang in foreign
@@ -288,7 +288,7 @@ class EngineHistory(RuleBasedStateMachine):
             assert decision.placement.node in candidates
             assert len(decision.placement.leaf_cells) == request.leaf_count
 
-    def late(self, request: MemberRequest, gang: Gang) -> MemberRequest | None:
+    def late(self, request: MemberRequest, gang: PlacedGang) -> MemberRequest | None:
         """What a member for which its gang has no slot asks for: a place for itself."""
         size = request.leaf_count
         has_slot = gang.slot_of(request.member) or gang.open_slots(size) or gang.reserved_slots()

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, NodeCell, Place, Placement, ReleaseMode
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from policy.errors import ConflictError
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
@@ -182,7 +182,7 @@ class Surprises(RuleBasedStateMachine):
         members = [
             (
                 slot.is_bound,
-                Bound(
+                PlacedMember(
                     request=replace(gangs[gang.gang].request, member=uid, leaf_count=slot.size),
                     placement=gang.members[uid],
                 ),

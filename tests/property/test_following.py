@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from extender.cells.engine import Engine
 from extender.cells.model import MemberRequest, NodeCell, Place, Placement, ReleaseMode, Wait
 from extender.cells.observe.reconfiguration import Effect, GangEffect
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
 from policy.cluster.document import ClusterDocument, LiveNode
 from policy.documents.documents import Kind, parse_document
@@ -103,7 +103,7 @@ class Following(RuleBasedStateMachine):
         built = self.builder.build()
         assert built == self.document.build(self.nodes.values())
         fresh = Engine(lease_seconds=10)
-        fresh._parts, expected = self.engine._moved_to(built.topology)
+        fresh._components, expected = self.engine._rebuilt_on(built.topology)
         done = self.engine.follow_topology(built.topology)
         assert state(self.engine) == state(fresh)
         assert changed(done) == changed(expected, among=done)
@@ -255,9 +255,9 @@ def state(engine: Engine) -> object:
             )
             for name, vc in table.vcs.items()
         },
-        {node: len(slots) for node, slots in table.awaited.items()},
-        {node: len(slots) for node, slots in table.absent.items()},
-        engine._parts.lives.gang_of,
+        {node: len(slots) for node, slots in table.incomplete_slots.items()},
+        {node: len(slots) for node, slots in table.leafless_slots.items()},
+        engine._components.lifecycle.gang_of,
     )
 
 
@@ -267,19 +267,19 @@ def _cells(tree: ChainTree) -> list[tuple[str, int, int, int]]:
     return [(cell.address, cell.leaf_count, cell.idle, cell.bad) for cell in cells]
 
 
-def _gang(gang: Gang) -> object:
+def _gang(gang: PlacedGang) -> object:
     standing = (gang.request, gang.is_guaranteed, gang.downgraded_by)
     slots = sorted(map(_slot, gang.slots), key=repr)
-    return standing, gang.born, gang.lease_expires, dict(gang.asking), slots
+    return standing, gang.sequence_number, gang.lease_expires, dict(gang.waiting_members), slots
 
 
-def _slot(slot: Slot) -> object:
-    where = replace(slot.observed, vc_cell=None) if slot.observed else None
+def _slot(slot: MemberSlot) -> object:
+    where = replace(slot.reported_placement, vc_cell=None) if slot.reported_placement else None
     return (
         [leaf.address for leaf in slot.leaves],
         slot.claim.cell.address if slot.claim else None,
         (slot.size, slot.member, slot.is_bound, slot.had_member, slot.is_ending),
-        (slot.is_foreign, slot.is_reserved, where, slot.told, slot.lacking),
+        (slot.is_foreign, slot.is_reserved, where, slot.reported_devices, slot.missing_leaves),
     )
 
 

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
 from policy.cluster.safety import find_shortage
 from policy.submission import VcName
@@ -14,7 +14,7 @@ from tests.property.clusters import a_random_cluster
 from tests.property.naive import is_safe
 
 
-def _promised(table: Table, chain: ChainName) -> list[int]:
+def _promised(table: AllocationTable, chain: ChainName) -> list[int]:
     """The levels of all cells that were promised and are not mapped."""
     return [
         level
@@ -25,13 +25,13 @@ def _promised(table: Table, chain: ChainName) -> list[int]:
     ]
 
 
-def _is_safe_by_trying(table: Table, chain: ChainName) -> bool:
+def _is_safe_by_trying(table: AllocationTable, chain: ChainName) -> bool:
     tree = table.trees[chain]
     taken = [cell for cell in tree.cells.values() if cell.claim is not None]
     return is_safe(tree.root, taken, _promised(table, chain))
 
 
-def _openings(table: Table, chain: ChainName) -> list[tuple[VcName, Cell]]:
+def _openings(table: AllocationTable, chain: ChainName) -> list[tuple[VcName, Cell]]:
     """Every way to map one more cell, safe or not."""
     return [
         (name, cell)
@@ -45,7 +45,7 @@ def _openings(table: Table, chain: ChainName) -> list[tuple[VcName, Cell]]:
 @given(seed=st.integers(0, 2**32))
 def test_mapping_is_safe_exactly_if_all_other_promises_can_be_kept(seed: int) -> None:
     random = Random(seed)
-    table = Table(a_random_cluster(random))
+    table = AllocationTable(a_random_cluster(random))
     for _ in range(6):
         chain = random.choice(sorted(table.trees))
         openings = _openings(table, chain)
@@ -63,7 +63,7 @@ def test_mapping_is_safe_exactly_if_all_other_promises_can_be_kept(seed: int) ->
 @given(seed=st.integers(0, 2**32))
 def test_the_document_is_checked_by_the_same_definition(seed: int) -> None:
     topology = a_random_cluster(Random(seed))
-    table = Table(topology)
+    table = AllocationTable(topology)
     pinned = [pin for vc in topology.vcs.values() for pin in vc.pinned]
     for name, chain in topology.chains.items():
         for more in range(1, len(chain.levels) + 1):

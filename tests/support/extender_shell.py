@@ -5,8 +5,8 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry
 
 from extender.cells.model import MemberRequest
-from extender.cells.observe.bound_pods import Bound
-from extender.cells.views.listings import at_once
+from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
@@ -61,12 +61,12 @@ class Shell:
 
     def recover(self) -> None:
         """Take in what runs; from now on the engine follows every pod."""
-        at_once(self.pods.recover(now=0.0))
+        run_to_end(self.pods.recover(now=0.0))
 
     def to_request(self, pod: ManagedPod) -> MemberRequest:
         return to_member_request(pod, classes=self._classes(), sizes=NoSizes())
 
-    def to_bound(self, pod: ManagedPod) -> Bound:
+    def to_bound(self, pod: ManagedPod) -> PlacedMember:
         return to_bound(pod, classes=self._classes(), sizes=NoSizes())
 
     def drift(self, kind: str) -> float:

@@ -9,16 +9,15 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from kube.api.client import KubeClient, KubeError
-from kube.api.events import Event, EventWriter
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from tests.support.admission import World
+from tests.support.events import KeptEvents
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
-from webhook.policy_watcher import PolicyWatcher
 from webhook.settings import WebhookSettings
 from webhook.wire import ReviewRequest
 from webhook.wiring import State, build_reviews
@@ -59,16 +58,6 @@ class NoCluster(KubeClient):
         raise KubeError(f"{method} {path}: not found", status=404)
 
 
-class Events(EventWriter):
-    """Keeps what would be written."""
-
-    def __init__(self) -> None:
-        self.written: list[Event] = []
-
-    def write(self, event: Event) -> None:
-        self.written.append(event)
-
-
 @dataclass
 class Webhook:
     """One webhook that has these policy documents."""
@@ -82,9 +71,8 @@ class Webhook:
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
-        self.events = Events()
-        watcher = PolicyWatcher(metrics, self.events, namespace="cellgate-system")
-        view = ClusterView(policies=PolicySink(watcher.on_change))
+        self.events = KeptEvents()
+        view = ClusterView(policies=PolicySink(self.events))
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
         self.sink, self.groups = view.policies, view.pod_groups[GangForm.NATIVE]

@@ -12,10 +12,10 @@ from extender.cells.model import (
     Seat,
     Wait,
 )
-from extender.cells.observe.lifecycle import Lives
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.observe.lifecycle import GangLifecycle
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 
@@ -23,14 +23,16 @@ from extender.cells.state.vcs import Claim
 class Applier:
     """Applies decisions of the planner."""
 
-    def __init__(self, table: Table, lives: Lives, *, lease_seconds: float) -> None:
+    def __init__(
+        self, table: AllocationTable, lifecycle: GangLifecycle, *, lease_seconds: float
+    ) -> None:
         self._table = table
-        self._lives = lives
+        self._lifecycle = lifecycle
         self._lease_seconds = lease_seconds
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Make a decision true; ConflictError, and nothing changed, if it is out of date."""
-        check_current(self._table, self._lives.gang_of, decision)
+        check_current(self._table, self._lifecycle.gang_of, decision)
         match decision:
             case Place():
                 self._apply_place(decision, self._make_room(decision), now)
@@ -41,7 +43,7 @@ class Applier:
             case Wait() | Reject():
                 pass
 
-    def _make_room(self, decision: Place | Preempt) -> list[Slot]:
+    def _make_room(self, decision: Place | Preempt) -> list[MemberSlot]:
         """Cancel, downgrade and map as decided; returns the new slots, which nobody has yet.
 
         All of it or, with a ConflictError, nothing: what is mapped now may break a promise that it
@@ -59,9 +61,9 @@ class Applier:
             self._check_promises(decision)
             trial.keep()
         for key in decision.cancelled:
-            self._lives.cancel(gangs[key])
+            self._lifecycle.cancel(gangs[key])
         for key in downgraded:
-            self._lives.downgrade(gangs[key], by=decision.request.gang)
+            self._lifecycle.downgrade(gangs[key], by=decision.request.gang)
         return slots
 
     def _unreserve(self, decision: Place | Preempt) -> None:
@@ -71,12 +73,12 @@ class Applier:
         if gang is not None and reserved is not None and decision.seats:
             self._table.unseat(gang, reserved)
 
-    def _new_slot(self, decision: Place | Preempt, seat: Seat) -> Slot:
+    def _new_slot(self, decision: Place | Preempt, seat: Seat) -> MemberSlot:
         by_address = self._table.trees[seat.chain].by_address
         leaves, claim = tuple(by_address[address] for address in seat.leaves), None
         if seat.claim is not None:
             claim = self._claim(decision.request, by_address[seat.claim])
-        return Slot(leaves, len(leaves), claim, is_reserved=isinstance(decision, Preempt))
+        return MemberSlot(leaves, len(leaves), claim, is_reserved=isinstance(decision, Preempt))
 
     def _claim(self, request: MemberRequest, cell: Cell) -> Claim:
         """The preassigned cell that is mapped to this one, mapped now if it is not yet."""
@@ -94,43 +96,49 @@ class Applier:
             if not self._table.supplies[chain].is_safe():
                 raise outdated(decision.request, f"it breaks a promise in chain {chain}")
 
-    def _apply_place(self, decision: Place, slots: Sequence[Slot], now: float) -> None:
+    def _apply_place(self, decision: Place, slots: Sequence[MemberSlot], now: float) -> None:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
         if gang is None:
-            gang = self._lives.begin(request, is_guaranteed=self._lives.is_guaranteed(request))
+            gang = self._lifecycle.begin(
+                request, is_guaranteed=self._lifecycle.is_guaranteed(request)
+            )
         gang.lease_expires = now + self._lease_seconds
         if gang.is_preempting:
-            self._lives.settle(gang)
+            self._lifecycle.settle(gang)
         for slot in slots:
             self._table.seat(gang, slot)
-        self._lives.refresh(gang)
+        self._lifecycle.refresh(gang)
         if gang.slot_of(request.member) is None:
-            self._lives.take(gang, slots[0] if slots else _slot_at(gang, decision), request.member)
+            self._lifecycle.take(
+                gang, slots[0] if slots else _slot_at(gang, decision), request.member
+            )
 
-    def _apply_preempt(self, decision: Preempt, slots: Sequence[Slot], now: float) -> None:
+    def _apply_preempt(self, decision: Preempt, slots: Sequence[MemberSlot], now: float) -> None:
         request = decision.request
         gang = self._table.gangs.get(request.gang)
         if gang is None and slots:
-            gang = self._lives.begin(request, is_guaranteed=True)
+            gang = self._lifecycle.begin(request, is_guaranteed=True)
         for slot in slots:
             assert gang is not None
             self._table.seat(gang, slot)
-        if gang is not None and (slots or gang.is_preempting or request.member in gang.asking):
+        if gang is not None and (
+            slots or gang.is_preempting or request.member in gang.waiting_members
+        ):
             gang.lease_expires = now + self._lease_seconds
-            self._lives.ask(gang, request.member, request.leaf_count)
+            self._lifecycle.ask(gang, request.member, request.leaf_count)
 
     def _stop_waiting(self, request: MemberRequest) -> None:
         """What was reserved for a member is of no use any more."""
         gang = self._table.gangs[request.gang]
         if gang.is_preempting:
-            self._lives.end(gang)
+            self._lifecycle.end(gang)
         else:
-            self._lives.withdraw(gang, request.member)
-            self._lives.end_if_empty(gang)
+            self._lifecycle.withdraw(gang, request.member)
+            self._lifecycle.end_if_empty(gang)
 
 
-def _slot_at(gang: Gang, decision: Place) -> Slot:
+def _slot_at(gang: PlacedGang, decision: Place) -> MemberSlot:
     """The slot that a decision means; `check_current` has found it."""
     size = decision.request.leaf_count
     slots = [*gang.open_slots(size), *gang.reserved_slots(size)]

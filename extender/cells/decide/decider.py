@@ -12,7 +12,7 @@ from extender.cells.budget import OutOfBudgetError, budget_for
 from extender.cells.decide import wording
 from extender.cells.decide.reasons import Reasons
 from extender.cells.decide.refusals import refusal
-from extender.cells.fit.chain_choice import Chains
+from extender.cells.fit.chain_choice import ChainFitter
 from extender.cells.fit.demand import Ask, Candidates
 from extender.cells.fit.gang_fit import surroundings
 from extender.cells.model import (
@@ -24,11 +24,11 @@ from extender.cells.model import (
     Seat,
     Wait,
 )
-from extender.cells.preempt.room import RoomMaker, keys, place
-from extender.cells.state.gangs import Gang, Slot, holders
+from extender.cells.preempt.preemption import PreemptionSearch, keys, place
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, holders
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.registry import Registry
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from policy.submission import GangKey
 from policy.topology import ChainName
@@ -39,15 +39,15 @@ Fit = Callable[[Ask], list[Seat] | None]
 class Planner:
     """Decides on the present state of the table."""
 
-    def __init__(self, table: Table, registry: Registry) -> None:
+    def __init__(self, table: AllocationTable, registry: Registry) -> None:
         self._table = table
-        self._chains = Chains(table)
+        self._chains = ChainFitter(table)
         self._reasons = Reasons(table, self._chains)
-        self._room = RoomMaker(table, registry, self._chains)
+        self._preemption = PreemptionSearch(table, registry, self._chains)
 
     def audit(self) -> bool:
         """True if what it remembers agrees with the table."""
-        return self._room.audit()
+        return self._preemption.audit()
 
     def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
         """Decide about one member, and with it about its gang."""
@@ -70,7 +70,7 @@ class Planner:
 
     # -- members of known gangs
 
-    def _plan_member(self, ask: Ask, gang: Gang) -> Decision:
+    def _plan_member(self, ask: Ask, gang: PlacedGang) -> Decision:
         request = ask.request
         own = gang.slot_of(request.member)
         if own is not None:
@@ -80,14 +80,14 @@ class Planner:
         slots = gang.open_slots(request.leaf_count)
         if slots:
             return _at(ask, _offered(slots, ask))
-        if request.member in gang.asking:
+        if request.member in gang.waiting_members:
             return self._plan_reserved(ask, gang)
         taken = sum(slot.size == request.leaf_count for slot in gang.slots)
         if taken >= gang.request.gang_leaf_counts.count(request.leaf_count):
             return wording.gang_full(request)
         return self._plan_late(ask, gang)
 
-    def _plan_late(self, ask: Ask, gang: Gang) -> Decision:
+    def _plan_late(self, ask: Ask, gang: PlacedGang) -> Decision:
         """A member whose place was given up, or that an incremental gang started without."""
         request = replace(ask.request, ignores_candidates=False, spans_chains=False)
         if not gang.is_guaranteed:
@@ -97,7 +97,7 @@ class Planner:
         decision = self._decide(alone, lambda ask: self._fit_near(ask, gang))
         return replace(decision, request=ask.request)
 
-    def _fit_near(self, ask: Ask, gang: Gang) -> list[Seat] | None:
+    def _fit_near(self, ask: Ask, gang: PlacedGang) -> list[Seat] | None:
         """With the lowest common ancestor with the gang's other members, if there is room."""
         for nodes in _around(gang):
             offered = {node: None for node in nodes if node in ask.candidates}
@@ -107,7 +107,7 @@ class Planner:
                 return seats
         return self._chains.fit_in_any(ask)
 
-    def _plan_reserved(self, ask: Ask, gang: Gang) -> Decision:
+    def _plan_reserved(self, ask: Ask, gang: PlacedGang) -> Decision:
         """A late member for which others have to end."""
         slots = gang.reserved_slots(ask.request.leaf_count)
         usable = [slot for slot in slots if not _is_spoilt(slot, ask)]
@@ -121,7 +121,7 @@ class Planner:
             decision = self._plan_late(ask, gang)
         return replace(decision, cancels_own=True) if isinstance(decision, Wait) else decision
 
-    def _plan_preempting(self, ask: Ask, gang: Gang) -> Decision:
+    def _plan_preempting(self, ask: Ask, gang: PlacedGang) -> Decision:
         if any(_is_spoilt(slot, ask) for slot in gang.slots):
             return self._plan_anew(ask, gang)
         victims = gang.victims()
@@ -130,7 +130,7 @@ class Planner:
         slots = gang.reserved_slots(ask.request.leaf_count)
         return _at(ask, _offered(slots, ask)) if slots else wording.gang_full(ask.request)
 
-    def _plan_anew(self, ask: Ask, gang: Gang) -> Decision:
+    def _plan_anew(self, ask: Ask, gang: PlacedGang) -> Decision:
         with self._table.what_if():
             self._table.release(gang)
             decision = self._plan_gang(ask)
@@ -183,7 +183,7 @@ class Planner:
         if seats is not None:
             return place(self._table, ask, seats)
         try:
-            return self._room.make(ask) or self._reasons.why_not(ask)
+            return self._preemption.find(ask) or self._reasons.why_not(ask)
         except OutOfBudgetError:
             return wording.search_ended(ask.request, ask.sizes)
 
@@ -215,7 +215,7 @@ def _descending(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(sizes, reverse=True))
 
 
-def _around(gang: Gang) -> Iterator[Candidates]:
+def _around(gang: PlacedGang) -> Iterator[Candidates]:
     """The nodes of a gang, then those around them."""
     chains: dict[ChainName, list[Cell]] = {}
     for slot in gang.slots:
@@ -225,7 +225,7 @@ def _around(gang: Gang) -> Iterator[Candidates]:
         yield from surroundings(cells)
 
 
-def preemptors(gang: Gang) -> list[GangKey]:
+def preemptors(gang: PlacedGang) -> list[GangKey]:
     """Who preempts a gang, by key."""
     found = {
         leaf.reserver.key
@@ -236,7 +236,7 @@ def preemptors(gang: Gang) -> list[GangKey]:
     return sorted(found)
 
 
-def _is_spoilt(slot: Slot, ask: Ask) -> bool:
+def _is_spoilt(slot: MemberSlot, ask: Ask) -> bool:
     """True if what is reserved is of no use any more."""
     if any(leaf.is_bad for leaf in slot.leaves):
         return True
@@ -245,12 +245,12 @@ def _is_spoilt(slot: Slot, ask: Ask) -> bool:
     return any(leaf.node not in ask.candidates for leaf in slot.leaves)
 
 
-def _offered(slots: Sequence[Slot], ask: Ask) -> Slot:
+def _offered(slots: Sequence[MemberSlot], ask: Ask) -> MemberSlot:
     offered = (slot for slot in slots if slot_placement(slot).node in ask.candidates)
     return next(offered, slots[0])
 
 
-def _at(ask: Ask, slot: Slot) -> Decision:
+def _at(ask: Ask, slot: MemberSlot) -> Decision:
     placement = slot_placement(slot)
     if placement.node in ask.candidates:
         return Place(request=ask.request, placement=placement)

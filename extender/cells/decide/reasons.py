@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 from extender.cells.decide import wording
 from extender.cells.decide.refusals import chains_of
-from extender.cells.fit.chain_choice import Chains
+from extender.cells.fit.chain_choice import ChainFitter
 from extender.cells.fit.demand import Ask
 from extender.cells.model import Wait
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
 from policy.topology import ChainName
 
 
 class Reasons:
     """Explains the present state of the table."""
 
-    def __init__(self, table: Table, chains: Chains) -> None:
+    def __init__(self, table: AllocationTable, chains: ChainFitter) -> None:
         self._table = table
         self._chains = chains
 

@@ -12,8 +12,8 @@ from extender.cells.model import (
     ReasonCode,
     Reject,
 )
-from extender.cells.state.gangs import Gang
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from policy.topology import ChainName
 
 _MIXED = (
@@ -22,7 +22,9 @@ _MIXED = (
 )
 
 
-def refusal(table: Table, request: MemberRequest, gang: Gang | None) -> Reject | None:
+def refusal(
+    table: AllocationTable, request: MemberRequest, gang: PlacedGang | None
+) -> Reject | None:
     """Say what is wrong with a request, or None."""
     if gang is not None:
         return _mismatch(request, gang)
@@ -92,7 +94,7 @@ def _refusal_of_min(request: MemberRequest) -> Reject | None:
     )
 
 
-def _mismatch(request: MemberRequest, gang: Gang) -> Reject | None:
+def _mismatch(request: MemberRequest, gang: PlacedGang) -> Reject | None:
     """Members must agree: else a stranger could take a place in somebody else's gang."""
     first = gang.request
     mine = (request.vc, request.priority, request.pinned, request.leaf_type, request.gang_min)
@@ -123,7 +125,7 @@ def _common(request: MemberRequest) -> tuple[str, ...]:
     )
 
 
-def _refusal_of_vc(table: Table, request: MemberRequest) -> Reject | None:
+def _refusal_of_vc(table: AllocationTable, request: MemberRequest) -> Reject | None:
     vc = table.vcs.get(request.vc)
     if vc is None:
         return reject(
@@ -152,7 +154,7 @@ def _refusal_of_vc(table: Table, request: MemberRequest) -> Reject | None:
     return _refusal_of_type(table, request)
 
 
-def _refusal_of_type(table: Table, request: MemberRequest) -> Reject | None:
+def _refusal_of_type(table: AllocationTable, request: MemberRequest) -> Reject | None:
     if request.leaf_type is None or chains_of(table, request):
         return None
     is_known = request.leaf_type in {tree.leaf_type for tree in table.trees.values()}
@@ -173,7 +175,7 @@ def _one_of(names: Iterable[str]) -> str:
     return f"use one of {found}" if found else ""
 
 
-def chains_of(table: Table, request: MemberRequest) -> list[ChainName]:
+def chains_of(table: AllocationTable, request: MemberRequest) -> list[ChainName]:
     """The chains where a request may be served, those of small cells first."""
     vc = table.vcs.get(request.vc)
     if request.pinned is not None and vc is not None:

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from extender.cells.decide.refusals import refusal
 from extender.cells.model import OPPORTUNISTIC, Decision, MemberRequest, Place, Preempt, Seat, Wait
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from policy.errors import ConflictError
 from policy.submission import GangKey, PodUid
 
 
-def check_current(table: Table, gang_of: Mapping[PodUid, GangKey], decision: Decision) -> None:
+def check_current(
+    table: AllocationTable, gang_of: Mapping[PodUid, GangKey], decision: Decision
+) -> None:
     """Raise ConflictError with the first thing that is not as it was planned."""
     problem = next(_problems(table, gang_of, decision), None)
     if problem is not None:
@@ -30,7 +32,9 @@ def outdated(request: MemberRequest, problem: str) -> ConflictError:
     return ConflictError(f"decision about gang {request.gang} is out of date: {problem}")
 
 
-def _problems(table: Table, gang_of: Mapping[PodUid, GangKey], decision: Decision) -> Iterator[str]:
+def _problems(
+    table: AllocationTable, gang_of: Mapping[PodUid, GangKey], decision: Decision
+) -> Iterator[str]:
     match decision:
         case Place():
             yield from _of_request(table, gang_of, decision)
@@ -46,7 +50,7 @@ def _problems(table: Table, gang_of: Mapping[PodUid, GangKey], decision: Decisio
 
 
 def _of_request(
-    table: Table, gang_of: Mapping[PodUid, GangKey], decision: Place | Preempt
+    table: AllocationTable, gang_of: Mapping[PodUid, GangKey], decision: Place | Preempt
 ) -> Iterator[str]:
     request = decision.request
     if gang_of.get(request.member, request.gang) != request.gang:
@@ -57,14 +61,14 @@ def _of_request(
     yield from _of_cancelled(table, request, decision.cancelled)
 
 
-def _gang(table: Table, decision: Place | Preempt) -> Gang | None:
+def _gang(table: AllocationTable, decision: Place | Preempt) -> PlacedGang | None:
     """The gang as it is when its own preemption has been given up, if that is part of it."""
     key = decision.request.gang
     return None if key in decision.cancelled else table.gangs.get(key)
 
 
 def _of_cancelled(
-    table: Table, request: MemberRequest, cancelled: tuple[GangKey, ...]
+    table: AllocationTable, request: MemberRequest, cancelled: tuple[GangKey, ...]
 ) -> Iterator[str]:
     for key in cancelled:
         gang = table.gangs.get(key)
@@ -76,12 +80,12 @@ def _of_cancelled(
             yield f"gang {key} may not be overtaken"
 
 
-def _waits(gang: Gang, member: PodUid) -> bool:
+def _waits(gang: PlacedGang, member: PodUid) -> bool:
     """True if something is reserved for a member, alone or with its whole gang."""
     return gang.is_preempting or gang.reserved_for(member) is not None
 
 
-def _of_downgraded(table: Table, decision: Place) -> Iterator[str]:
+def _of_downgraded(table: AllocationTable, decision: Place) -> Iterator[str]:
     for key in decision.downgraded:
         gang = table.gangs.get(key)
         if gang is None or gang.is_preempting or not gang.is_below(decision.request):
@@ -93,7 +97,7 @@ def _of_downgraded(table: Table, decision: Place) -> Iterator[str]:
 # -- places
 
 
-def _of_place(table: Table, decision: Place) -> Iterator[str]:
+def _of_place(table: AllocationTable, decision: Place) -> Iterator[str]:
     gang = _gang(table, decision)
     if decision.seats:
         yield from _of_growth(gang, decision)
@@ -104,7 +108,7 @@ def _of_place(table: Table, decision: Place) -> Iterator[str]:
         yield from _of_open_slot(gang, decision)
 
 
-def _of_growth(gang: Gang | None, decision: Place | Preempt) -> Iterator[str]:
+def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[str]:
     """New seats are for members that have none, and no more than there are members."""
     request = decision.request
     kept = [slot.size for slot in gang.slots] if gang else []
@@ -122,7 +126,7 @@ def _of_growth(gang: Gang | None, decision: Place | Preempt) -> Iterator[str]:
         yield f"pod {request.member} has a place"
 
 
-def _of_open_slot(gang: Gang, decision: Place) -> Iterator[str]:
+def _of_open_slot(gang: PlacedGang, decision: Place) -> Iterator[str]:
     request, size = decision.request, decision.request.leaf_count
     own = gang.slot_of(request.member)
     slots = [own] if own is not None else [*gang.open_slots(size), *gang.reserved_slots(size)]
@@ -139,7 +143,7 @@ def _of_open_slot(gang: Gang, decision: Place) -> Iterator[str]:
         yield from _of_reserved(needed)
 
 
-def _of_reserved(slots: Sequence[Slot]) -> Iterator[str]:
+def _of_reserved(slots: Sequence[MemberSlot]) -> Iterator[str]:
     """Victims must be gone, and what they left must be healthy."""
     for leaf in [leaf for slot in slots for leaf in slot.leaves]:
         if leaf.holder is not None:
@@ -151,7 +155,7 @@ def _of_reserved(slots: Sequence[Slot]) -> Iterator[str]:
 # -- preemptions
 
 
-def _of_preempt(table: Table, decision: Preempt) -> Iterator[str]:
+def _of_preempt(table: AllocationTable, decision: Preempt) -> Iterator[str]:
     gang = _gang(table, decision)
     if decision.seats:
         yield from _of_growth(gang, decision)
@@ -163,7 +167,7 @@ def _of_preempt(table: Table, decision: Preempt) -> Iterator[str]:
         yield from (f"gang {key} has become its victim" for key in new)
 
 
-def _of_late_member(gang: Gang, request: MemberRequest) -> Iterator[str]:
+def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
     """Nothing is reserved: right for a member that has no place, while its gang has room for it."""
     taken = sum(slot.size == request.leaf_count for slot in gang.slots)
     has_room = taken < gang.request.gang_leaf_counts.count(request.leaf_count)
@@ -175,7 +179,9 @@ def _of_late_member(gang: Gang, request: MemberRequest) -> Iterator[str]:
 # -- seats
 
 
-def _of_seats(table: Table, decision: Place | Preempt, gang: Gang | None) -> Iterator[str]:
+def _of_seats(
+    table: AllocationTable, decision: Place | Preempt, gang: PlacedGang | None
+) -> Iterator[str]:
     counts_on_vc = gang.is_guaranteed if gang else _is_guaranteed(table, decision.request)
     own = gang.reserved_for(decision.request.member) if gang else None
     addresses = [(seat.chain, leaf) for seat in decision.seats for leaf in seat.leaves]
@@ -187,12 +193,12 @@ def _of_seats(table: Table, decision: Place | Preempt, gang: Gang | None) -> Ite
         yield from _of_seat(table, decision, seat, own)
 
 
-def _is_guaranteed(table: Table, request: MemberRequest) -> bool:
+def _is_guaranteed(table: AllocationTable, request: MemberRequest) -> bool:
     return request.priority != OPPORTUNISTIC and not table.is_open
 
 
 def _of_seat(
-    table: Table, decision: Place | Preempt, seat: Seat, own: Slot | None
+    table: AllocationTable, decision: Place | Preempt, seat: Seat, own: MemberSlot | None
 ) -> Iterator[str]:
     around = table.cell(seat.chain, seat.claim) if seat.claim is not None else None
     if seat.claim is not None and around is None:
@@ -207,7 +213,7 @@ def _of_seat(
             yield from _of_used_leaf(leaf, decision, own)
 
 
-def _of_used_leaf(leaf: Cell, decision: Place | Preempt, own: Slot | None) -> Iterator[str]:
+def _of_used_leaf(leaf: Cell, decision: Place | Preempt, own: MemberSlot | None) -> Iterator[str]:
     """`own` is what was reserved for the member, and is given up for its new seat."""
     if leaf.is_bad:
         yield f"leaf {leaf.address} is bad"
@@ -222,7 +228,7 @@ def _of_used_leaf(leaf: Cell, decision: Place | Preempt, own: Slot | None) -> It
         yield f"leaf {leaf.address} is held by gang {leaf.holder.key}"
 
 
-def _is_victim(gang: Gang, decision: Place | Preempt) -> bool:
+def _is_victim(gang: PlacedGang, decision: Place | Preempt) -> bool:
     if not isinstance(decision, Preempt) or gang.key not in decision.victims:
         return False
     return gang.may_be_ended_for(decision.request)

@@ -11,17 +11,17 @@ from itertools import product
 
 from extender.cells.budget import CHAIN_SPLITS
 from extender.cells.decide.refusals import chains_of
-from extender.cells.fit.demand import ANYWHERE, Allowed, Ask, Demand
+from extender.cells.fit.demand import ANY_NODE, AllowedNodes, Ask, Demand
 from extender.cells.fit.gang_fit import fit, may_hold
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
 from policy.topology import ChainName
 
 
-class Chains:
+class ChainFitter:
     """Fits gangs into the chains where they may be."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: AllocationTable) -> None:
         self._table = table
 
     def fit_in_any(self, ask: Ask) -> list[Seat] | None:
@@ -119,14 +119,14 @@ class Chains:
 
     def demand(self, ask: Ask, chain: ChainName) -> Demand:
         """What is asked of one chain."""
-        request, offered = ask.request, Allowed(ask.candidates)
+        request, offered = ask.request, AllowedNodes(ask.candidates)
         is_guaranteed = self.is_guaranteed(request)
         return Demand(
             chain=chain,
             sizes=ask.sizes,
             vc=self._table.vcs[request.vc] if is_guaranteed else None,
             pinned=request.pinned if is_guaranteed else None,
-            allowed=ANYWHERE if request.ignores_candidates else offered,
+            allowed=ANY_NODE if request.ignores_candidates else offered,
             allowed_first=offered,
             first_size=request.leaf_count,
             budget=ask.budget,
@@ -140,7 +140,7 @@ class Chains:
         """True if the gang would fit were all nodes offered."""
         demand = self.demand(ask, chain)
         return (
-            fit(self._table, replace(demand, allowed=ANYWHERE, allowed_first=ANYWHERE)) is not None
+            fit(self._table, replace(demand, allowed=ANY_NODE, allowed_first=ANY_NODE)) is not None
         )
 
 

@@ -14,7 +14,7 @@ Candidates = Collection[NodeName]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Allowed:
+class AllowedNodes:
     """Bins that may be used: those of some nodes."""
 
     nodes: Candidates | None = None
@@ -24,7 +24,7 @@ class Allowed:
         return self.nodes is None or bin_.node in self.nodes
 
 
-ANYWHERE = Allowed()
+ANY_NODE = AllowedNodes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,9 @@ class Demand:
     vc: Vc | None
     """Whose preassigned cells they must lie in; None: anywhere (opportunistic)."""
     pinned: PinnedCellId | None = None
-    allowed: Allowed
+    allowed: AllowedNodes
     """Bins that any member may use."""
-    allowed_first: Allowed
+    allowed_first: AllowedNodes
     """Bins that the member that asks may use; some of the others, or the same."""
     first_size: int
     """Leaf cells of the member that asks."""
@@ -61,7 +61,7 @@ class Demand:
         """True if all members are of one size."""
         return self.sizes[0] == self.sizes[-1]
 
-    def is_met_by(self, bins: "list[Spot]") -> bool:
+    def is_met_by(self, bins: "list[MemberBin]") -> bool:
         """True if one of the spots suits the member that asks."""
         return any(
             size == self.first_size and self.allowed_first(spot.bin_)
@@ -70,7 +70,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class MemberBin:
     """A bin for one member, and the physical cell of the preassigned cell it counts against."""
 
     bin_: Cell

@@ -7,9 +7,9 @@ the quick ways of `fitting` stand alone, and the budget says so.
 """
 
 from extender.cells.budget import EXACT_BINS, EXACT_MEMBERS, OutOfBudgetError
-from extender.cells.fit.demand import Demand, Spot
+from extender.cells.fit.demand import Demand, MemberBin
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.ranking import Ranking
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 
 _LARGEST_SHAPE = 256
@@ -21,7 +21,7 @@ _STEPS_PER_OPENING = 4
 
 
 class _Search:
-    def __init__(self, table: Table, ranking: Ranking, demand: Demand) -> None:
+    def __init__(self, table: AllocationTable, ranking: Ranking, demand: Demand) -> None:
         self._table = table
         self._demand = demand
         self._rooms = {bin_: ranking.room(bin_) for bin_ in _in_order(ranking, demand.sizes[-1])}
@@ -35,7 +35,7 @@ class _Search:
         self._budget = demand.budget.exact()
         self._most = self._budget.left
 
-    def run(self) -> list[Spot] | None:
+    def run(self) -> list[MemberBin] | None:
         found = self._place(0, None)
         if found is None:
             return None
@@ -51,7 +51,7 @@ class _Search:
         """Steps that were taken."""
         return self._most - max(0, self._budget.left)
 
-    def _place(self, index: int, previous: Cell | None) -> list[Spot] | None:
+    def _place(self, index: int, previous: Cell | None) -> list[MemberBin] | None:
         if index == len(self._sizes):
             return []
         self._budget.spend()
@@ -72,7 +72,7 @@ class _Search:
     def _allows(self, index: int, bin_: Cell) -> bool:
         return (self._demand.allowed if index else self._demand.allowed_first)(bin_)
 
-    def _in_open_bins(self, index: int, previous: Cell | None) -> list[Spot] | None:
+    def _in_open_bins(self, index: int, previous: Cell | None) -> list[MemberBin] | None:
         size = self._sizes[index]
         tried: dict[int, None] = {}
         # Equal members in a row need not be tried in both orders.
@@ -89,7 +89,7 @@ class _Search:
                 return found
         return None
 
-    def _use(self, bin_: Cell, index: int) -> list[Spot] | None:
+    def _use(self, bin_: Cell, index: int) -> list[MemberBin] | None:
         size = self._sizes[index]
         self._take(bin_, size)
         rest = self._place(index + 1, bin_)
@@ -97,14 +97,14 @@ class _Search:
         if rest is None:
             return None
         claim = bin_.enclosing_claim() if self._demand.vc is not None else None
-        return [Spot(bin_, claim.cell if claim else None), *rest]
+        return [MemberBin(bin_, claim.cell if claim else None), *rest]
 
     def _take(self, bin_: Cell, size: int) -> None:
         self._rooms[bin_] -= size
         self._room -= size
         self._left -= size
 
-    def _in_openings(self, index: int) -> list[Spot] | None:
+    def _in_openings(self, index: int) -> list[MemberBin] | None:
         demand = self._demand
         if demand.vc is None or demand.pinned is not None:
             return None
@@ -120,7 +120,7 @@ class _Search:
                         return found
         return None
 
-    def _open(self, cell: Cell, index: int) -> list[Spot] | None:
+    def _open(self, cell: Cell, index: int) -> list[MemberBin] | None:
         """The member goes into the cell that was just mapped, else mapping it made no sense."""
         inside = list(cell.at_level(min(cell.level, cell.chain.node_level)))
         self._rooms.update((bin_, bin_.idle) for bin_ in inside)
@@ -192,7 +192,7 @@ def _in_order(ranking: Ranking, least: int) -> list[Cell]:
     return sorted(ranking.bins(least=least), key=lambda bin_: bin_.order)
 
 
-def search(table: Table, ranking: Ranking, demand: Demand) -> list[Spot] | None:
+def search(table: AllocationTable, ranking: Ranking, demand: Demand) -> list[MemberBin] | None:
     """Find a spot for each member, in the order of the sizes; None if there is no way."""
     if _open_bins(table, ranking, demand) > EXACT_BINS or len(demand.sizes) > EXACT_MEMBERS:
         demand.budget.is_cut = True
@@ -207,7 +207,7 @@ def search(table: Table, ranking: Ranking, demand: Demand) -> list[Spot] | None:
         demand.budget.count_exact(searched.steps())
 
 
-def _open_bins(table: Table, ranking: Ranking, demand: Demand) -> int:
+def _open_bins(table: AllocationTable, ranking: Ranking, demand: Demand) -> int:
     """Bins among which is chosen: those of a ranking, and those where cells could be mapped."""
     may_map = demand.vc is not None and demand.pinned is None
     has_unused = may_map and demand.vc is not None and demand.vc.unused_levels(demand.chain)

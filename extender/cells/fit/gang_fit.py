@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from extender.cells.budget import NEAR_NODES
-from extender.cells.fit.bins import are_usable, gather
-from extender.cells.fit.demand import Allowed, Demand, Spot
+from extender.cells.fit.bin_choice import choose_bins, has_usable_room
+from extender.cells.fit.demand import AllowedNodes, Demand, MemberBin
 from extender.cells.fit.exhaustive_search import search
+from extender.cells.fit.guaranteed_fit import fit_guaranteed, may_fit, member_bin_in
 from extender.cells.fit.leaf_choice import LeafChooser
-from extender.cells.fit.mapping import fit_guaranteed, may_fit, spot_in
 from extender.cells.model import HIGHEST_PRIORITY, MemberRequest, Seat
-from extender.cells.state.gangs import Gang
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.ranking import Ranking
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from policy.submission import GangKey, NodeName, PodUid, VcName
 
-SOMEBODY = Gang(
+PLACEHOLDER = PlacedGang(
     key=GangKey("", ""),
     request=MemberRequest(
         member=PodUid(""),
@@ -32,13 +32,13 @@ SOMEBODY = Gang(
         vc=VcName(""),
         priority=HIGHEST_PRIORITY,
     ),
-    born=0,
+    sequence_number=0,
     is_guaranteed=True,
 )
 """Holds the leaves of a member while the others are tried; nobody may end it."""
 
 
-def fit(table: Table, demand: Demand) -> list[Seat] | None:
+def fit(table: AllocationTable, demand: Demand) -> list[Seat] | None:
     """Find seats for all members, in the order of their sizes; None if there are none."""
     spots = _fit_quickly(table, demand)
     if spots is None:
@@ -49,7 +49,7 @@ def fit(table: Table, demand: Demand) -> list[Seat] | None:
     return None if spots is None else _seats(demand, spots)
 
 
-def _seats(demand: Demand, spots: Sequence[Spot]) -> list[Seat]:
+def _seats(demand: Demand, spots: Sequence[MemberBin]) -> list[Seat]:
     chooser = LeafChooser()
     return [
         seat_of(demand, chooser.take(spot.bin_, size), claim=spot.claim)
@@ -66,7 +66,7 @@ def seat_of(demand: Demand, leaves: Sequence[Cell], *, claim: Cell | None) -> Se
     )
 
 
-def _fit_quickly(table: Table, demand: Demand) -> list[Spot] | None:
+def _fit_quickly(table: AllocationTable, demand: Demand) -> list[MemberBin] | None:
     demand.budget.spend(len(demand.sizes))
     if not may_hold(table, demand):
         return None
@@ -78,7 +78,7 @@ def _fit_quickly(table: Table, demand: Demand) -> list[Spot] | None:
     return _with_first(demand, lambda allowed: fit_guaranteed(table, vc, demand, allowed))
 
 
-def _fit_exactly(table: Table, demand: Demand) -> list[Spot] | None:
+def _fit_exactly(table: AllocationTable, demand: Demand) -> list[MemberBin] | None:
     if not may_hold(table, demand):
         return None
     ranking, is_mapping = _source(table, demand), demand.vc is not None and demand.pinned is None
@@ -88,14 +88,14 @@ def _fit_exactly(table: Table, demand: Demand) -> list[Spot] | None:
     return search(table, ranking, demand)
 
 
-def may_hold(table: Table, demand: Demand) -> bool:
+def may_hold(table: AllocationTable, demand: Demand) -> bool:
     """Quick bounds: False if there is no room, wherever the members are put."""
     if demand.vc is not None and demand.pinned is None:
         return may_fit(table, demand, demand.vc)
-    return are_usable(_source(table, demand), demand.sizes)
+    return has_usable_room(_source(table, demand), demand.sizes)
 
 
-def _source(table: Table, demand: Demand) -> Ranking:
+def _source(table: AllocationTable, demand: Demand) -> Ranking:
     """The bins that the members may be in, if nothing is mapped."""
     if demand.vc is None:
         return table.idle[demand.chain]
@@ -104,7 +104,7 @@ def _source(table: Table, demand: Demand) -> Ranking:
     return demand.vc.rankings[demand.chain]
 
 
-def _fit_opportunistic(table: Table, demand: Demand) -> list[Spot] | None:
+def _fit_opportunistic(table: AllocationTable, demand: Demand) -> list[MemberBin] | None:
     """Where no VC has mapped anything, if possible: there it is in nobody's way for longest."""
     unclaimed, idle = table.unclaimed[demand.chain], table.idle[demand.chain]
     if unclaimed.total != idle.total:
@@ -114,19 +114,21 @@ def _fit_opportunistic(table: Table, demand: Demand) -> list[Spot] | None:
     return _fit_in(idle, demand)
 
 
-def _fit_in(ranking: Ranking, demand: Demand) -> list[Spot] | None:
+def _fit_in(ranking: Ranking, demand: Demand) -> list[MemberBin] | None:
     """Fit into the bins of one ranking; there is nothing to map."""
     return _with_first(demand, lambda allowed: _gather_spots(ranking, demand, allowed))
 
 
-def _gather_spots(ranking: Ranking, demand: Demand, allowed: Allowed) -> list[Spot] | None:
-    bins = gather(ranking, demand.sizes, allowed)
-    return None if bins is None else [spot_in(bin_, demand) for bin_ in bins]
+def _gather_spots(
+    ranking: Ranking, demand: Demand, allowed: AllowedNodes
+) -> list[MemberBin] | None:
+    bins = choose_bins(ranking, demand.sizes, allowed)
+    return None if bins is None else [member_bin_in(bin_, demand) for bin_ in bins]
 
 
 def _with_first(
-    demand: Demand, attempt: Callable[[Allowed], list[Spot] | None]
-) -> list[Spot] | None:
+    demand: Demand, attempt: Callable[[AllowedNodes], list[MemberBin] | None]
+) -> list[MemberBin] | None:
     """Try with all bins; if that leaves the member that asks out, with its own bins only."""
     found = attempt(demand.allowed)
     if found is None or demand.is_met_by(found):
@@ -137,7 +139,7 @@ def _with_first(
 # -- where the member that asks has fewer nodes than the others
 
 
-def _fit_first_alone(table: Table, demand: Demand) -> list[Seat] | None:
+def _fit_first_alone(table: AllocationTable, demand: Demand) -> list[Seat] | None:
     """Seat the member that asks where it may be, then the others as near to it as they fit."""
     if demand.allowed is demand.allowed_first or len(demand.sizes) == 1:
         return None
@@ -149,7 +151,7 @@ def _fit_first_alone(table: Table, demand: Demand) -> list[Seat] | None:
         return None
     with table.what_if():
         first = seat_of(demand, _occupy(table, demand, spots[0]), claim=spots[0].claim)
-        for allowed in (*map(Allowed, surroundings([spots[0].bin_])), demand.allowed):
+        for allowed in (*map(AllowedNodes, surroundings([spots[0].bin_])), demand.allowed):
             rest = replace(
                 demand,
                 sizes=others,
@@ -164,12 +166,12 @@ def _fit_first_alone(table: Table, demand: Demand) -> list[Seat] | None:
     return None
 
 
-def _occupy(table: Table, demand: Demand, spot: Spot) -> Sequence[Cell]:
+def _occupy(table: AllocationTable, demand: Demand, spot: MemberBin) -> Sequence[Cell]:
     """Take the leaves of the member that asks, so that the others see them taken."""
     if demand.vc is not None and spot.claim is not None and spot.claim.claim is None:
         table.map_cell(demand.vc, spot.claim)
     leaves = LeafChooser().take(spot.bin_, demand.first_size)
-    table.hold(leaves, SOMEBODY)
+    table.hold(leaves, PLACEHOLDER)
     return leaves
 
 

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from extender.cells.model import MemberRequest, Placement
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim, Vc
 
 
-class Claimer:
+class ClaimFinder:
     """Finds preassigned cells for gangs that run."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: AllocationTable) -> None:
         self._table = table
 
     def has_promise(self, request: MemberRequest) -> bool:
@@ -49,9 +49,9 @@ class Claimer:
             self._table.unmap_cell(claim)
         return None
 
-    def find_all(self, gang: Gang) -> dict[Slot, Claim] | None:
+    def find_all(self, gang: PlacedGang) -> dict[MemberSlot, Claim] | None:
         """Cells for all slots of a gang; None, and nothing mapped, if one of them has none."""
-        found: dict[Slot, Claim] = {}
+        found: dict[MemberSlot, Claim] = {}
         with self._table.what_if() as trial:
             for slot in gang.slots:
                 if slot.is_foreign or not slot.leaves:

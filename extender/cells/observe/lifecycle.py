@@ -11,44 +11,44 @@ unknown ──Place──▶ allocated ──last member ended──▶ unknown
 from collections.abc import Mapping, Sequence
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.registry import Registry
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 from policy.submission import GangKey, PodUid
 
 
-class Lives:
+class GangLifecycle:
     """Gangs as they come, change and go."""
 
-    def __init__(self, table: Table, registry: Registry) -> None:
+    def __init__(self, table: AllocationTable, registry: Registry) -> None:
         self._table = table
         self._registry = registry
-        self._born = 0
+        self._last_sequence_number = 0
         self.gang_of: dict[PodUid, GangKey] = {}
 
     def is_guaranteed(self, request: MemberRequest) -> bool:
         """True if a gang that asks for this counts on cells of its VC."""
         return request.priority != OPPORTUNISTIC and not self._table.is_open
 
-    def begin(self, request: MemberRequest, *, is_guaranteed: bool) -> Gang:
+    def begin(self, request: MemberRequest, *, is_guaranteed: bool) -> PlacedGang:
         """A gang becomes known."""
-        self._born += 1
-        gang = Gang(request.gang, request, self._born, is_guaranteed)
+        self._last_sequence_number += 1
+        gang = PlacedGang(request.gang, request, self._last_sequence_number, is_guaranteed)
         self._table.gangs[gang.key] = gang
         self._registry.add(gang)
         return gang
 
-    def adopt(self, gang: Gang, *, is_guaranteed: bool) -> Gang:
+    def adopt(self, gang: PlacedGang, *, is_guaranteed: bool) -> PlacedGang:
         """Begin a gang that another engine knew, without its slots."""
         mine = self.begin(gang.request, is_guaranteed=is_guaranteed)
-        mine.born, mine.lease_expires = gang.born, gang.lease_expires
+        mine.sequence_number, mine.lease_expires = gang.sequence_number, gang.lease_expires
         mine.downgraded_by = gang.downgraded_by
-        self._born = max(self._born, gang.born)
+        self._last_sequence_number = max(self._last_sequence_number, gang.sequence_number)
         return mine
 
-    def end(self, gang: Gang) -> None:
+    def end(self, gang: PlacedGang) -> None:
         """A gang is forgotten; all it has is free, or its preemptor's."""
         for slot in gang.slots:
             if slot.member is not None:
@@ -58,13 +58,13 @@ class Lives:
         self._registry.remove(gang)
         del self._table.gangs[gang.key]
 
-    def cancel(self, gang: Gang) -> None:
+    def cancel(self, gang: PlacedGang) -> None:
         """A gang does not preempt any more; what it holds already it keeps."""
         self.stop_asking(gang)
         self._table.withdraw(gang)
         self.end_if_empty(gang)
 
-    def downgrade(self, gang: Gang, *, by: GangKey) -> None:
+    def downgrade(self, gang: PlacedGang, *, by: GangKey) -> None:
         """Make a gang opportunistic where it is."""
         self.stop_asking(gang)
         self._registry.remove(gang)
@@ -72,7 +72,7 @@ class Lives:
         gang.downgraded_by = by
         self._registry.add(gang)
 
-    def promote(self, gang: Gang, claims: Mapping[Slot, Claim]) -> None:
+    def promote(self, gang: PlacedGang, claims: Mapping[MemberSlot, Claim]) -> None:
         """Make a gang guaranteed again, where it is."""
         self._registry.remove(gang)
         self._table.promote(gang, claims)
@@ -81,7 +81,7 @@ class Lives:
 
     # -- members
 
-    def assign(self, gang: Gang, slot: Slot, member: PodUid) -> None:
+    def assign(self, gang: PlacedGang, slot: MemberSlot, member: PodUid) -> None:
         """A member takes a slot."""
         slot.member = member
         slot.had_member = True
@@ -90,41 +90,41 @@ class Lives:
             self._registry.note_ending(gang)
         self._note_whether_ending(gang)
 
-    def take(self, gang: Gang, slot: Slot, member: PodUid) -> None:
+    def take(self, gang: PlacedGang, slot: MemberSlot, member: PodUid) -> None:
         """A member takes a slot, perhaps one whose victims are gone."""
         if slot.is_reserved:
             self._occupy(gang, slot)
-        gang.asking.pop(member, None)
+        gang.waiting_members.pop(member, None)
         self.assign(gang, slot, member)
 
-    def ask(self, gang: Gang, member: PodUid, size: int) -> None:
+    def ask(self, gang: PlacedGang, member: PodUid, size: int) -> None:
         """A member waits for what its gang has reserved."""
-        gang.asking[member] = size
+        gang.waiting_members[member] = size
         self.gang_of[member] = gang.key
         self._registry.note_reserving(gang)
 
-    def settle(self, gang: Gang) -> None:
+    def settle(self, gang: PlacedGang) -> None:
         """The victims are gone: what was reserved is held."""
         for slot in gang.slots:
             self._occupy(gang, slot)
         self.stop_asking(gang)
 
-    def _occupy(self, gang: Gang, slot: Slot) -> None:
+    def _occupy(self, gang: PlacedGang, slot: MemberSlot) -> None:
         slot.is_reserved = False
-        self._table.changes.note(gang)
+        self._table.changes.record(gang)
         self._table.hold(slot.leaves, gang)
         self._table.reserve(slot.leaves, None)
 
-    def stop_asking(self, gang: Gang) -> None:
+    def stop_asking(self, gang: PlacedGang) -> None:
         """No member waits for what its gang has reserved any more."""
-        for member in gang.asking:
+        for member in gang.waiting_members:
             self.gang_of.pop(member, None)
-        gang.asking.clear()
+        gang.waiting_members.clear()
 
-    def withdraw(self, gang: Gang, member: PodUid) -> None:
+    def withdraw(self, gang: PlacedGang, member: PodUid) -> None:
         """A member does not wait any more: what was reserved for it is given up."""
         reserved = gang.reserved_for(member)
-        if gang.asking.pop(member, None) is not None:
+        if gang.waiting_members.pop(member, None) is not None:
             self.gang_of.pop(member, None)
         if reserved is not None:
             self._table.unseat(gang, reserved)
@@ -138,7 +138,12 @@ class Lives:
         self.withdraw(gang, member)
         slot = gang.slot_of(member)
         if slot is not None and _waits_for_replacement(gang, slot):
-            slot.member, slot.is_bound, slot.told, slot.is_ending = None, False, (), False
+            slot.member, slot.is_bound, slot.reported_devices, slot.is_ending = (
+                None,
+                False,
+                (),
+                False,
+            )
             self._note_whether_ending(gang)
         elif slot is not None:
             self._table.unseat(gang, slot)
@@ -165,21 +170,21 @@ class Lives:
         self._note_whether_ending(gang)
         return True
 
-    def _note_whether_ending(self, gang: Gang) -> None:
+    def _note_whether_ending(self, gang: PlacedGang) -> None:
         """A member began to end, came or went: a gang may be ending now, or not any more."""
         if self._registry.has_ending_member(gang):
-            self._table.changes.note(gang)
+            self._table.changes.record(gang)
 
-    def give_up(self, gang: Gang, slot: Slot) -> None:
+    def give_up(self, gang: PlacedGang, slot: MemberSlot) -> None:
         """A slot that nobody is bound to is needed otherwise; its member has to ask again."""
         if slot.member is not None:
             self.gang_of.pop(slot.member, None)
         self._table.unseat(gang, slot)
         self.end_if_empty(gang)
 
-    def end_if_empty(self, gang: Gang) -> None:
+    def end_if_empty(self, gang: PlacedGang) -> None:
         """A gang lost something: it ends with its last member, and may be foreign from now on."""
-        if not gang.has_members() and not gang.asking:
+        if not gang.has_members() and not gang.waiting_members:
             self.end(gang)
             return
         self.refresh(gang)
@@ -187,11 +192,11 @@ class Lives:
             for slot in gang.slots:
                 self.withdraw_blocked(gang, slot.leaves)
 
-    def refresh(self, gang: Gang) -> None:
+    def refresh(self, gang: PlacedGang) -> None:
         """A gang got or lost members."""
         self._registry.refresh(gang)
 
-    def withdraw_blocked(self, gang: Gang, leaves: Sequence[Cell]) -> None:
+    def withdraw_blocked(self, gang: PlacedGang, leaves: Sequence[Cell]) -> None:
         """Give up preemptions that wait for leaves which this gang has and need not give."""
         reservers = dict.fromkeys(leaf.reserver for leaf in leaves if leaf.reserver is not None)
         for reserver in sorted(reservers, key=lambda reserver: reserver.key):
@@ -213,7 +218,7 @@ class Lives:
                 self._end_lease(gang)
         return [gang.key for gang in expired]
 
-    def _end_lease(self, gang: Gang) -> None:
+    def _end_lease(self, gang: PlacedGang) -> None:
         self.stop_asking(gang)
         for slot in _unused(gang):
             if slot.member is not None:
@@ -222,14 +227,14 @@ class Lives:
         self.end_if_empty(gang)
 
 
-def _waits_for_replacement(gang: Gang, slot: Slot) -> bool:
-    if not gang.keeps_slots() or not slot.leaves or slot.is_foreign or slot.lacking:
+def _waits_for_replacement(gang: PlacedGang, slot: MemberSlot) -> bool:
+    if not gang.keeps_slots() or not slot.leaves or slot.is_foreign or slot.missing_leaves:
         return False
     members = gang.request.gang_leaf_counts.count(slot.size)
     return sum(other.size == slot.size for other in gang.slots) <= members
 
 
-def _unused(gang: Gang) -> list[Slot]:
+def _unused(gang: PlacedGang) -> list[MemberSlot]:
     """Slots that are only reserved or leased: never taken, or their member is not bound yet."""
     return [
         slot

@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from extender.cells.observe.adoption import Adopter
-from extender.cells.observe.bound_pods import Observer, OutOfPlace
-from extender.cells.observe.lifecycle import Lives
-from extender.cells.observe.nodes import Joiner
+from extender.cells.observe.bound_pods import FullReplayNeeded, PodObserver
+from extender.cells.observe.lifecycle import GangLifecycle
+from extender.cells.observe.nodes import NodeObserver
 from extender.cells.observe.reconfiguration import replay_order
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.promises import count_promises
 from extender.cells.state.registry import Registry
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from extender.cells.state.tree_edits import add_cell, remove_cell
 from extender.cells.state.vcs import renumber
@@ -47,23 +47,29 @@ class _Difference:
     joining: list[_Joining] = field(default_factory=list)
 
 
-class Follower:
+class TopologyUpdater:
     """Makes a table that of another topology."""
 
-    def __init__(self, table: Table, registry: Registry, lives: Lives, joiner: Joiner) -> None:
+    def __init__(
+        self,
+        table: AllocationTable,
+        registry: Registry,
+        lifecycle: GangLifecycle,
+        joiner: NodeObserver,
+    ) -> None:
         self._table = table
         self._registry = registry
-        self._lives = lives
+        self._lifecycle = lifecycle
         self._joiner = joiner
-        self._observer = Observer(table, lives, may_downgrade=False)
-        self._adopter = Adopter(table, lives, self._observer)
-        self.before: dict[GangKey, Gang] = {}
+        self._observer = PodObserver(table, lifecycle, may_downgrade=False)
+        self._adopter = Adopter(table, lifecycle, self._observer)
+        self.before: dict[GangKey, PlacedGang] = {}
         """Gangs that were touched, as they were."""
 
     def follow(self, old: Topology, new: Topology) -> None:
         """Change what is different; OutOfPlace, half-way, if all gangs have to be taken over."""
         if old.chains.keys() != new.chains.keys() or old.vcs.keys() != new.vcs.keys():
-            raise OutOfPlace
+            raise FullReplayNeeded
         changed = [name for name in sorted(new.chains) if old.chains[name] is not new.chains[name]]
         found = {name: _compare(old.chains[name], new.chains[name]) for name in changed}
         nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
@@ -76,51 +82,53 @@ class Follower:
         self._check_held(taken)
         for gang in taken:
             if gang.key in self._table.gangs:
-                self._lives.end_if_empty(self._table.gangs[gang.key])
+                self._lifecycle.end_if_empty(self._table.gangs[gang.key])
         if not all(supply.is_safe() for _, supply in sorted(self._table.supplies.items())):
-            raise OutOfPlace
+            raise FullReplayNeeded
         self._promote()
 
     # -- gangs
 
-    def _take_off(self, nodes: Mapping[NodeName, None]) -> list[Gang]:
+    def _take_off(self, nodes: Mapping[NodeName, None]) -> list[PlacedGang]:
         """Unseat all that is on some nodes; returns gangs with the slots that they lost."""
-        touched: dict[Gang, dict[Slot, None]] = {}
+        touched: dict[PlacedGang, dict[MemberSlot, None]] = {}
         for node in nodes:
             for cell in self._table.nodes(node):
                 for gang in _gangs_on(cell):
                     slots = (slot for slot in gang.slots if _is_on(slot, node))
                     touched.setdefault(gang, {}).update(dict.fromkeys(slots))
-            for slot, gang in self._table.absent.get(node, {}).items():
+            for slot, gang in self._table.leafless_slots.get(node, {}).items():
                 touched.setdefault(gang, {})[slot] = None
         for gang in touched:
             self._remember(gang)
         return [self._take(gang, slots) for gang, slots in touched.items()]
 
-    def _remember(self, gang: Gang) -> None:
+    def _remember(self, gang: PlacedGang) -> None:
         slots = [replace(slot) for slot in gang.slots]
-        self.before[gang.key] = replace(gang, slots=slots, asking=dict(gang.asking))
+        self.before[gang.key] = replace(
+            gang, slots=slots, waiting_members=dict(gang.waiting_members)
+        )
 
-    def _take(self, gang: Gang, slots: dict[Slot, None]) -> Gang:
+    def _take(self, gang: PlacedGang, slots: dict[MemberSlot, None]) -> PlacedGang:
         """What a gang waits for is taken off as a whole: whom it is for is not known of each."""
         if any(slot.is_reserved for slot in slots):
             slots = slots | dict.fromkeys(gang.reserved_slots())
         lost = [replace(slot) for slot in slots]
-        part = replace(gang, slots=lost, asking=dict(gang.asking))
+        part = replace(gang, slots=lost, waiting_members=dict(gang.waiting_members))
         if gang.is_preempting:
-            self._lives.end(gang)
+            self._lifecycle.end(gang)
             return part
         if any(slot.is_reserved for slot in slots):
-            self._lives.stop_asking(gang)
+            self._lifecycle.stop_asking(gang)
         else:
-            part.asking.clear()
+            part.waiting_members.clear()
         for slot in slots:
             if slot.member is not None:
-                self._lives.gang_of.pop(slot.member, None)
+                self._lifecycle.gang_of.pop(slot.member, None)
             self._table.unseat(gang, slot)
         return part
 
-    def _check_held(self, taken: Sequence[Gang]) -> None:
+    def _check_held(self, taken: Sequence[PlacedGang]) -> None:
         """What was only held on a node that is still there is held again, or rivals have a say."""
         for gang in taken:
             mine = self._table.gangs.get(gang.key)
@@ -128,7 +136,7 @@ class Follower:
             for slot in gang.slots:
                 is_lost = not slot.is_bound and _place(slot) not in places
                 if is_lost and self._table.nodes(slot_placement(slot).node):
-                    raise OutOfPlace
+                    raise FullReplayNeeded
 
     def _promote(self) -> None:
         gangs = [gang for gang in self._table.gangs.values() if gang.downgraded_by is not None]
@@ -158,7 +166,7 @@ class Follower:
         parent = tree.by_address[joining.parent] if joining.parent else tree.root
         after = tree.by_address[joining.after] if joining.after else None
         if add_cell(self._table, joining.spec, parent, after=after) is None:
-            raise OutOfPlace
+            raise FullReplayNeeded
 
     # -- promises
 
@@ -172,27 +180,27 @@ class Follower:
     def _renumber(self, name: VcName, spec: VirtualCluster) -> None:
         moved = renumber(self._table.vcs[name], spec)
         if moved is None:
-            raise OutOfPlace
+            raise FullReplayNeeded
         for claim in moved:
             for key in sorted(claim.users):
                 gang = self._table.gangs[key]
                 self.before.setdefault(key, replace(gang))
                 for slot in gang.slots:
-                    slot.shown = None
+                    slot.cached_placement = None
 
 
-def _gangs_on(cell: Cell) -> Iterator[Gang]:
+def _gangs_on(cell: Cell) -> Iterator[PlacedGang]:
     leaves = list(cell.leaves())
     gangs = [gang for leaf in leaves for gang in (leaf.holder, leaf.reserver) if gang is not None]
     yield from sorted(dict.fromkeys(gangs), key=lambda gang: gang.key)
 
 
-def _place(slot: Slot) -> tuple[NodeName, tuple[int, ...]]:
+def _place(slot: MemberSlot) -> tuple[NodeName, tuple[int, ...]]:
     where = slot_placement(slot)
     return where.node, tuple(where.leaf_cells)
 
 
-def _is_on(slot: Slot, node: NodeName) -> bool:
+def _is_on(slot: MemberSlot, node: NodeName) -> bool:
     return slot_placement(slot).node == node
 
 
@@ -213,7 +221,7 @@ def _compare_cells(
     kept = {cell.address: cell for cell in new if _is_kept(known.get(cell.address), cell)}
     found.leaving += [cell for cell in old if cell.address not in kept]
     if [cell.address for cell in old if cell.address in kept] != list(kept):
-        raise OutOfPlace  # they changed places: that is another document
+        raise FullReplayNeeded  # they changed places: that is another document
     after: CellAddress | None = None
     for cell in new:
         if cell.address not in kept:

@@ -7,19 +7,19 @@ is promised to anybody. Nodes join and leave at any time.
 from collections.abc import Sequence
 
 from extender.cells.model import NodeCell
-from extender.cells.observe.bound_pods import Observer
-from extender.cells.state.gangs import Gang
-from extender.cells.state.table import Table
+from extender.cells.observe.bound_pods import PodObserver
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell, ChainTree
 from extender.cells.state.tree_edits import remove_cell
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, CellTypeName, ChainName, Level, PhysicalCell
 
 
-class Joiner:
+class NodeObserver:
     """Takes in nodes."""
 
-    def __init__(self, table: Table, observer: Observer) -> None:
+    def __init__(self, table: AllocationTable, observer: PodObserver) -> None:
         self._table = table
         self._observer = observer
         self.known: dict[NodeName, NodeCell] = {}
@@ -54,7 +54,7 @@ class Joiner:
             self._mark(self.known[node])
         self._read = self._table.changes.now
 
-    def _short_among(self, changed: "Sequence[Cell | Gang]") -> dict[NodeName, None]:
+    def _short_among(self, changed: "Sequence[Cell | PlacedGang]") -> dict[NodeName, None]:
         cells = (cell for cell in changed if isinstance(cell, Cell) and cell.node is not None)
         return {cell.node: None for cell in cells if cell.node in self._short}
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from extender.cells.model import OPPORTUNISTIC
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from policy.submission import GangKey, PodUid, VcName
 
 
@@ -49,7 +49,7 @@ NO_CHANGE: Final[Mapping[GangKey, int]] = MappingProxyType({})
 """Every gang keeps its priority."""
 
 
-def ranked(gang: Gang, priorities: Mapping[GangKey, int]) -> Gang:
+def ranked(gang: PlacedGang, priorities: Mapping[GangKey, int]) -> PlacedGang:
     """A gang at the priority that it has from now on.
 
     One that borrowed its cells and need not any more is like one that was downgraded: it is
@@ -64,18 +64,18 @@ def ranked(gang: Gang, priorities: Mapping[GangKey, int]) -> Gang:
     )
 
 
-def replay_order(gangs: Sequence[Gang]) -> list[Gang]:
+def replay_order(gangs: Sequence[PlacedGang]) -> list[PlacedGang]:
     """In which order gangs claim their cells anew."""
-    return sorted(gangs, key=lambda gang: (-gang.priority, gang.born))
+    return sorted(gangs, key=lambda gang: (-gang.priority, gang.sequence_number))
 
 
-def effects(before: Sequence[Gang], after: dict[GangKey, Gang]) -> Iterator[GangEffect]:
+def effects(before: Sequence[PlacedGang], after: dict[GangKey, PlacedGang]) -> Iterator[GangEffect]:
     """Compare gangs before and after, by key."""
     for gang in sorted(before, key=lambda gang: gang.key):
         yield _effect(gang, after.get(gang.key))
 
 
-def _effect(before: Gang, after: Gang | None) -> GangEffect:
+def _effect(before: PlacedGang, after: PlacedGang | None) -> GangEffect:
     vc, unplaced = before.request.vc, _unplaced(before, after)
     if after is None:
         return GangEffect(
@@ -97,7 +97,7 @@ def _effect(before: Gang, after: Gang | None) -> GangEffect:
     )
 
 
-def _standing(before: Gang, after: Gang, missing: int) -> tuple[Effect, str]:
+def _standing(before: PlacedGang, after: PlacedGang, missing: int) -> tuple[Effect, str]:
     vc, priority = before.request.vc, before.request.priority
     if missing:
         return Effect.IGNORED, (
@@ -116,7 +116,7 @@ def _standing(before: Gang, after: Gang, missing: int) -> tuple[Effect, str]:
     return Effect.KEPT, f"gang {before.key} goes on as it is"
 
 
-def _why_forgotten(gang: Gang) -> str:
+def _why_forgotten(gang: PlacedGang) -> str:
     if gang.is_preempting:
         return (
             f"gang {gang.key} preempts, and what it had reserved is not there, or not for VC "
@@ -128,11 +128,11 @@ def _why_forgotten(gang: Gang) -> str:
     )
 
 
-def _is_missing(slot: Slot) -> bool:
-    return not slot.leaves or len(slot.leaves) + slot.lacking < slot.size
+def _is_missing(slot: MemberSlot) -> bool:
+    return not slot.leaves or len(slot.leaves) + slot.missing_leaves < slot.size
 
 
-def _unplaced(before: Gang, after: Gang | None) -> tuple[PodUid, ...]:
-    placed = {slot.member for slot in after.slots} | {*after.asking} if after else set()
-    members = [slot.member for slot in before.slots if slot.member] + list(before.asking)
+def _unplaced(before: PlacedGang, after: PlacedGang | None) -> tuple[PodUid, ...]:
+    placed = {slot.member for slot in after.slots} | {*after.waiting_members} if after else set()
+    members = [slot.member for slot in before.slots if slot.member] + list(before.waiting_members)
     return tuple(member for member in members if member not in placed)

@@ -1,13 +1,21 @@
 """Which gangs must end or be downgraded so that a guaranteed gang can start.
 
-cases          Who may have to make room, and what it would be like without them.
-cells_first    Cells first: where a guaranteed gang could be at the least damage, and so who …
-cheapest_bins  Which bins are cheapest to clear for one more member, when candidates for …
-clearance      Bins ranked by what it costs to clear them: who looks for victims looks at …
-damage         What ending gangs costs: fewest gangs, then fewest leaf cells, then the …
-ending_gangs   Victims that are ending already: their leaf cells come free anyway, so they …
-gangs_by_size  Gangs by the leaf cells that they hold: one large victim may do where many …
-outlook        What ending gangs could bring at most, by arithmetic: most sets of victims …
-room           How others make room for a guaranteed gang, and what that makes of the …
-victims        The victims with the least damage: fewest gangs, then fewest leaf cells, then …
+`decide` uses this package. It chooses victims and ends none: the decision names them, and the
+caller ends their pods. An opportunistic gang never preempts.
+
+The one idea: a set of victims counts only if it was tried. Inside `what_if()` the victims are
+removed and the gang is fitted with the same code as always. Since whole gangs end and a gang may be
+on many nodes, the least harmful set is a set cover. So estimates come first: rankings of bins by
+the damage of clearing them, and upper bounds that rule out most sets without a trial.
+
+    cheapest_bins      Greedy set cover: clears the bin with the least damage, one after the other
+    damage             The cost of ending gangs: number of gangs, leaf cells, age of their work
+    ending_gangs       Prefers victims that are ending already, since ending them costs nothing
+    eviction_ranking   Bins ranked by the damage of clearing them, kept up to date
+    gangs_by_size      Gangs ranked by the leaf cells that they hold
+    greedy_search      Gives each member the bin with the least damage: a first set of victims
+    preemption         Entry point: overtakes, downgrades or ends other gangs, in this order
+    preemption_case    Where a gang may preempt, which gangs it may displace, and trial fits
+    victim_candidates  Possible victims, and upper bounds on the room that ending them brings
+    victims            Finds the set of victims with the least damage
 """

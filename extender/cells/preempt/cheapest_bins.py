@@ -4,24 +4,24 @@ from collections.abc import Iterator
 from heapq import heappop, heappush, nsmallest
 
 from extender.cells.preempt.damage import Damage
-from extender.cells.preempt.outlook import Bin, Outlook
-from extender.cells.state.gangs import Gang
+from extender.cells.preempt.victim_candidates import CandidateBin, VictimCandidates
+from extender.cells.state.placed_gangs import PlacedGang
 
 
-class Clearing:
+class CheapestBins:
     """Clears one bin after the other. Gangs that are chosen already cost nothing elsewhere."""
 
-    def __init__(self, outlook: Outlook) -> None:
+    def __init__(self, outlook: VictimCandidates) -> None:
         self._outlook = outlook
         useful = [bin_ for bin_ in outlook.bins.values() if bin_.is_useful]
         self._bins = sorted(useful, key=lambda bin_: (bin_.demand.chain, bin_.cell.order))
         self._at = {bin_: index for index, bin_ in enumerate(self._bins)}
-        self.chosen: dict[Gang, None] = {}
+        self.chosen: dict[PlacedGang, None] = {}
         self._size = next(iter(outlook.needs))
         self._heap: list[tuple[Damage, int]] = []
-        self._price: dict[Bin, Damage] = {}
+        self._price: dict[CandidateBin, Damage] = {}
 
-    def run(self) -> Iterator[list[Gang]]:
+    def run(self) -> Iterator[list[PlacedGang]]:
         """All that was chosen, once it may be enough, then with twice as many bins each time."""
         for size in self._outlook.needs:
             self._clear_for(size)
@@ -46,7 +46,7 @@ class Clearing:
             if not self._clear_next():
                 return
 
-    def cheapest(self, count: int) -> list[Gang]:
+    def cheapest(self, count: int) -> list[PlacedGang]:
         """Gangs of the bins that are cheapest to clear for a member, about so many."""
         self.chosen.clear()
         self._begin(min(self._outlook.needs))
@@ -59,7 +59,7 @@ class Clearing:
         for bin_ in self._bins:
             self._put(bin_)
 
-    def _put(self, bin_: Bin) -> None:
+    def _put(self, bin_: CandidateBin) -> None:
         gangs = self._cheapest(bin_)
         if gangs:
             self._price[bin_] = self._outlook.damage(gangs)
@@ -67,7 +67,7 @@ class Clearing:
         else:
             self._price.pop(bin_, None)
 
-    def _next(self) -> Bin | None:
+    def _next(self) -> CandidateBin | None:
         """The bin that is cheapest to clear for one more member."""
         while self._heap:
             price, index = heappop(self._heap)
@@ -89,7 +89,7 @@ class Clearing:
                 self._put(other)
         return True
 
-    def _cheapest(self, bin_: Bin) -> list[Gang]:
+    def _cheapest(self, bin_: CandidateBin) -> list[PlacedGang]:
         """A few gangs of a bin without which it holds one more member; empty if there are none."""
         if not self._outlook.leaves_go:
             return [gang for gang in self._outlook.users(bin_) if gang not in self.chosen]
@@ -100,7 +100,7 @@ class Clearing:
         alone = [gang for gang in left if inside[gang] >= target]
         if alone:
             return [min(alone, key=self._harm)]
-        taken: list[Gang] = []
+        taken: list[PlacedGang] = []
         for gang in sorted(left, key=lambda gang: (-inside[gang], self._harm(gang))):
             taken.append(gang)
             target -= inside[gang]
@@ -108,5 +108,5 @@ class Clearing:
                 return taken
         return []
 
-    def _harm(self, gang: Gang) -> Damage:
+    def _harm(self, gang: PlacedGang) -> Damage:
         return self._outlook.damage((gang,))

@@ -6,8 +6,8 @@ Gangs that are ending already cost nothing: whoever told them to end, nothing is
 from collections.abc import Sequence
 from math import fsum
 
-from extender.cells.state.changes import Changes
-from extender.cells.state.gangs import Gang
+from extender.cells.state.change_log import ChangeLog
+from extender.cells.state.placed_gangs import PlacedGang
 
 Damage = tuple[int, int, float, int]
 """Gangs, leaf cells, then age of their work, of which youth is less."""
@@ -15,7 +15,7 @@ Damage = tuple[int, int, float, int]
 NO_DAMAGE: Damage = (0, 0, 0.0, 0)
 
 
-def damage(gangs: Sequence[Gang]) -> Damage:
+def damage(gangs: Sequence[PlacedGang]) -> Damage:
     """What ending gangs costs."""
     return total([_of(gang) for gang in gangs])
 
@@ -32,19 +32,19 @@ def total(harms: Sequence[Damage]) -> Damage:
     )
 
 
-def _of(gang: Gang) -> Damage:
+def _of(gang: PlacedGang) -> Damage:
     if gang.is_ending:
         return NO_DAMAGE
-    return 1, gang.leaf_count, -gang.request.created, -gang.born
+    return 1, gang.leaf_count, -gang.request.created, -gang.sequence_number
 
 
-class Harms:
+class DamageCache:
     """What ending each gang costs, remembered until it changes: a gang may have many slots."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: ChangeLog) -> None:
         self._changes = changes
         self._read = changes.now
-        self._known: dict[Gang, Damage | None] = {}
+        self._known: dict[PlacedGang, Damage | None] = {}
 
     def refresh(self) -> None:
         """Forget what has changed."""
@@ -54,10 +54,10 @@ class Harms:
             self._known.clear()
             return
         for gang in changed:
-            if isinstance(gang, Gang):
+            if isinstance(gang, PlacedGang):
                 self._known.pop(gang, None)
 
-    def of(self, gang: Gang) -> Damage | None:
+    def of(self, gang: PlacedGang) -> Damage | None:
         """What ending a gang costs; None if nobody may end it."""
         if gang not in self._known:
             self._known[gang] = _if_endable(gang)
@@ -69,5 +69,5 @@ class Harms:
         return all(harm == _if_endable(gang) for gang, harm in self._known.items())
 
 
-def _if_endable(gang: Gang) -> Damage | None:
+def _if_endable(gang: PlacedGang) -> Damage | None:
     return None if gang.is_foreign or gang.is_preempting else _of(gang)

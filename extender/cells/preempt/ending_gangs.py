@@ -7,21 +7,26 @@ ends whom they make unnecessary. They hold their leaves until they have ended, l
 from collections.abc import Callable, Sequence
 
 from extender.cells.budget import ENDING_LOOKS, ENDING_SHARE, VICTIM_STEPS, OutOfBudgetError
-from extender.cells.preempt.cases import Case, Found, Works, fit_without
 from extender.cells.preempt.damage import damage
-from extender.cells.state.gangs import Gang
+from extender.cells.preempt.preemption_case import (
+    Displacement,
+    FitTest,
+    PreemptionCase,
+    fit_without,
+)
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.registry import Registry
-from extender.cells.state.table import Table
 
-Search = Callable[[], Found | None]
+Search = Callable[[], Displacement | None]
 """Finds the least harmful victims as things are."""
 
 
-def candidates(registry: Registry, case: Case) -> list[Gang]:
+def candidates(registry: Registry, case: PreemptionCase) -> list[PlacedGang]:
     """Gangs that are ending where the case could be; so many that the search can afford them."""
     chains = {demand.chain for demand in case.demands}
     left = case.budget.left // (ENDING_SHARE * VICTIM_STEPS)
-    found: list[Gang] = []
+    found: list[PlacedGang] = []
     for gang in registry.ending_for(case.request, most=ENDING_LOOKS):
         is_there = any(slot.leaves and slot.leaves[0].chain.name in chains for slot in gang.slots)
         if is_there and len(gang.slots) <= left:
@@ -30,7 +35,9 @@ def candidates(registry: Registry, case: Case) -> list[Gang]:
     return found
 
 
-def least_beside(table: Table, case: Case, leaving: Sequence[Gang], search: Search) -> Found | None:
+def least_beside(
+    table: AllocationTable, case: PreemptionCase, leaving: Sequence[PlacedGang], search: Search
+) -> Displacement | None:
     """Find victims among gangs that are leaving, and the least harmful others if these need any.
 
     None if there are none, or half of the steps did not suffice to tell.
@@ -47,7 +54,9 @@ def least_beside(table: Table, case: Case, leaving: Sequence[Gang], search: Sear
         return None
 
 
-def _least_others(table: Table, leaving: Sequence[Gang], search: Search) -> Sequence[Gang]:
+def _least_others(
+    table: AllocationTable, leaving: Sequence[PlacedGang], search: Search
+) -> Sequence[PlacedGang]:
     """Who has to end when some are gone, where the cells they count on stay mapped or not."""
     found = [_others(table, leaving, search, keeps_claims=True)]
     if any(gang.is_guaranteed for gang in leaving):
@@ -56,8 +65,8 @@ def _least_others(table: Table, leaving: Sequence[Gang], search: Search) -> Sequ
 
 
 def _others(
-    table: Table, leaving: Sequence[Gang], search: Search, *, keeps_claims: bool
-) -> Sequence[Gang]:
+    table: AllocationTable, leaving: Sequence[PlacedGang], search: Search, *, keeps_claims: bool
+) -> Sequence[PlacedGang]:
     with table.what_if():
         for gang in leaving:
             table.vacate(gang, keeps_claims=keeps_claims)
@@ -65,7 +74,7 @@ def _others(
     return found.gangs if found is not None else ()
 
 
-def _spare(found: Found, works: Works) -> Found:
+def _spare(found: Displacement, works: FitTest) -> Displacement:
     """Do not wait for whom it works without, those that were told to end last first."""
     try:
         for gang in [gang for gang in reversed(found.gangs) if gang.is_ending]:

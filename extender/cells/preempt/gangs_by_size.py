@@ -3,21 +3,21 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 
-from extender.cells.state.gangs import Gang
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from policy.submission import GangKey
 
 
-class GangSizes:
+class GangsBySize:
     """All gangs, ranked by size; brought up to date when it is asked."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: AllocationTable) -> None:
         self._table = table
         self._read = -1
         self._sizes: dict[GangKey, int] = {}
         self._ranked: list[tuple[int, GangKey]] = []
 
-    def around(self, leaf_count: int) -> Iterator[Gang]:
+    def around(self, leaf_count: int) -> Iterator[PlacedGang]:
         """Gangs of so many leaf cells or more, the smallest first, in turn with smaller ones."""
         self._refresh()
         above = bisect_left(self._ranked, (leaf_count, GangKey("", "")))
@@ -44,7 +44,7 @@ class GangSizes:
             self._sizes = {gang.key: gang.leaf_count for gang in gangs if gang.leaf_count}
             self._ranked = sorted((size, key) for key, size in self._sizes.items())
             return
-        for key in dict.fromkeys(gang.key for gang in changed if isinstance(gang, Gang)):
+        for key in dict.fromkeys(gang.key for gang in changed if isinstance(gang, PlacedGang)):
             self._look_again(key)
 
     def _look_again(self, key: GangKey) -> None:

@@ -18,19 +18,21 @@ from extender.cells.budget import (
     Budget,
     OutOfBudgetError,
 )
-from extender.cells.preempt.cases import Found, Works
-from extender.cells.preempt.cheapest_bins import Clearing
+from extender.cells.preempt.cheapest_bins import CheapestBins
 from extender.cells.preempt.damage import damage
-from extender.cells.preempt.outlook import Outlook
-from extender.cells.state.gangs import Gang
+from extender.cells.preempt.preemption_case import Displacement, FitTest
+from extender.cells.preempt.victim_candidates import VictimCandidates
+from extender.cells.state.placed_gangs import PlacedGang
 
 
-def least(outlook: Outlook, works: Works, *, known: Found | None, budget: Budget) -> Found | None:
+def least_damage(
+    outlook: VictimCandidates, works: FitTest, *, known: Displacement | None, budget: Budget
+) -> Displacement | None:
     """Find the least harmful candidates without which it works, and the seats that gives.
 
     `known` is a way that was found already; none that is worse is returned.
     """
-    clearing = Clearing(outlook)
+    clearing = CheapestBins(outlook)
     best = known or _enough(clearing, outlook, works)
     if best is None:
         return None
@@ -42,7 +44,9 @@ def least(outlook: Outlook, works: Works, *, known: Found | None, budget: Budget
         return best
 
 
-def _enough(clearing: Clearing, outlook: Outlook, works: Works) -> Found | None:
+def _enough(
+    clearing: CheapestBins, outlook: VictimCandidates, works: FitTest
+) -> Displacement | None:
     """Clear the cheapest bins until it works; if that is never, all candidates are tried."""
     for chosen in clearing.run():
         found = works(chosen)
@@ -52,7 +56,9 @@ def _enough(clearing: Clearing, outlook: Outlook, works: Works) -> Found | None:
     return works(gangs) if gangs and outlook.may_work(gangs) else None
 
 
-def _spare(found: Found, outlook: Outlook, works: Works, budget: Budget) -> Found:
+def _spare(
+    found: Displacement, outlook: VictimCandidates, works: FitTest, budget: Budget
+) -> Displacement:
     """Spare one after the other, the most harmful first."""
     may_spare = outlook.may_spare(found.gangs)
     for gang in sorted(found.gangs, key=lambda gang: outlook.damage((gang,)), reverse=True):
@@ -66,7 +72,9 @@ def _spare(found: Found, outlook: Outlook, works: Works, budget: Budget) -> Foun
     return found
 
 
-def _improve(best: Found, clearing: Clearing, outlook: Outlook, works: Works) -> Found | None:
+def _improve(
+    best: Displacement, clearing: CheapestBins, outlook: VictimCandidates, works: FitTest
+) -> Displacement | None:
     """Weigh other sets than the best known, the least harmful first."""
     limit = outlook.damage(best.gangs)
     for sets in _smaller_sets(best.gangs, clearing, outlook):
@@ -82,10 +90,10 @@ def _improve(best: Found, clearing: Clearing, outlook: Outlook, works: Works) ->
 
 
 def _smaller_sets(
-    best: Sequence[Gang], clearing: Clearing, outlook: Outlook
-) -> Iterator[Iterator[tuple[Gang, ...]]]:
+    best: Sequence[PlacedGang], clearing: CheapestBins, outlook: VictimCandidates
+) -> Iterator[Iterator[tuple[PlacedGang, ...]]]:
     """Sets of one gang, of two, up to as many as the best known has; a bounded number of them."""
-    pool, left = list[Gang](), VICTIM_SETS
+    pool, left = list[PlacedGang](), VICTIM_SETS
     for count in range(_fewest(outlook), len(best) + 1):
         gangs = outlook.gangs if count == 1 else (pool := pool or _pool(best, clearing, outlook))
         if comb(len(gangs), count) > left:
@@ -94,7 +102,9 @@ def _smaller_sets(
         yield combinations(gangs, count)
 
 
-def _pool(best: Sequence[Gang], clearing: Clearing, outlook: Outlook) -> list[Gang]:
+def _pool(
+    best: Sequence[PlacedGang], clearing: CheapestBins, outlook: VictimCandidates
+) -> list[PlacedGang]:
     """The candidates whose sets are weighed: all if they are few, else those cheapest to clear."""
     gangs = outlook.gangs
     if len(gangs) > EXACT_VICTIMS:
@@ -104,7 +114,7 @@ def _pool(best: Sequence[Gang], clearing: Clearing, outlook: Outlook) -> list[Ga
     return gangs
 
 
-def _fewest(outlook: Outlook) -> int:
+def _fewest(outlook: VictimCandidates) -> int:
     """So many gangs at least must end, whoever they are."""
     fewest = 1
     for size in outlook.needs:
@@ -118,7 +128,7 @@ def _fewest(outlook: Outlook) -> int:
     return fewest
 
 
-def fewest(gangs: Sequence[Gang], works: Works) -> Found | None:
+def fewest_gangs(gangs: Sequence[PlacedGang], works: FitTest) -> Displacement | None:
     """Find the fewest of a few gangs with which it works, where arithmetic does not help."""
     for gang in sorted(gangs, key=lambda gang: damage([gang]))[:EXACT_VICTIMS]:
         found = works([gang])

@@ -1,16 +1,23 @@
-"""Cells, VCs and gangs as they are now, and the operations that change them. Private to `cells`.
+"""The engine's state: cells, VCs and gangs as they are now, and the operations that change them.
 
-changes           What changed lately, for indexes that are brought up to date when somebody …
-gangs             Gangs that have leaf cells or have reserved them. Private to …
-incomplete_slots  Slots that lack leaves, by their node. Private to `extender.cells`.
-placements        Leaves of cells told as placements.
-promises          What all VCs were promised, told to those who count it. Private to …
-ranking           Bins ranked by room, so that the best one is found without looking at all.
-registry          Gangs by VC and priority, for those who look for victims. Private to …
-supply            Buddy supply of one chain: which cells no VC uses, and whether all …
-table             The state of all cells, and the few operations that change it. Private to …
-tree              Physical cells as a mutable tree: what the engine works on. Private to …
-tree_edits        Cells that join and leave a tree while others are in use. Private to …
-trials            Changes that can be taken back. Private to `extender.cells`.
-vcs               VCs at run time: the preassigned cells each was promised, and where they …
+Nothing is decided here, and no other package than `extender.cells` imports it.
+
+The one idea: every change goes through `AllocationTable`. It keeps the derived data (sums in the
+tree, rankings, free lists, promise counters) in step, and it can undo what happened inside
+`what_if()`. So `plan` tries real changes on the real state and takes them back, and no copy of the
+cluster is ever made.
+
+    allocation_table  The state of all cells, VCs and gangs; all changes go through it
+    change_log        Cells and gangs that changed, for indexes that catch up when they are read
+    incomplete_slots  Slots that have fewer leaves than their member uses, by node
+    placed_gangs      Gangs that hold or reserve leaf cells, and the slots of their members
+    placements        Translates the leaves of a slot to a `Placement`
+    promises          Adds up what all VCs were promised, for the supply and the rankings
+    ranking           Bins ranked by room: finds the best bin without visiting all
+    registry          Gangs by VC and priority: finds possible victims without visiting all
+    supply            Free lists of one chain (split and merge), and the proof of VC safety
+    tree              Physical cells of one chain as a mutable tree
+    tree_edits        Adds cells to a tree and removes them while others are in use
+    undo              Changes that can be undone: the base of `AllocationTable`
+    vcs               VCs: the preassigned cells each was promised, and where they are mapped
 """

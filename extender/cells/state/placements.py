@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from extender.cells.model import Placement
-from extender.cells.state.gangs import Slot
+from extender.cells.state.placed_gangs import MemberSlot
 from extender.cells.state.tree import Cell
 
 
@@ -21,16 +21,16 @@ def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placemen
     )
 
 
-def slot_placement(slot: Slot) -> Placement:
+def slot_placement(slot: MemberSlot) -> Placement:
     """Where a slot is.
 
     Asked a dozen times until a pod is bound, and seldom another answer: the last one is kept.
     """
-    if slot.observed is not None:
-        return slot.observed
-    leaves, claim, shown = slot.leaves, slot.claim, slot.shown
+    if slot.reported_placement is not None:
+        return slot.reported_placement
+    leaves, claim, shown = slot.leaves, slot.claim, slot.cached_placement
     if shown is None or shown[0] is not leaves or shown[1] is not claim:
         placement = placement_of(leaves, claim_cell=claim.cell if claim else None)
         placement = replace(placement, vc_cell=claim.address) if claim else placement
-        slot.shown = shown = leaves, claim, placement
+        slot.cached_placement = shown = leaves, claim, placement
     return shown[2]

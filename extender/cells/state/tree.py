@@ -20,7 +20,7 @@ _STRIDE = 1 << 40
 """After the cells before it, for one that joins: neighbours often join one after the other."""
 
 if TYPE_CHECKING:
-    from extender.cells.state.gangs import Gang
+    from extender.cells.state.placed_gangs import PlacedGang
     from extender.cells.state.vcs import Claim
 
 
@@ -46,8 +46,8 @@ class Cell:
     """Preassigned cells that are mapped strictly below."""
     claim: "Claim | None" = None
     """The preassigned cell that is mapped to exactly this cell."""
-    holder: "Gang | None" = None
-    reserver: "Gang | None" = None
+    holder: "PlacedGang | None" = None
+    reserver: "PlacedGang | None" = None
     is_bad: bool = False
 
     @property

@@ -1,6 +1,11 @@
-"""What the engine shows of itself, and the invariants that it checks.
+"""The state as inspection shows it, and the invariants that it must satisfy.
 
-invariants  Everything that must always hold, checked from scratch: independent of indices …
-listings    Views of all there is, made bit by bit: others may have their turn wherever …
-shapes      Cells, VCs and gangs as inspection shows them. Nothing is decided here.
+Reads the state and never changes it. `extender.cluster` and `extender.inspection` use the types.
+
+The one idea: a view of a large cluster must not block the service. Whatever visits all cells or all
+gangs is a generator (`Stepwise`) that yields after each item, so that the caller can pause it.
+
+    invariants   Checks everything that must always hold, from scratch
+    listings     Lists all cells, VCs, gangs and nodes, step by step
+    state_views  Cells, VCs and gangs as inspection shows them
 """

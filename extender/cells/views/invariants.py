@@ -7,10 +7,10 @@ cell, slot and gang has to do. A violation is our bug.
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping
 
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.registry import Registry
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell, ChainTree
 from extender.cells.state.vcs import Claim
 from policy.cluster.safety import Bag, Forest
@@ -20,8 +20,8 @@ from policy.submission import GangKey, PodUid
 _SHOWN = 20
 
 
-def checking(
-    table: Table, registry: Registry, gang_of: Mapping[PodUid, GangKey]
+def check_stepwise(
+    table: AllocationTable, registry: Registry, gang_of: Mapping[PodUid, GangKey]
 ) -> Generator[None, None, None]:
     """Raise InvariantError with what does not hold, one kind of invariant after the other."""
     problems: list[str] = []
@@ -35,16 +35,16 @@ def checking(
         raise InvariantError("; ".join(problems[:_SHOWN]))
 
 
-def _slots(table: Table) -> Iterator[tuple[Gang, Slot]]:
+def _slots(table: AllocationTable) -> Iterator[tuple[PlacedGang, MemberSlot]]:
     for gang in table.gangs.values():
         for slot in gang.slots:
             yield gang, slot
 
 
-def _leaves(table: Table) -> Iterator[str]:
+def _leaves(table: AllocationTable) -> Iterator[str]:
     """No leaf is held or reserved twice, and gangs and leaves agree."""
-    held: dict[Cell, Gang] = {}
-    reserved: dict[Cell, Gang] = {}
+    held: dict[Cell, PlacedGang] = {}
+    reserved: dict[Cell, PlacedGang] = {}
     for gang, slot in _slots(table):
         of = reserved if slot.is_reserved else held
         for leaf in slot.leaves:
@@ -60,7 +60,7 @@ def _leaves(table: Table) -> Iterator[str]:
     yield from (f"leaf {leaf.address} is of no chain" for leaf in (held | reserved))
 
 
-def _sums(table: Table) -> Iterator[str]:
+def _sums(table: AllocationTable) -> Iterator[str]:
     """Idle, bad, leaf and claim counts are those of the leaves and cells below."""
     for tree in table.trees.values():
         yield from _sums_below(tree.root, tree)
@@ -81,7 +81,7 @@ def _sums_below(cell: Cell, tree: ChainTree) -> Iterator[str]:
         yield f"cell {cell.address} counts {cell.claims_below} claims, not {claims}"
 
 
-def _claims(table: Table) -> Iterator[str]:
+def _claims(table: AllocationTable) -> Iterator[str]:
     """Preassigned cells are mapped to cells of their level, do not overlap, and are used."""
     users: defaultdict[Claim, Counter[GangKey]] = defaultdict(Counter)
     for gang, slot in _slots(table):
@@ -107,7 +107,7 @@ def _claim(claim: Claim, users: Counter[GangKey]) -> Iterator[str]:
         yield f"{claim.address} counts users {claim.users}, not {dict(users)}"
 
 
-def _free_lists(table: Table) -> Iterator[str]:
+def _free_lists(table: AllocationTable) -> Iterator[str]:
     """The free list holds the largest unclaimed cells, and nothing else."""
     for name, tree in table.trees.items():
         supply = table.supplies[name]
@@ -119,7 +119,7 @@ def _free_lists(table: Table) -> Iterator[str]:
                 yield f"chain {name} counts {count} unused cells of level {level}"
 
 
-def _unused(table: Table, tree: ChainTree) -> Counter[int]:
+def _unused(table: AllocationTable, tree: ChainTree) -> Counter[int]:
     """Promised cells that are not mapped, of all VCs, by level."""
     found: Counter[int] = Counter()
     for vc in table.vcs.values():
@@ -148,7 +148,7 @@ def _largest_unclaimed(tree: ChainTree) -> Iterator[Cell]:
         yield from walk(top)
 
 
-def _safety(table: Table) -> Iterator[str]:
+def _safety(table: AllocationTable) -> Iterator[str]:
     """VC safety: all unused promises can be met at the same time, by cells that nobody uses."""
     for name, tree in table.trees.items():
         unused = _unused(table, tree)
@@ -172,7 +172,7 @@ def _bag(forest: Forest, cell: Cell) -> Bag:
     return forest.bag(cell.level, [_bag(forest, child) for child in cell.children])
 
 
-def _rankings(table: Table) -> Iterator[str]:
+def _rankings(table: AllocationTable) -> Iterator[str]:
     """Rankings hold exactly the bins of their source, with their room."""
     for name, tree in table.trees.items():
         nodes = list(tree.root.at_level(tree.node_level))
@@ -191,14 +191,14 @@ def _rankings(table: Table) -> Iterator[str]:
                 yield f"rankings of VC {vc.name} are wrong"
 
 
-def _gangs(table: Table) -> Iterator[str]:
+def _gangs(table: AllocationTable) -> Iterator[str]:
     """No gang holds more places than it has members; guaranteed ones lie in cells of their VC."""
     for gang in table.gangs.values():
         sizes = Counter(slot.size for slot in gang.slots)
         surplus = sizes - Counter(gang.request.gang_leaf_counts)
         if any(slot.member is None and surplus[slot.size] for slot in gang.slots):
             yield f"gang {gang.key} has more slots than members"
-        if not gang.slots or not (gang.has_members() or gang.asking):
+        if not gang.slots or not (gang.has_members() or gang.waiting_members):
             yield f"gang {gang.key} has nothing or nobody"
     for gang, slot in _slots(table):
         if gang.is_guaranteed and slot.leaves and slot.claim is None and not slot.is_foreign:
@@ -207,38 +207,38 @@ def _gangs(table: Table) -> Iterator[str]:
             yield f"gang {gang.key} counts on {slot.claim.address}, where it is not"
 
 
-def _counts_rightly(gang: Gang, slot: Slot, claim: Claim) -> bool:
+def _counts_rightly(gang: PlacedGang, slot: MemberSlot, claim: Claim) -> bool:
     if not gang.is_guaranteed or slot.is_foreign or claim.vc != gang.request.vc:
         return False
     return all(leaf.enclosing_claim() is claim for leaf in slot.leaves)
 
 
-def _preemptions(table: Table) -> Iterator[str]:
+def _preemptions(table: AllocationTable) -> Iterator[str]:
     """Who preempts may end all those whose leaves it waits for."""
     for gang, slot in _slots(table):
-        if slot.is_reserved and not (gang.is_guaranteed and gang.asking):
+        if slot.is_reserved and not (gang.is_guaranteed and gang.waiting_members):
             yield f"gang {gang.key} has reserved what nobody waits for"
         for leaf in slot.leaves if slot.is_reserved else ():
             if leaf.holder is not None and not leaf.holder.may_be_ended_for(gang.request):
                 yield f"gang {gang.key} waits for {leaf.holder.key}, which it may not end"
 
 
-def _members(table: Table, gang_of: Mapping[PodUid, GangKey]) -> Iterator[str]:
+def _members(table: AllocationTable, gang_of: Mapping[PodUid, GangKey]) -> Iterator[str]:
     """Every member is of one gang, and is known to be."""
     found: Counter[tuple[PodUid, GangKey]] = Counter()
     for gang in table.gangs.values():
         members = [slot.member for slot in gang.slots if slot.member is not None]
-        found.update((member, gang.key) for member in (*members, *gang.asking))
+        found.update((member, gang.key) for member in (*members, *gang.waiting_members))
     if found != Counter(gang_of.items()):
         yield "members and their gangs do not agree"
-    uncounted = {slot: gang for gang, slot in _slots(table) if slot.lacking}
+    uncounted = {slot: gang for gang, slot in _slots(table) if slot.missing_leaves}
     if uncounted != {
-        slot: gang for there in table.awaited.values() for slot, gang in there.items()
+        slot: gang for there in table.incomplete_slots.values() for slot, gang in there.items()
     }:
         yield "slots that lack leaves and those that wait for them do not agree"
 
 
-def _standings(table: Table, registry: Registry) -> Iterator[str]:
+def _standings(table: AllocationTable, registry: Registry) -> Iterator[str]:
     """Who looks for victims finds every gang where its standing says."""
     for gang in table.gangs.values():
         if not registry.has(gang):

@@ -8,19 +8,19 @@ from collections.abc import Generator, Mapping
 from typing import TypeVar
 
 from extender.cells.model import GangView, NodeCell
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
-from extender.cells.views import shapes
+from extender.cells.views import state_views
 from policy.submission import NodeName, PodUid, VcName
 from policy.topology import CellAddress
 
 T = TypeVar("T")
-Look = Generator[None, None, T]
+Stepwise = Generator[None, None, T]
 Holders = Mapping[int, PodUid | None]
 
 
-def at_once(look: Look[T]) -> T:
+def run_to_end(look: Stepwise[T]) -> T:
     """Look without a pause."""
     while True:
         try:
@@ -30,35 +30,35 @@ def at_once(look: Look[T]) -> T:
             return found
 
 
-def look_at_cells(table: Table) -> Look[list[shapes.CellView]]:
+def list_cells(table: AllocationTable) -> Stepwise[list[state_views.CellView]]:
     """All physical cells, as trees."""
     found = []
     for _, tree in sorted(table.trees.items()):
         for top in tuple(tree.root.children):
-            found.append((yield from _look_at_cell(top)))
+            found.append((yield from _list_cell(top)))
     return found
 
 
-def _look_at_cell(cell: Cell) -> Look[shapes.CellView]:
+def _list_cell(cell: Cell) -> Stepwise[state_views.CellView]:
     if cell.is_leaf or cell.chain.levels[cell.level - 1].is_node:
         yield
-        return shapes.view_cell(cell)
+        return state_views.view_cell(cell)
     children = []
     for child in tuple(cell.children):
-        children.append((yield from _look_at_cell(child)))
-    return shapes.view_parent(cell, tuple(children))
+        children.append((yield from _list_cell(child)))
+    return state_views.view_parent(cell, tuple(children))
 
 
-def look_at_gangs(table: Table) -> Look[list[GangView]]:
+def list_gangs(table: AllocationTable) -> Stepwise[list[GangView]]:
     """All gangs that have leaf cells or have reserved them, by key."""
     found = []
     for _, gang in sorted(table.gangs.items()):
         yield
-        found.append(shapes.view_gang(gang))
+        found.append(state_views.view_gang(gang))
     return found
 
 
-def look_at_vcs(table: Table) -> Look[dict[VcName, shapes.VcView]]:
+def list_vcs(table: AllocationTable) -> Stepwise[dict[VcName, state_views.VcView]]:
     """All VCs with their preassigned cells."""
     borrowed: dict[VcName, list[CellAddress]] = {}
     for _, gang in sorted(table.gangs.items()):
@@ -68,20 +68,20 @@ def look_at_vcs(table: Table) -> Look[dict[VcName, shapes.VcView]]:
             borrowed.setdefault(gang.request.vc, []).extend(leaves)
     found = {}
     for name, vc in sorted(table.vcs.items()):
-        doomed, cells = shapes.doomed_cells(table, vc), []
+        doomed, cells = state_views.doomed_cells(table, vc), []
         for cell in vc.virtual:
             claim = vc.claims.get(cell.index)
-            shown = (yield from _look_at_cell(claim.cell)) if claim else None
-            cells.append(shapes.view_virtual(table, vc, cell, shown, doomed))
-        found[name] = shapes.VcView(
+            shown = (yield from _list_cell(claim.cell)) if claim else None
+            cells.append(state_views.view_virtual(table, vc, cell, shown, doomed))
+        found[name] = state_views.VcView(
             name=name, cells=tuple(cells), opportunistic=tuple(borrowed.get(name, ()))
         )
     return found
 
 
-def look_at_nodes(
-    table: Table, known: Mapping[NodeName, NodeCell]
-) -> Look[list[tuple[NodeCell, Holders]]]:
+def list_nodes(
+    table: AllocationTable, known: Mapping[NodeName, NodeCell]
+) -> Stepwise[list[tuple[NodeCell, Holders]]]:
     """All nodes with the holders of their leaf cells, by name."""
     holders: dict[NodeName, dict[int, PodUid | None]] = {}
     for gang in tuple(table.gangs.values()):

@@ -86,7 +86,7 @@ async def test_a_bad_document_does_not_get_in_and_everybody_is_told(tmp_path: Pa
         await apply(client, hived_text(lab=99))
         (event,) = await until(lambda: events(client, about="cellgate-cluster"))
         assert event[0] == "InvalidPolicy"
-        assert "the last good version stays in force: virtualClusters: chain" in event[1]
+        assert "last valid version, if any, stays in force: virtualClusters: chain" in event[1]
         assert await vcs(caller) == {"lab": 1}
         assert "cellgate_extender_policy_problems 1.0" in await caller.text("/metrics")
 

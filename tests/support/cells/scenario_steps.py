@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from extender.cells.views.shapes import CellView
+from extender.cells.views.state_views import CellView
 from policy.submission import VcName
 from tests.support.cells.player import Outcome, Player
 

@@ -2,7 +2,7 @@
 
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, GangState, GangView, Place, Placement
-from extender.cells.views.shapes import VcCellView
+from extender.cells.views.state_views import VcCellView
 from policy.submission import NodeName, VcName
 from policy.topology import CellTypeName, Topology
 from tests.support.cells.builders import ClusterBuilder, GangBuilder, an_engine, nodes_of

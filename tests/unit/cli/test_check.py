@@ -51,11 +51,11 @@ def test_every_problem_of_every_file_is_told(
         f'{bad}: expected a policy document, not the text "just a text"',
         f"{bad}: line 21, column 1: not valid YAML: did not find expected node content",
         f"{bad}: groups[1]: must be a mapping, not the number 5",
+        f'{bad}: groups[0].over: "nowhere" is no class, because there is no Classes document',
         "ConfigMap cellgate-rules: rules[1].user: is not a valid regular expression: missing ) in "
         '"("',
         'ConfigMap cellgate-rules: rules[0].then: "nowhere" is no class, because there is no '
         "Classes document",
-        f'{bad}: groups[0].over: "nowhere" is no class, because there is no Classes document',
     ]
 
 
@@ -93,6 +93,6 @@ items:
     assert _check(path) is Exit.FAILED
     told = capsys.readouterr().out.splitlines()
     assert [line.partition(" is ")[0] for line in told] == [
-        f'{path}: cellgate.io/policy: "rulez"',
+        f'{path}: ConfigMap a: cellgate.io/policy: "rulez"',
         'ConfigMap c: rules[0].then: "nowhere"',
     ]

@@ -1,4 +1,4 @@
-"""What the documents quote exists: messages, log lines, Events, metrics, marks, links.
+"""What the documents quote exists: messages, log lines, Events, metrics, marks, headings.
 
 A message is quoted as a code span with placeholders: `rule <n> lowers class <a> to <b>`. Its
 constant parts must be texts of the product. When a message is reworded, correct the document.
@@ -114,21 +114,15 @@ def test_labels_and_annotations_exist(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _PAGES, ids=_page)
-def test_links_lead_to_files_and_headings(path: Path) -> None:
-    wrong = [
-        link
-        for link in re.findall(r"\]\(([^)#\s]*(?:#[^)\s]*)?)\)", path.read_text())
-        if not link.startswith("http") and not _leads_somewhere(path, link)
-    ]
-    assert wrong == []
-
-
-def _leads_somewhere(page: Path, link: str) -> bool:
-    name, _, heading = link.partition("#")
-    target = (page.parent / name) if name else page
-    if not target.exists():
-        return False
-    return not heading or heading in _headings(target.read_text())
+def test_links_to_headings_lead_to_headings(path: Path) -> None:
+    """Whether files exist is a test of `tests/architecture`."""
+    links = re.findall(r"\]\(([^)#:\s]*)#([^)\s]*)\)", path.read_text())
+    targets = [(path.parent / name if name else path, heading) for name, heading in links]
+    assert [
+        f"{target.name}#{heading}"
+        for target, heading in targets
+        if heading not in _headings(target.read_text())
+    ] == []
 
 
 def _headings(text: str) -> set[str]:
@@ -142,6 +136,18 @@ def _without_blocks(text: str) -> str:
     return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.parametrize("path", _PAGES, ids=_page)
+def test_conditions_of_readiness_exist(path: Path) -> None:
+    named = re.findall(r"`waiting for: ([^`<]+)`", path.read_text())
+    assert [name for name in named if name not in _texts()] == []
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=_page)
+def test_documents_name_the_actor(path: Path) -> None:
+    vague = r"\b(?:nobody|somebody|anybody|everybody|whoever)\b"
+    assert re.findall(vague, path.read_text(), re.IGNORECASE) == []
+
+
 def test_every_reason_to_wait_is_explained_to_users() -> None:
     text = (_ROOT / "docs" / "submit.md").read_text()
     section = text.partition("### Why a gang waits")[2].partition("\n### ")[0]
@@ -149,9 +155,15 @@ def test_every_reason_to_wait_is_explained_to_users() -> None:
     assert sorted(explained) == sorted([*ReasonCode, GATHERING])
 
 
-def test_every_event_of_the_page_is_written() -> None:
+def test_every_event_of_the_table_is_written() -> None:
     text = (_ROOT / "docs" / "submit.md").read_text()
     section = text.partition("| Event | On |")[2].partition("\n\n")[0]
     reasons = re.findall(r"^\| `([A-Za-z]+)` \|", section, re.MULTILINE)
     assert len(reasons) > 5
     assert [reason for reason in reasons if reason not in _texts()] == []
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=_page)
+def test_events_that_a_page_names_are_written(path: Path) -> None:
+    named = re.findall(r"\bEvents? `(\w+)`", path.read_text())
+    assert [name for name in named if name not in _texts()] == []

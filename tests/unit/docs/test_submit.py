@@ -1,12 +1,8 @@
 """Every example of docs/submit.md is admitted, and read as the sentence under it says."""
 
-import re
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from kube.api.client import KubeClient, KubeError
 from kube.read.managed_pod import ManagedPod
@@ -14,13 +10,10 @@ from kube.read.pods import read_pod
 from simulation.objects.patch import json_patch
 from state.ledger.ledger import Charge
 from tests.support.reviews import Webhook, a_review
+from tests.support.submit_page import Example, examples
 from webhook.reviews.template_stamps import find_templates, to_pod
-from webhook.wire import Answer, ReviewRequest
+from webhook.wire import Answer
 
-_PAGE: Final = Path(__file__).parents[3] / "docs" / "submit.md"
-_EXAMPLE: Final = re.compile(
-    r"^```yaml\n(.*?)^```\n\n(?:Read as: (.*?)\n\n)?", re.DOTALL | re.MULTILINE
-)
 _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
 _POLICIES: Final = {
     "identity": """
@@ -35,42 +28,7 @@ kind: Quotas
 groups: [{name: vision, users: [{name: alice}]}]
 """,
 }
-
-
-@dataclass(frozen=True)
-class _Example:
-    """One YAML block, and the sentence that says what Cellgate makes of it."""
-
-    objects: list[dict[str, Any]]
-    sentence: str
-
-    def named(self, pattern: str) -> str | None:
-        """What the sentence gives for a pattern with one group."""
-        found = re.search(pattern, self.sentence)
-        return found[1] if found else None
-
-    def number(self, pattern: str) -> int | None:
-        text = self.named(pattern)
-        return int(text) if text is not None else None
-
-    @property
-    def size(self) -> int:
-        return self.number(r"gang `.*?` of (\d+)") or 1
-
-    @property
-    def leaf_count(self) -> int | None:
-        return self.number(r"(\d+) leaf cells?")
-
-
-def _examples() -> list[Any]:
-    text = _PAGE.read_text()
-    return [
-        pytest.param(
-            _Example(list(yaml.safe_load_all(block)), " ".join(sentence.split())),
-            id=yaml.safe_load_all(block).__next__()["metadata"]["name"],
-        )
-        for block, sentence in _EXAMPLE.findall(text)
-    ]
+_EXAMPLES: Final = [pytest.param(example, id=example.name) for example in examples()]
 
 
 class _Cluster(KubeClient):
@@ -93,36 +51,35 @@ class _Cluster(KubeClient):
 class _Submission:
     """Submits an example as a user does, and makes its pods as controllers do."""
 
-    def __init__(self, example: _Example) -> None:
-        self.webhook = Webhook(_POLICIES, client=_Cluster(example.objects))
-        self.size = example.size
-        self.pods: list[dict[str, Any]] = []
+    def __init__(self, example: Example) -> None:
+        self._example = example
+        self._webhook = Webhook(_POLICIES, client=_Cluster(example.objects))
+        self._pods: list[dict[str, Any]] = []
 
-    async def submit(self, obj: dict[str, Any]) -> None:
-        review = _review(obj, user="alice")
+    async def run(self) -> list[ManagedPod]:
+        """Submit it; the pods as they are stored."""
+        for obj in self._example.objects:
+            await self._submit(obj)
+        return [pod for one in self._pods if (pod := read_pod(one)) is not None]
+
+    async def _submit(self, obj: dict[str, Any]) -> None:
+        review = a_review(obj, user="alice")
         if obj["kind"] == "Pod":
-            self.pods.append(_stored(obj, await self.webhook.pods.mutate(review)))
+            self._pods.append(_stored(obj, await self._webhook.pods.mutate(review)))
             return
-        stored = _stored(obj, await self.webhook.templates.mutate(review))
-        kinds = self.webhook.sink.policy.identity.find_templates(
+        stored = _stored(obj, await self._webhook.templates.mutate(review))
+        kinds = self._webhook.sink.policy.identity.find_templates(
             api_version=stored["apiVersion"], kind=stored["kind"]
         )
         templates = find_templates(stored, kinds)
-        for index in range(self.size if templates else 0):
-            template = templates[min(index, len(templates) - 1)]
-            pod = to_pod(review, template, {})
-            made = _review(pod, user=_JOB_CONTROLLER)
-            self.pods.append(_stored(pod, await self.webhook.pods.mutate(made)))
-
-    def read(self) -> list[ManagedPod]:
-        return [pod for one in self.pods if (pod := read_pod(one)) is not None]
+        for index in range(self._example.size if templates else 0):
+            pod = to_pod(review, templates[min(index, len(templates) - 1)], {})
+            answer = await self._webhook.pods.mutate(a_review(pod, user=_JOB_CONTROLLER))
+            self._pods.append(_stored(pod, answer))
 
     async def charges(self) -> list[Charge]:
-        return [live.charge for live in await self.webhook.world.ledger.charges()]
-
-
-def _review(obj: dict[str, Any], *, user: str) -> ReviewRequest:
-    return a_review(obj, user=user)
+        """What the ledger holds."""
+        return [live.charge for live in await self._webhook.world.ledger.charges()]
 
 
 def _stored(obj: dict[str, Any], answer: Answer) -> dict[str, Any]:
@@ -132,36 +89,31 @@ def _stored(obj: dict[str, Any], answer: Answer) -> dict[str, Any]:
 
 
 def test_every_example_says_how_it_is_read() -> None:
-    sentences = [one.values[0].sentence for one in _examples()]
-    assert len(sentences) >= 10
-    assert all(sentences)
+    found = examples()
+    assert len(found) >= 10
+    assert [example.name for example in found if not example.sentence] == []
 
 
-@pytest.mark.parametrize("example", _examples())
-async def test_an_example_is_read_as_the_page_says(example: _Example) -> None:
-    submission = _Submission(example)
-    for obj in example.objects:
-        await submission.submit(obj)
-    pods = submission.read()
+@pytest.mark.parametrize("example", _EXAMPLES)
+async def test_an_example_is_read_as_the_page_says(example: Example) -> None:
+    pods = await _Submission(example).run()
     assert len(pods) == example.size
-    gang = example.named("gang `(.*?)`")
+    gang = example.said("gang `(.*?)`")
     if gang is not None:
         assert {str(pod.gang.key) for pod in pods} == {gang}
     assert {pod.gang.min_size for pod in pods} == {example.number(r"at least (\d+)")}
     assert {pod.leaf_count for pod in pods} == {example.leaf_count}
-    assert {pod.leaf_type for pod in pods} == {example.named("type `(.*?)`")}
-    assert {pod.vc for pod in pods} == {example.named("VC `(.*?)`")}
-    assert {pod.class_name for pod in pods} == {example.named("class `(.*?)`")}
+    assert {pod.leaf_type for pod in pods} == {example.said("type `(.*?)`")}
+    assert {pod.vc for pod in pods} == {example.said("VC `(.*?)`")}
+    assert {pod.class_name for pod in pods} == {example.said("class `(.*?)`")}
 
 
-@pytest.mark.parametrize("example", _examples())
-async def test_an_example_is_charged_as_one_gang(example: _Example) -> None:
+@pytest.mark.parametrize("example", _EXAMPLES)
+async def test_an_example_is_charged_as_one_gang(example: Example) -> None:
     submission = _Submission(example)
-    for obj in example.objects:
-        await submission.submit(obj)
+    await submission.run()
     (charge,) = await submission.charges()
-    assert example.leaf_count is not None
     assert charge.leaf_count == example.size * example.leaf_count
-    assert charge.vc == example.named("VC `(.*?)`")
-    assert charge.class_name == example.named("class `(.*?)`")
-    assert charge.group == (example.named("group `(.*?)`") or "vision")
+    assert charge.vc == example.said("VC `(.*?)`")
+    assert charge.class_name == example.said("class `(.*?)`")
+    assert charge.group == (example.said("group `(.*?)`") or "vision")

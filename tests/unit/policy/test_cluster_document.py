@@ -7,7 +7,7 @@ from policy.cluster.document import ClusterDocument
 from policy.cluster.hived import HivedClusterDocument
 from policy.documents.documents import Kind, parse_document, parse_label
 from policy.errors import SpecError
-from policy.store import PolicyStore, PolicyText, build_policy
+from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD
 from tests.support.policy_cluster_texts import hived, problems_of, topology_of
 
@@ -77,7 +77,7 @@ def test_a_bad_cluster_leaves_the_last_good_one() -> None:
     policy = store.update([a_text(bad)])
     assert policy.cluster is not None
     assert policy.cluster.build().topology.vcs == {}
-    assert [str(problem) for problem in store.problems] == [
+    assert [str(problem) for problem in list_problems(store.problems)] == [
         'cm/cluster: virtualClusters: chain "POOL", level 4 ("POOL"): 2 cells promised ("vc": 2), '
         "but only 1 of 1 can be given"
     ]

@@ -6,7 +6,7 @@ from policy.classes import NO_CLASSES
 from policy.documents.documents import Kind
 from policy.errors import Problem, SpecError
 from policy.rules.rules import NO_RULES
-from policy.store import PolicyStore, PolicyText, build_policy
+from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import CLASSES, HEAD
 
 CLASSES_TEXT = f"""{HEAD}Classes
@@ -40,7 +40,7 @@ def test_without_documents_there_are_no_rules_and_no_classes() -> None:
 def test_good_documents_are_put_in_force() -> None:
     store = PolicyStore()
     policy = store.update([rules("- {then: oppo}"), classes()])
-    assert (policy.classes, _thens(store), store.problems) == (CLASSES, ["oppo"], ())
+    assert (policy.classes, _thens(store), store.problems) == (CLASSES, ["oppo"], {})
     assert store.policy is policy
 
 
@@ -50,7 +50,7 @@ def test_a_bad_document_leaves_the_last_good_one_while_others_change() -> None:
     store.update([rules("- {then: (}"), classes(CLASSES_TEXT.replace("10,", "20,"))])
     assert _thens(store) == ["test"]
     assert [entry.cell_priority for entry in store.policy.classes.entries] == [100, 20, -1]
-    assert [str(problem) for problem in store.problems] == [
+    assert [str(problem) for problem in list_problems(store.problems)] == [
         'cm/rules: rules[0].then: must be retain, fail or the name of a class: "(" is not a '
         "Kubernetes name (lower-case letters, digits, - and ., a letter or digit at both ends)"
     ]
@@ -61,9 +61,8 @@ def test_what_contradicts_the_rest_does_not_get_in() -> None:
     store.update([rules("- {then: test}"), classes()])
     store.update([rules("- {then: other}"), classes()])
     assert _thens(store) == ["test"]
-    assert store.problems == (
-        Problem("cm/rules: rules[0].then", '"other" is not one of the classes prod, test, oppo'),
-    )
+    problem = Problem("rules[0].then", '"other" is not one of the classes prod, test, oppo')
+    assert store.problems == {"cm/rules": [problem]}
 
 
 @pytest.mark.parametrize(
@@ -88,10 +87,10 @@ def test_problems_end_when_the_document_is_repaired_or_deleted() -> None:
     store = PolicyStore()
     store.update([rules("- {then: retain}")])
     store.update([rules("- 5")])
-    told = [str(problem) for problem in store.problems]
+    told = [str(problem) for problem in list_problems(store.problems)]
     assert told == ["cm/rules: rules[0]: must be a mapping, not the number 5"]
     store.update([])
-    assert (_thens(store), list(store.problems)) == ([], [])
+    assert (_thens(store), store.problems) == ([], {})
 
 
 def test_there_is_one_document_of_each_kind() -> None:
@@ -99,7 +98,7 @@ def test_there_is_one_document_of_each_kind() -> None:
     store.update([rules("- {then: retain}")])
     store.update([rules("- {then: fail}", "cm/b"), rules("- {then: fail}", "cm/a")])
     assert _thens(store) == ["retain"]
-    assert store.problems == (Problem("cm/b", "there is a Rules document already, cm/a"),)
+    assert store.problems == {"cm/b": [Problem("", "there is a Rules document already, cm/a")]}
 
 
 def test_the_version_is_of_what_documents_mean_not_of_how_they_are_written() -> None:

@@ -6,27 +6,27 @@ import pytest
 
 from extender.cells.engine import Engine
 from extender.cells.model import NodeCell, Placement, Wait
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, an_engine
 from tests.unit.extender.cells.observe.test_reconfiguration import downgraded
 
 
-def bound(gang: GangBuilder, node: str, *leaf_cells: int) -> Bound:
+def bound(gang: GangBuilder, node: str, *leaf_cells: int) -> PlacedMember:
     placement = Placement(
         node=NodeName(node),
         leaf_cells=leaf_cells,
         chain=ChainName("node"),
         vc_cell_type=CellTypeName("node"),
     )
-    return Bound(request=gang.member(), placement=placement)
+    return PlacedMember(request=gang.member(), placement=placement)
 
 
 def test_recovery_does_not_depend_on_the_order_of_pods() -> None:
     cluster = a_cluster("2 nodes x 2").promising("a", node=1)
     running = [
-        Bound(
+        PlacedMember(
             request=a_gang(name).of(2).at(priority).member(),
             placement=Placement(
                 node=NodeName(node), leaf_cells=(0, 1), vc_cell_type=CellTypeName("node")
@@ -139,7 +139,7 @@ def test_a_released_pod_gives_way_to_what_runs_on_a_node_that_is_seen_later() ->
 def test_a_downgraded_gang_is_recovered_as_guaranteed_only_if_its_vc_has_room() -> None:
     world = downgraded()
     members = [
-        Bound(request=a_gang(name).of(2).at(priority).member(), placement=placement)
+        PlacedMember(request=a_gang(name).of(2).at(priority).member(), placement=placement)
         for name, priority in (("high", 5), ("lazy", 0))
         if (placement := world.engine.placement(a_gang(name).member().member))
     ]

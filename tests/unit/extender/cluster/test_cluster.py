@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from extender.cells.model import MemberRequest, Placement
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
@@ -38,7 +38,7 @@ def cluster() -> Cluster:
         member=PodUid("a"), gang=GangKey("default", "a"), leaf_count=8, gang_leaf_counts=(8,)
     )
     place = Placement(node=NodeName("node-00"), leaf_cells=tuple(range(8)))
-    cluster.observe_bound(Bound(request=request, placement=place))
+    cluster.observe_bound(PlacedMember(request=request, placement=place))
     return cluster
 
 

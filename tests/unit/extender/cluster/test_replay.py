@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from extender.cells.model import MemberRequest, Placement, Preempt, ReleaseMode
-from extender.cells.observe.bound_pods import Bound
+from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Asked, Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import LogJournal
@@ -44,7 +44,7 @@ class Load:
         """`has_grace`: members are told to end some time before they have."""
         self.store = MemoryDecisions()
         self.log = DecisionLog(self.store)
-        self.running: dict[PodUid, Bound] = {}
+        self.running: dict[PodUid, PlacedMember] = {}
         self.asking: dict[PodUid, MemberRequest] = {}
         self.ending: dict[PodUid, None] = {}
         self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
@@ -120,7 +120,7 @@ class Load:
         assert placement is not None
         if self._random.random() < 0.1:  # somebody else binds it elsewhere
             placement = Placement(node=self._random.choice(NODES), leaf_cells=())
-        self.running[uid] = Bound(request=self.asking.pop(uid), placement=placement)
+        self.running[uid] = PlacedMember(request=self.asking.pop(uid), placement=placement)
         self.cluster.observe_bound(self.running[uid])
 
     def _end(self) -> None:

@@ -37,10 +37,10 @@ async def test_what_changes_while_one_looks_does_no_harm() -> None:
     shell = Shell()
     place(shell, "a")
     looks = (
-        shell.cluster.engine.look_at_cells,
-        shell.cluster.engine.look_at_vcs,
-        shell.cluster.engine.look_at_gangs,
-        shell.cluster.engine.look_at_nodes,
+        shell.cluster.engine.cells_stepwise,
+        shell.cluster.engine.vcs_stepwise,
+        shell.cluster.engine.gangs_stepwise,
+        shell.cluster.engine.nodes_stepwise,
     )
     for index, look in enumerate(looks):
         looking = look()

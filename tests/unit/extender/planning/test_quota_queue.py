@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-from extender.feeds.policy_feed import Policies
 from extender.planning.quota_queue import QuotaQueue
 from extender.upkeep.ledger_sync import LEADERSHIP
 from kube import marks
+from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
 from kube.read.pods import ManagedPod
 from policy.quotas.limits import Limit
 from policy.submission import GangKey, GroupName
 from state.ledger.ledger import Answer, Charge, Scope, Term
 from state.ledger.memory import MemoryLedger
+from tests.support.events import KeptEvents
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
@@ -64,7 +65,7 @@ class World:
     def __init__(self, ledger: MemoryLedger | None = None) -> None:
         self.ledger = ledger or MemoryLedger()
         self.shell = Shell()
-        policies = Policies(reads_cluster_file=False, on_problems=lambda *_: None)
+        policies = PolicySink(KeptEvents())
         policies.replace([a_document("classes", CLASSES), a_document("quotas", QUOTAS)])
         self.queue = QuotaQueue(
             ledger=self.ledger,

@@ -6,11 +6,12 @@ import pytest
 
 from extender.cells.model import Decision, Place, Preempt
 from extender.cluster.cluster import Asked
-from extender.feeds.policy_feed import Policies
 from extender.upkeep.reranker import Reranker
+from kube.follow.policies import PolicySink
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import Kind
 from tests.support.cluster_texts import hived_text
+from tests.support.events import KeptEvents
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import a_pod
 
@@ -33,8 +34,8 @@ class Ranks:
     """A full cluster of one-pod gangs `low-N` of class `low`, and documents that change."""
 
     def __init__(self) -> None:
-        self.policies = Policies(reads_cluster_file=True, on_problems=lambda *_: None)
-        self.shell = Shell(classes=lambda: self.policies.classes)
+        self.policies = PolicySink(KeptEvents())
+        self.shell = Shell(classes=lambda: self.policies.policy.classes)
         self.use(high=10, low=5, oppo=-1)
         self.shell.recover()
         self.reranker = Reranker(
@@ -114,7 +115,7 @@ def test_documents_are_judged_by_the_cluster_document_in_force(ranks: Ranks) -> 
     identity = "apiVersion: cellgate.io/v1\nkind: Identity\nvcs: {nobodys: {users: [dave]}}\n"
     ranks.policies.upsert(a_config_map("identity", identity))
     assert list(ranks.policies.problems) == []
-    ranks.policies.use_file(hived_text(lab=4), path="cluster.yaml")
+    ranks.policies.use_cluster_file(hived_text(lab=4), path="cluster.yaml")
     told = [problem.message for problem in ranks.policies.problems]
     assert told == ['the Cluster document knows no VC "nobodys"']
 

@@ -13,7 +13,7 @@ def _node(name: str = "n0", *, labels: dict[str, str] | None = None, **spec: Any
 
 
 def _wish(**spec: Any) -> NodeWish:
-    return read_wish({"spec": spec})
+    return read_wish(spec)
 
 
 def _wish_of_term(*requirements: dict[str, Any], fields: bool = False) -> NodeWish:

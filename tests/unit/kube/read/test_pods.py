@@ -6,6 +6,7 @@ import pytest
 
 from kube import marks
 from kube.hived.spec import HivedSpec
+from kube.read.node_choice import NodeWish
 from kube.read.pods import (
     DeviceUse,
     Gang,
@@ -254,6 +255,36 @@ def test_when_a_pod_was_created(told: str | None, seconds: float) -> None:
 def test_phases(phase: str, expected: PodPhase, is_finished: bool) -> None:
     pod = _read(a_pod().with_gpus(1).in_phase(phase))
     assert (pod.phase, pod.is_finished) == (expected, is_finished)
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_refused"), [("Unschedulable", True), ("SchedulerError", False)]
+)
+def test_a_pod_is_refused_if_kube_scheduler_found_no_node(reason: str, is_refused: bool) -> None:
+    pod = a_pod().with_gpus(1).gated()
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}, condition]
+    pod["status"]["nominatedNodeName"] = "n-1"
+
+    assert _read(pod).is_refused is is_refused
+    assert _read(pod).nominated_node == "n-1"
+
+
+def test_what_kube_scheduler_writes_does_not_make_it_another_pod() -> None:
+    pod = a_pod().with_gpus(1).gated()
+    before = _read(pod)
+    pod["status"]["nominatedNodeName"] = "n-1"
+    pod["spec"]["nodeSelector"] = {"zone": "a"}
+
+    assert _read(pod) == before
+    assert _read(pod).node_wish.selector == (("zone", "a"),)
+
+
+def test_a_bound_pod_has_no_wishes() -> None:
+    pod = a_pod().with_gpus(1).bound_to("n-1")
+    pod["spec"]["nodeSelector"] = {"zone": "a"}
+
+    assert _read(pod).node_wish == NodeWish()
 
 
 def test_gates_of_others_do_not_count() -> None:

@@ -36,6 +36,17 @@ def test_a_trimmed_pod_reads_the_same(pod: PodBuilder) -> None:
     assert len(str(trimmed)) < 2000
 
 
+def test_a_trimmed_pod_keeps_what_the_planner_reads_of_pods_that_are_not_bound() -> None:
+    pod = a_pod().with_gpus(1).gated()
+    pod["spec"]["nodeSelector"] = {"zone": "a"}
+    pod["status"]["nominatedNodeName"] = "n"
+    read = read_pod(trim_pod(pod))
+
+    assert read is not None
+    assert read.nominated_node == "n"
+    assert read.node_wish.selector == (("zone", "a"),)
+
+
 @pytest.mark.parametrize(
     "pod",
     [

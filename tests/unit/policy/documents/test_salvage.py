@@ -4,7 +4,7 @@ import pytest
 
 from policy.documents.documents import Kind
 from policy.errors import SpecError
-from policy.store import PolicyStore, PolicyText, build_policy
+from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import HEAD
 from tests.unit.policy.test_store import CLASSES_TEXT
 
@@ -82,6 +82,6 @@ def test_what_was_salvaged_is_never_in_force() -> None:
     version = store.update(_texts(classes=CLASSES_TEXT, rules=good)).version
     bad = f"{HEAD}Rules\nrules: [{{user: b, then: fail, colour: red}}]\n"
     assert store.update(_texts(classes=CLASSES_TEXT, rules=bad)).version == version
-    assert [str(one).partition(";")[0] for one in store.problems] == [
+    assert [str(one).partition(";")[0] for one in list_problems(store.problems)] == [
         "rules: rules[0].colour: unknown key"
     ]

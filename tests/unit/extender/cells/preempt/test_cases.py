@@ -1,7 +1,7 @@
 """Victims: whole gangs, the fewest, the smallest, the youngest; and preemption as a state."""
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
-from extender.cells.views.shapes import CellState
+from extender.cells.views.state_views import CellState
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.world import World
 

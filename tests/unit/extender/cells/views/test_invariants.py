@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.state.gangs import Slot
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import MemberSlot
 from policy.errors import InvariantError
 from policy.submission import GangKey, PodUid, VcName
 from policy.topology import ChainName
@@ -29,42 +29,42 @@ def an_engine_at_work() -> Engine:
     return world.engine
 
 
-def _hold_twice(table: Table) -> None:
+def _hold_twice(table: AllocationTable) -> None:
     gang = table.gangs[GangKey("ns", "g")]
-    gang.slots.append(Slot(gang.slots[0].leaves, 2, gang.slots[0].claim))
+    gang.slots.append(MemberSlot(gang.slots[0].leaves, 2, gang.slots[0].claim))
 
 
-def _lose_a_holder(table: Table) -> None:
+def _lose_a_holder(table: AllocationTable) -> None:
     table.gangs[GangKey("ns", "g")].slots[0].leaves[0].holder = None
 
 
-def _miscount_idle(table: Table) -> None:
+def _miscount_idle(table: AllocationTable) -> None:
     table.trees[RACK].root.children[1].idle -= 1
 
 
-def _miscount_claims(table: Table) -> None:
+def _miscount_claims(table: AllocationTable) -> None:
     table.trees[RACK].root.children[1].claims_below += 1
 
 
-def _lose_a_preassigned_cell(table: Table) -> None:
+def _lose_a_preassigned_cell(table: AllocationTable) -> None:
     table.vcs[VcName("a")].unmapped[RACK, 2].pop()
 
 
-def _forget_a_user(table: Table) -> None:
+def _forget_a_user(table: AllocationTable) -> None:
     next(iter(table.vcs[VcName("a")].claims.values())).users.clear()
 
 
-def _list_a_used_cell_as_free(table: Table) -> None:
+def _list_a_used_cell_as_free(table: AllocationTable) -> None:
     cell = next(iter(table.vcs[VcName("a")].claims.values())).cell
     table.supplies[RACK]._free[2].append(cell.order)
 
 
-def _promise_too_much(table: Table) -> None:
+def _promise_too_much(table: AllocationTable) -> None:
     table.vcs[VcName("b")].unmapped[RACK, 3].append(0)
     table.supplies[RACK].unused[3] += 1
 
 
-def _take_the_promised_rack(table: Table) -> None:
+def _take_the_promised_rack(table: AllocationTable) -> None:
     table.release(table.gangs[GangKey("ns", "high")])
     vc = table.vcs[VcName("a")]
     rack = next(top for top in table.trees[RACK].root.children if top.claims_below == 0)
@@ -72,36 +72,36 @@ def _take_the_promised_rack(table: Table) -> None:
     claim.users[GangKey("ns", "g")] = 1
 
 
-def _misrank(table: Table) -> None:
+def _misrank(table: AllocationTable) -> None:
     bin_ = table.trees[RACK].root.children[1].children[0]
     table.idle[RACK].put(bin_, 1)
 
 
-def _lie_outside_of_its_cell(table: Table) -> None:
+def _lie_outside_of_its_cell(table: AllocationTable) -> None:
     slot = table.gangs[GangKey("ns", "g")].slots[0]
     slot.claim = None
 
 
-def _wait_for_a_foreign_gang(table: Table) -> None:
+def _wait_for_a_foreign_gang(table: AllocationTable) -> None:
     for slot in table.gangs[GangKey("ns", "low")].slots:
         slot.is_foreign = True
 
 
-def _put_a_member_into_two_gangs(table: Table) -> None:
-    table.gangs[GangKey("ns", "high")].asking[PodUid("g-0")] = 2
+def _put_a_member_into_two_gangs(table: AllocationTable) -> None:
+    table.gangs[GangKey("ns", "high")].waiting_members[PodUid("g-0")] = 2
 
 
-def _lack_a_leaf_unknown_to_all(table: Table) -> None:
-    table.gangs[GangKey("ns", "g")].slots[0].lacking = 1
+def _lack_a_leaf_unknown_to_all(table: AllocationTable) -> None:
+    table.gangs[GangKey("ns", "g")].slots[0].missing_leaves = 1
 
 
-def _change_a_standing(table: Table) -> None:
+def _change_a_standing(table: AllocationTable) -> None:
     table.gangs[GangKey("ns", "low")].is_guaranteed = True
 
 
-def _hold_more_places_than_members(table: Table) -> None:
+def _hold_more_places_than_members(table: AllocationTable) -> None:
     gang = table.gangs[GangKey("ns", "g")]
-    gang.slots.append(Slot((), 2))
+    gang.slots.append(MemberSlot((), 2))
 
 
 BROKEN = {
@@ -125,7 +125,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("words", "break_it"), BROKEN.items(), ids=BROKEN)
-def test_a_broken_invariant_is_told(words: str, break_it: Callable[[Table], None]) -> None:
+def test_a_broken_invariant_is_told(
+    words: str, break_it: Callable[[AllocationTable], None]
+) -> None:
     engine = an_engine_at_work()
     engine.check()
 

@@ -1,7 +1,7 @@
 """The log of changes: everything since then, perhaps more, or nothing at all."""
 
-from extender.cells.state import changes
-from extender.cells.state.changes import Changes
+from extender.cells.state import change_log
+from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.tree import build_tree
 from tests.support.cells.builders import a_cluster
 
@@ -9,11 +9,11 @@ from tests.support.cells.builders import a_cluster
 def test_changes_are_told_to_each_reader_from_where_it_stopped() -> None:
     (chain,) = a_cluster("3 nodes x 1").build().chains.values()
     first, second, third = build_tree(chain).root.children
-    log = Changes()
-    log.note(first)
+    log = ChangeLog()
+    log.record(first)
     then = log.now
-    log.note(second)
-    log.note(third)
+    log.record(second)
+    log.record(third)
 
     assert log.since(0) == [first, second, third]
     assert log.since(then) == [second, third]
@@ -23,24 +23,24 @@ def test_changes_are_told_to_each_reader_from_where_it_stopped() -> None:
 def test_many_changes_of_the_same_cells_are_remembered_once() -> None:
     (chain,) = a_cluster("3 nodes x 1").build().chains.values()
     first, second, third = build_tree(chain).root.children
-    log = Changes()
-    log.note(first)
-    for _ in range(changes._MOST):
-        log.note(second)
+    log = ChangeLog()
+    log.record(first)
+    for _ in range(change_log._MOST):
+        log.record(second)
     then = log.now
-    log.note(third)
+    log.record(third)
 
     assert log.since(0) == [first, second, second, third]
     assert log.since(then) == [third]
 
 
 def test_too_many_different_changes_are_forgotten() -> None:
-    (chain,) = a_cluster(f"{changes._MOST} nodes x 1").build().chains.values()
+    (chain,) = a_cluster(f"{change_log._MOST} nodes x 1").build().chains.values()
     tree = build_tree(chain)
-    log = Changes()
+    log = ChangeLog()
     for _ in range(2):
         for cell in tree.cells.values():
-            log.note(cell)
+            log.record(cell)
 
     assert log.since(0) is None
     assert log.since(log.now) == []

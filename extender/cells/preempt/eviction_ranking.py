@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from extender.cells.budget import KNOWN_CLEARANCES
 from extender.cells.fit.demand import Candidates
-from extender.cells.preempt.damage import NO_DAMAGE, Damage, Harms, total
-from extender.cells.state.gangs import Gang
-from extender.cells.state.table import Table
+from extender.cells.preempt.damage import NO_DAMAGE, Damage, DamageCache, total
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
 from policy.submission import VcName
 from policy.topology import ChainName, PinnedCellId
@@ -24,7 +24,7 @@ _Entry = tuple[Damage, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class BinSource:
     """Which bins, and who may be ended there."""
 
     chain: ChainName
@@ -38,11 +38,16 @@ class Source:
     """Guaranteed gangs of the VC below this priority may be ended, and all opportunistic ones."""
 
 
-class Clearance:
+class EvictionRanking:
     """The bins of one source, cheapest first."""
 
     def __init__(
-        self, table: Table, source: Source, harms: Harms, *, nodes: Candidates | None = None
+        self,
+        table: AllocationTable,
+        source: BinSource,
+        harms: DamageCache,
+        *,
+        nodes: Candidates | None = None,
     ) -> None:
         self._table = table
         self._source = source
@@ -83,7 +88,7 @@ class Clearance:
         known = self._entries.get(bin_)
         return known[0] if known is not None else None
 
-    def victims(self, bin_: Cell) -> list[Gang]:
+    def victims(self, bin_: Cell) -> list[PlacedGang]:
         """Who has to end so that a bin holds a member; the bin can be cleared."""
         found = self._victims(bin_, self._inside(bin_))
         assert found is not None
@@ -100,7 +105,7 @@ class Clearance:
     def audit(self) -> bool:
         """True if it is what a new one would be."""
         self.refresh()
-        fresh = Clearance(self._table, self._source, self._harms, nodes=self._nodes)
+        fresh = EvictionRanking(self._table, self._source, self._harms, nodes=self._nodes)
         is_same = self._ranked == fresh._ranked and self._entries == fresh._entries
         return is_same and self.capacity == fresh.capacity
 
@@ -130,12 +135,12 @@ class Clearance:
         claims = self._table.vcs[self._source.vc].claims.values()
         return self._nodes_of([claim.cell for claim in claims])
 
-    def _nodes_of(self, changed: "Sequence[Cell | Gang]") -> dict[Cell, None]:
+    def _nodes_of(self, changed: "Sequence[Cell | PlacedGang]") -> dict[Cell, None]:
         """The nodes that changes touch: of gangs, all that they are on."""
         found: dict[Cell, None] = {}
         level, tree = self._tree.node_level, self._tree
         for item in dict.fromkeys(changed):
-            if isinstance(item, Gang):
+            if isinstance(item, PlacedGang):
                 leaves = [slot.leaves[0] for slot in item.slots if slot.leaves]
                 found.update((c.ancestor(level), None) for c in leaves if c.chain is tree)
             elif item.chain is tree and item.level <= level:
@@ -202,9 +207,9 @@ class Clearance:
         harm = total([inside[gang][1] for gang in victims]) if victims else NO_DAMAGE
         return (harm, room - size, bin_.order), room // size
 
-    def _inside(self, bin_: Cell) -> dict[Gang, tuple[int, Damage]]:
+    def _inside(self, bin_: Cell) -> dict[PlacedGang, tuple[int, Damage]]:
         """Who may be ended in a bin: the leaves that would be idle then, and what it costs."""
-        found: dict[Gang, tuple[int, Damage]] = {}
+        found: dict[PlacedGang, tuple[int, Damage]] = {}
         for leaf in bin_.leaves():
             gang = leaf.holder
             if gang is None or leaf.reserver is not None or leaf.is_bad:
@@ -216,7 +221,7 @@ class Clearance:
                 found[gang] = (1, harm)
         return found
 
-    def _harm(self, gang: Gang) -> Damage | None:
+    def _harm(self, gang: PlacedGang) -> Damage | None:
         if gang.is_guaranteed:
             source = self._source
             is_below = gang.request.vc == source.vc and gang.request.priority < source.below
@@ -224,7 +229,9 @@ class Clearance:
                 return None
         return self._harms.of(gang)
 
-    def _victims(self, bin_: Cell, inside: dict[Gang, tuple[int, Damage]]) -> list[Gang] | None:
+    def _victims(
+        self, bin_: Cell, inside: dict[PlacedGang, tuple[int, Damage]]
+    ) -> list[PlacedGang] | None:
         """A few gangs without which a bin holds a member: one alone if possible."""
         missing = self._source.size - bin_.idle
         if missing <= 0:
@@ -232,7 +239,7 @@ class Clearance:
         alone = [gang for gang, (count, _) in inside.items() if count >= missing]
         if alone:
             return [min(alone, key=lambda gang: inside[gang][1])]
-        taken: list[Gang] = []
+        taken: list[PlacedGang] = []
         for gang in sorted(inside, key=lambda gang: (-inside[gang][0], inside[gang][1])):
             taken.append(gang)
             missing -= inside[gang][0]
@@ -241,29 +248,29 @@ class Clearance:
         return None
 
 
-class Clearances:
+class EvictionRankings:
     """The clearances that were lately asked for."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: AllocationTable) -> None:
         self._table = table
-        self._harms = Harms(table.changes)
-        self._known: dict[Source, Clearance] = {}
+        self._harms = DamageCache(table.changes)
+        self._known: dict[BinSource, EvictionRanking] = {}
 
-    def of(self, source: Source) -> Clearance:
+    def of(self, source: BinSource) -> EvictionRanking:
         """The bins of a source, up to date."""
         known = self._known.pop(source, None)
         if known is None:
             if len(self._known) >= KNOWN_CLEARANCES:
                 del self._known[next(iter(self._known))]
-            known = Clearance(self._table, source, self._harms)
+            known = EvictionRanking(self._table, source, self._harms)
         else:
             known.refresh()
         self._known[source] = known
         return known
 
-    def only(self, source: Source, nodes: Candidates) -> Clearance:
+    def only(self, source: BinSource, nodes: Candidates) -> EvictionRanking:
         """The same for the bins of some nodes; not remembered."""
-        return Clearance(self._table, source, self._harms, nodes=nodes)
+        return EvictionRanking(self._table, source, self._harms, nodes=nodes)
 
     def audit(self) -> bool:
         """True if all of them are what new ones would be."""

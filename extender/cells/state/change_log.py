@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 from extender.cells.state.tree import Cell
 
 if TYPE_CHECKING:
-    from extender.cells.state.gangs import Gang
+    from extender.cells.state.placed_gangs import PlacedGang
 
 _MOST = 10_000
 """Changes that are remembered one by one, and different ones beyond: building anew costs less."""
 
 
-class Changes:
+class ChangeLog:
     """A log of cells and gangs that changed; who reads it remembers how far it has read."""
 
     def __init__(self) -> None:
-        self._log: list[Cell | Gang] = []
+        self._log: list[Cell | PlacedGang] = []
         self._log_start = 0
-        self._older: dict[Cell | Gang, None] = {}
+        self._older: dict[Cell | PlacedGang, None] = {}
         """What changed before, each once: mostly the same few cells, by what was only tried."""
         self._older_start = 0
 
@@ -27,13 +27,13 @@ class Changes:
         """Where the next change will be."""
         return self._log_start + len(self._log)
 
-    def note(self, changed: "Cell | Gang") -> None:
+    def record(self, changed: "Cell | PlacedGang") -> None:
         """Who holds or has reserved leaves of a cell, or may; or a gang's standing or size."""
         if len(self._log) >= _MOST:
             self._fold()
         self._log.append(changed)
 
-    def since(self, then: int) -> "Sequence[Cell | Gang] | None":
+    def since(self, then: int) -> "Sequence[Cell | PlacedGang] | None":
         """What changed since then, and perhaps more; None if that is forgotten."""
         if then >= self._log_start:
             return self._log[then - self._log_start :]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from extender.cells.budget import FREE_LOOKS, FREE_LOOKS_INSIDE, Budget
-from extender.cells.fit.demand import Allowed
-from extender.cells.state.table import Table
+from extender.cells.fit.demand import AllowedNodes
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
 from policy.topology import ChainName
 
@@ -19,7 +19,7 @@ _Scored = tuple[tuple[int, ...], Cell]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class MappingDemand:
     """What an unused preassigned cell is wanted for."""
 
     chain: ChainName
@@ -28,13 +28,13 @@ class Opening:
     """Leaf cells of a member; there must be room for one."""
     want: int
     """For how many members there should be room, if possible."""
-    allowed: Allowed
+    allowed: AllowedNodes
     budget: Budget
     looks: int = FREE_LOOKS
     """How many cells are compared."""
 
 
-def find_opening(table: Table, wanted: Opening) -> Cell | None:
+def find_cell_to_map(table: AllocationTable, wanted: MappingDemand) -> Cell | None:
     """Find an unclaimed cell of a level for a preassigned cell."""
     supply = table.supplies[wanted.chain]
     highest = supply.highest_split(wanted.level)
@@ -57,7 +57,7 @@ def _inside(free: Cell, level: int) -> Iterable[Cell]:
     return (free,) if free.level == level else islice(free.at_level(level), FREE_LOOKS_INSIDE)
 
 
-def _best(table: Table, scored: list[_Scored], known: _Scored | None) -> _Scored | None:
+def _best(table: AllocationTable, scored: list[_Scored], known: _Scored | None) -> _Scored | None:
     """The safe cell with the lowest score; the known one is safe."""
     for score, cell in sorted(scored, key=lambda entry: entry[0]):
         if known is not None and known[0] <= score:
@@ -67,7 +67,7 @@ def _best(table: Table, scored: list[_Scored], known: _Scored | None) -> _Scored
     return known
 
 
-def _scored(cells: Sequence[tuple[int, Cell]], wanted: Opening) -> list[_Scored]:
+def _scored(cells: Sequence[tuple[int, Cell]], wanted: MappingDemand) -> list[_Scored]:
     """Cells with room, with the level of their free cell, and how little each suits."""
     wanted.budget.spend(len(cells))
     found: list[_Scored] = []
@@ -82,14 +82,16 @@ def _scored(cells: Sequence[tuple[int, Cell]], wanted: Opening) -> list[_Scored]
     return found
 
 
-def _capacity(cell: Cell, size: int, allowed: Allowed) -> int:
+def _capacity(cell: Cell, size: int, allowed: AllowedNodes) -> int:
     """How many members of a size an unclaimed cell could hold now."""
     if cell.level <= cell.chain.node_level:
         return cell.idle // size if allowed.nodes is None or cell.node in allowed.nodes else 0
     return sum(node.idle // size for node in cell.at_level(cell.chain.node_level) if allowed(node))
 
 
-def _beyond(table: Table, wanted: Opening, highest: int) -> Iterator[tuple[int, Cell]]:
+def _beyond(
+    table: AllocationTable, wanted: MappingDemand, highest: int
+) -> Iterator[tuple[int, Cell]]:
     """Beyond the first looks: nodes that are known to have room, or that the gang is limited to."""
     supply = table.supplies[wanted.chain]
     for node in islice(_roomy_nodes(table, wanted), wanted.looks):
@@ -101,7 +103,7 @@ def _beyond(table: Table, wanted: Opening, highest: int) -> Iterator[tuple[int, 
                 yield free_level, cell
 
 
-def _roomy_nodes(table: Table, wanted: Opening) -> Iterator[Cell]:
+def _roomy_nodes(table: AllocationTable, wanted: MappingDemand) -> Iterator[Cell]:
     ranking, nodes = table.unclaimed[wanted.chain], wanted.allowed.nodes
     if nodes is None:
         yield from ranking.largest_bins(least=wanted.size)
@@ -118,7 +120,7 @@ def _roomy_nodes(table: Table, wanted: Opening) -> Iterator[Cell]:
     yield from sorted(roomy, key=lambda node: node.order)
 
 
-def is_safe(table: Table, cell: Cell) -> bool:
+def is_safe(table: AllocationTable, cell: Cell) -> bool:
     """True if mapping a cell breaks no promise; where cells are alike, `highest_split` says it."""
     supply = table.supplies[cell.chain.name]
     if supply.is_uniform:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from extender.cells.model import GangView
-from extender.cells.state.gangs import Gang
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.table import Table
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Vc, VirtualCell
 from policy.submission import GangKey, LeafType, VcName
@@ -75,7 +75,7 @@ class VcView:
     """Leaves that its opportunistic gangs hold."""
 
 
-def view_gang(gang: Gang) -> GangView:
+def view_gang(gang: PlacedGang) -> GangView:
     """Show a gang."""
     return GangView(
         gang=gang.key,
@@ -88,7 +88,7 @@ def view_gang(gang: Gang) -> GangView:
         state=gang.state(),
         is_guaranteed=gang.is_guaranteed,
         downgraded_by=gang.downgraded_by,
-        asking=tuple(gang.asking),
+        asking=tuple(gang.waiting_members),
         victims=tuple(victim.key for victim in gang.victims()),
     )
 
@@ -141,7 +141,11 @@ def _priority(cell: Cell, children: Sequence[CellView]) -> int:
 
 
 def view_virtual(
-    table: Table, vc: Vc, cell: VirtualCell, shown: CellView | None, doomed: Collection[int]
+    table: AllocationTable,
+    vc: Vc,
+    cell: VirtualCell,
+    shown: CellView | None,
+    doomed: Collection[int],
 ) -> VcCellView:
     """Show a preassigned cell, and with it the physical cell that it is mapped to, if any."""
     claim = vc.claims.get(cell.index)
@@ -161,7 +165,7 @@ def view_virtual(
     )
 
 
-def doomed_cells(table: Table, vc: Vc) -> set[int]:
+def doomed_cells(table: AllocationTable, vc: Vc) -> set[int]:
     """Unmapped cells, the last ones first, that healthy unclaimed cells are too few for."""
     found: set[int] = set()
     for (chain, level), unmapped in sorted(vc.unmapped.items()):

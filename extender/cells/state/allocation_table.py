@@ -8,20 +8,20 @@ nothing.
 
 from collections.abc import Mapping, Sequence
 
-from extender.cells.state.changes import Changes
-from extender.cells.state.gangs import Gang, Slot
+from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.incomplete_slots import SlotsByNode
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.promises import count_promises
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.supply import Supply
 from extender.cells.state.tree import Cell, ChainTree, build_tree
-from extender.cells.state.trials import Undoable
+from extender.cells.state.undo import Undoable
 from extender.cells.state.vcs import Claim, Vc, build_vc
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
 
 
-class Table(Undoable):
+class AllocationTable(Undoable):
     """Chains, VCs and gangs."""
 
     def __init__(self, topology: Topology | None) -> None:
@@ -33,14 +33,14 @@ class Table(Undoable):
         self.unclaimed: dict[ChainName, Ranking] = {}
         """Idle leaves of the nodes that no preassigned cell is mapped to, around or inside."""
         self.vcs: dict[VcName, Vc] = {}
-        self.gangs: dict[GangKey, Gang] = {}
-        self.awaited = SlotsByNode()
+        self.gangs: dict[GangKey, PlacedGang] = {}
+        self.incomplete_slots = SlotsByNode()
         """Slots that lack leaves of a node: somebody uses them, and they could not be counted."""
-        self.freed: dict[NodeName, None] = {}
+        self.nodes_with_freed_leaves: dict[NodeName, None] = {}
         """Of those, the ones where a leaf may have become free."""
-        self.absent = SlotsByNode()
+        self.leafless_slots = SlotsByNode()
         """Slots without any leaves: the topology does not have their node, or not their leaves."""
-        self.changes = Changes()
+        self.changes = ChangeLog()
         self.is_open = topology is None
         """Without a topology there are no promises: everybody may use everything."""
         if topology is not None:
@@ -79,34 +79,36 @@ class Table(Undoable):
 
     # -- leaves
 
-    def hold(self, leaves: Sequence[Cell], gang: Gang | None) -> None:
+    def hold(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
         """Set who holds some leaves of one bin."""
         before = [leaf.holder for leaf in leaves]
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf in leaves:
             leaf.holder = gang
         self._recount(leaves, was_idle)
-        self.note(lambda: self._restore_holders(leaves, before))
+        self.record_undo(lambda: self._restore_holders(leaves, before))
         node = leaves[0].node if leaves else None
-        if gang is None and node is not None and node in self.awaited:
-            self.freed[node] = None
+        if gang is None and node is not None and node in self.incomplete_slots:
+            self.nodes_with_freed_leaves[node] = None
 
-    def _restore_holders(self, leaves: Sequence[Cell], before: Sequence[Gang | None]) -> None:
+    def _restore_holders(self, leaves: Sequence[Cell], before: Sequence[PlacedGang | None]) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf, holder in zip(leaves, before, strict=True):
             leaf.holder = holder
         self._recount(leaves, was_idle)
 
-    def reserve(self, leaves: Sequence[Cell], gang: Gang | None) -> None:
+    def reserve(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
         """Set for whom some leaves of one bin are kept when their holder has ended."""
         before = [leaf.reserver for leaf in leaves]
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf in leaves:
             leaf.reserver = gang
         self._recount(leaves, was_idle)
-        self.note(lambda: self._restore_reservers(leaves, before))
+        self.record_undo(lambda: self._restore_reservers(leaves, before))
 
-    def _restore_reservers(self, leaves: Sequence[Cell], before: Sequence[Gang | None]) -> None:
+    def _restore_reservers(
+        self, leaves: Sequence[Cell], before: Sequence[PlacedGang | None]
+    ) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf, reserver in zip(leaves, before, strict=True):
             leaf.reserver = reserver
@@ -127,7 +129,7 @@ class Table(Undoable):
         total = 0
         node_level = leaves[0].chain.node_level if leaves else 0
         if leaves:
-            self.changes.note(leaves[0])
+            self.changes.record(leaves[0])
         bins: dict[Cell, None] = {}
         for leaf, was in zip(leaves, was_idle, strict=True):
             delta = _is_idle(leaf) - was
@@ -179,7 +181,7 @@ class Table(Undoable):
         self.supplies[cell.chain.name].unused[cell.level] -= 1
         claim = Claim(vc.name, virtual, cell)
         self._map(claim)
-        self.note(lambda: self._unmap(claim))
+        self.record_undo(lambda: self._unmap(claim))
         return claim
 
     def unmap_cell(self, claim: Claim) -> None:
@@ -187,11 +189,11 @@ class Table(Undoable):
         if claim.users or claim.virtual.pinned is not None:
             return
         self._unmap(claim)
-        self.note(lambda: self._remap(claim))
+        self.record_undo(lambda: self._remap(claim))
 
     def _map(self, claim: Claim) -> None:
         cell = claim.cell
-        self.changes.note(cell)
+        self.changes.record(cell)
         self.supplies[cell.chain.name].split(cell)
         cell.claim = claim
         self.vcs[claim.vc].claims[claim.virtual.index] = claim
@@ -205,7 +207,7 @@ class Table(Undoable):
     def _unmap(self, claim: Claim) -> None:
         cell, vc = claim.cell, self.vcs[claim.vc]
         ranking = self.ranking_of(claim)
-        self.changes.note(cell)
+        self.changes.record(cell)
         cell.claim = None
         self.supplies[cell.chain.name].merge(cell)
         self.supplies[cell.chain.name].unused[cell.level] += 1
@@ -227,41 +229,41 @@ class Table(Undoable):
 
     # -- slots
 
-    def seat(self, gang: Gang, slot: Slot) -> None:
+    def seat(self, gang: PlacedGang, slot: MemberSlot) -> None:
         """Give a gang one more slot: its leaves are held, or only reserved."""
         gang.slots.append(slot)
-        self.changes.note(gang)
-        self.note(lambda: self._remove(gang, slot))
+        self.changes.record(gang)
+        self.record_undo(lambda: self._remove(gang, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
         if not slot.leaves:
-            self.absent.note(gang, slot)
-            self.note(lambda: self.absent.drop(slot))
-        if slot.lacking:
-            self.awaited.note(gang, slot)
-            self.note(lambda: self.awaited.drop(slot))
+            self.leafless_slots.add(gang, slot)
+            self.record_undo(lambda: self.leafless_slots.drop(slot))
+        if slot.missing_leaves:
+            self.incomplete_slots.add(gang, slot)
+            self.record_undo(lambda: self.incomplete_slots.drop(slot))
         self._occupy(gang, slot)
 
-    def _remove(self, gang: Gang, slot: Slot) -> None:
+    def _remove(self, gang: PlacedGang, slot: MemberSlot) -> None:
         gang.slots.remove(slot)
-        self.changes.note(gang)
+        self.changes.record(gang)
 
-    def _put_back(self, gang: Gang, index: int, slot: Slot) -> None:
+    def _put_back(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
         gang.slots.insert(index, slot)
-        self.changes.note(gang)
+        self.changes.record(gang)
 
-    def unseat(self, gang: Gang, slot: Slot, *, keeps_claims: bool = False) -> None:
+    def unseat(self, gang: PlacedGang, slot: MemberSlot, *, keeps_claims: bool = False) -> None:
         """Take a slot away; its preassigned cell is given back if nobody else is in it."""
         index = gang.slots.index(slot)
         del gang.slots[index]
-        self.changes.note(gang)
-        self.note(lambda: self._put_back(gang, index, slot))
+        self.changes.record(gang)
+        self.record_undo(lambda: self._put_back(gang, index, slot))
         if not slot.leaves:
-            self.absent.drop(slot)
-            self.note(lambda: self.absent.note(gang, slot))
-        if slot.lacking:
-            self.awaited.drop(slot)
-            self.note(lambda: self.awaited.note(gang, slot))
+            self.leafless_slots.drop(slot)
+            self.record_undo(lambda: self.leafless_slots.add(gang, slot))
+        if slot.missing_leaves:
+            self.incomplete_slots.drop(slot)
+            self.record_undo(lambda: self.incomplete_slots.add(gang, slot))
         if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
@@ -271,38 +273,41 @@ class Table(Undoable):
             if not keeps_claims:
                 self.unmap_cell(slot.claim)
 
-    def extend(self, gang: Gang, slot: Slot, leaves: Sequence[Cell]) -> None:
+    def extend(self, gang: PlacedGang, slot: MemberSlot, leaves: Sequence[Cell]) -> None:
         """Count leaves that a slot lacked; observed, never tried."""
         assert not self.is_trying
-        self.awaited.drop(slot)
+        self.incomplete_slots.drop(slot)
         self.hold(leaves, gang)
-        self.changes.note(gang)
-        slot.leaves, slot.lacking = (*slot.leaves, *leaves), slot.lacking - len(leaves)
-        if slot.lacking:
-            self.awaited.note(gang, slot)
+        self.changes.record(gang)
+        slot.leaves, slot.missing_leaves = (
+            (*slot.leaves, *leaves),
+            slot.missing_leaves - len(leaves),
+        )
+        if slot.missing_leaves:
+            self.incomplete_slots.add(gang, slot)
 
-    def _occupy(self, gang: Gang, slot: Slot) -> None:
+    def _occupy(self, gang: PlacedGang, slot: MemberSlot) -> None:
         if slot.is_reserved:
             self.reserve(slot.leaves, gang)
         else:
             self.hold(slot.leaves, gang)
 
-    def release(self, gang: Gang) -> None:
+    def release(self, gang: PlacedGang) -> None:
         """Take all slots of a gang away."""
         for slot in list(gang.slots):
             self.unseat(gang, slot)
 
-    def vacate(self, gang: Gang, *, keeps_claims: bool = False) -> None:
+    def vacate(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
         """Take all that a gang holds away; what it has reserved it keeps."""
         for slot in [slot for slot in gang.slots if not slot.is_reserved]:
             self.unseat(gang, slot, keeps_claims=keeps_claims)
 
-    def withdraw(self, gang: Gang) -> None:
+    def withdraw(self, gang: PlacedGang) -> None:
         """Take the reserved slots of a gang away: it does not preempt any more."""
         for slot in gang.reserved_slots():
             self.unseat(gang, slot)
 
-    def downgrade(self, gang: Gang) -> None:
+    def downgrade(self, gang: PlacedGang) -> None:
         """Make a gang opportunistic where it is; cells and reservations are given back."""
         self.withdraw(gang)
         self._set_guaranteed(gang, is_guaranteed=False)
@@ -313,25 +318,25 @@ class Table(Undoable):
                 self._count_user(claim, gang.key, -1)
                 self.unmap_cell(claim)
 
-    def promote(self, gang: Gang, claims: Mapping[Slot, Claim]) -> None:
+    def promote(self, gang: PlacedGang, claims: Mapping[MemberSlot, Claim]) -> None:
         """Make a gang guaranteed where it is; its slots count against these preassigned cells."""
         self._set_guaranteed(gang, is_guaranteed=True)
         for slot, claim in claims.items():
             self._set_claim(slot, claim)
             self._count_user(claim, gang.key, 1)
 
-    def _set_guaranteed(self, gang: Gang, *, is_guaranteed: bool) -> None:
+    def _set_guaranteed(self, gang: PlacedGang, *, is_guaranteed: bool) -> None:
         before, gang.is_guaranteed = gang.is_guaranteed, is_guaranteed
-        self.changes.note(gang)
-        self.note(lambda: self._restore_standing(gang, before))
+        self.changes.record(gang)
+        self.record_undo(lambda: self._restore_standing(gang, before))
 
-    def _restore_standing(self, gang: Gang, is_guaranteed: bool) -> None:
+    def _restore_standing(self, gang: PlacedGang, is_guaranteed: bool) -> None:
         gang.is_guaranteed = is_guaranteed
-        self.changes.note(gang)
+        self.changes.record(gang)
 
-    def _set_claim(self, slot: Slot, claim: Claim | None) -> None:
+    def _set_claim(self, slot: MemberSlot, claim: Claim | None) -> None:
         before, slot.claim = slot.claim, claim
-        self.note(lambda: setattr(slot, "claim", before))
+        self.record_undo(lambda: setattr(slot, "claim", before))
 
     def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
         left = claim.users.get(key, 0) + delta
@@ -340,7 +345,7 @@ class Table(Undoable):
         else:
             del claim.users[key]
         if self._undo is not None:
-            self.note(lambda: self._uncount_user(claim, key, delta))
+            self.record_undo(lambda: self._uncount_user(claim, key, delta))
 
     def _uncount_user(self, claim: Claim, key: GangKey, delta: int) -> None:
         left = claim.users.get(key, 0) - delta

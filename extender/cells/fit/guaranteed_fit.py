@@ -4,16 +4,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from extender.cells.budget import FREE_LOOKS, FREE_LOOKS_AGAIN
-from extender.cells.fit.bins import are_usable, common_level, fill, gather, needs_of, useful_bins
-from extender.cells.fit.demand import Allowed, Demand, Spot
-from extender.cells.fit.openings import Opening, find_opening
+from extender.cells.fit.bin_choice import (
+    choose_bins,
+    choose_bins_in,
+    common_level,
+    has_usable_room,
+    members_at_least,
+    useful_bins,
+)
+from extender.cells.fit.cell_mapping import MappingDemand, find_cell_to_map
+from extender.cells.fit.demand import AllowedNodes, Demand, MemberBin
 from extender.cells.fit.packing import Packing, pack
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell, ChainTree
 from extender.cells.state.vcs import Vc
 
 
-def may_fit(table: Table, demand: Demand, vc: Vc) -> bool:
+def may_fit(table: AllocationTable, demand: Demand, vc: Vc) -> bool:
     """Quick bounds: what is idle, and what the VC has left, hold as many members of each size."""
     tree, least = table.trees[demand.chain], demand.sizes[-1]
     if table.idle[demand.chain].total < sum(demand.sizes):
@@ -22,31 +29,35 @@ def may_fit(table: Table, demand: Demand, vc: Vc) -> bool:
     leaves = sum(count * tree.levels[level - 1].leaf_count for level, count in unused.items())
     if leaves + vc.rankings[demand.chain].usable(least) < sum(demand.sizes):
         return False
-    if not are_usable(table.idle[demand.chain], demand.sizes):
+    if not has_usable_room(table.idle[demand.chain], demand.sizes):
         return False
-    needs = needs_of(demand.sizes).items()
+    needs = members_at_least(demand.sizes).items()
     return all(_most(table, vc, tree, unused, size) >= count for size, count in needs)
 
 
-def _most(table: Table, vc: Vc, tree: ChainTree, unused: dict[int, int], size: int) -> int:
+def _most(
+    table: AllocationTable, vc: Vc, tree: ChainTree, unused: dict[int, int], size: int
+) -> int:
     """Members of a size that there is room for at most."""
     idle = table.idle[tree.name].capacity(tree.root, size)
-    new = sum(count * pristine(tree, level, size) for level, count in unused.items())
+    new = sum(count * idle_cell_capacity(tree, level, size) for level, count in unused.items())
     if all(level >= tree.node_level for level in unused):
         new = min(new, table.unclaimed[tree.name].capacity(tree.root, size))
     return min(idle, new + vc.rankings[tree.name].capacity(tree.root, size))
 
 
-def pristine(tree: ChainTree, level: int, size: int) -> int:
+def idle_cell_capacity(tree: ChainTree, level: int, size: int) -> int:
     """How many members of a size an idle cell of a level holds."""
     inside = tree.levels[min(level, tree.node_level) - 1].leaf_count
     return tree.levels[level - 1].leaf_count // inside * (inside // size)
 
 
-def fit_guaranteed(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
+def fit_guaranteed(
+    table: AllocationTable, vc: Vc, demand: Demand, allowed: AllowedNodes
+) -> list[MemberBin] | None:
     """In mapped cells or in unused ones, whatever is closer together; else in both."""
-    bins = gather(vc.rankings[demand.chain], demand.sizes, allowed)
-    mapped = None if bins is None else [spot_in(bin_, demand) for bin_ in bins]
+    bins = choose_bins(vc.rankings[demand.chain], demand.sizes, allowed)
+    mapped = None if bins is None else [member_bin_in(bin_, demand) for bin_ in bins]
     if mapped is not None and _height(mapped) <= _lowest_height(table, demand):
         return mapped
     opened = _fit_in_openings(table, vc, demand, allowed)
@@ -56,17 +67,17 @@ def fit_guaranteed(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> li
     return _fit_mixed(table, vc, demand, allowed)
 
 
-def spot_in(bin_: Cell, demand: Demand) -> Spot:
+def member_bin_in(bin_: Cell, demand: Demand) -> MemberBin:
     """A spot in a bin of mapped cells, or of any where the gang is opportunistic."""
     claim = bin_.enclosing_claim() if demand.vc is not None else None
-    return Spot(bin_, claim.cell if claim else None)
+    return MemberBin(bin_, claim.cell if claim else None)
 
 
-def _height(spots: Sequence[Spot]) -> int:
+def _height(spots: Sequence[MemberBin]) -> int:
     return common_level([spot.bin_ for spot in spots])
 
 
-def _lowest_height(table: Table, demand: Demand) -> int:
+def _lowest_height(table: AllocationTable, demand: Demand) -> int:
     """The lowest level whose cells could hold the whole gang, not below node level."""
     tree, total = table.trees[demand.chain], sum(demand.sizes)
     for rung in tree.levels:
@@ -75,13 +86,15 @@ def _lowest_height(table: Table, demand: Demand) -> int:
     return tree.root.level
 
 
-def _fit_in_openings(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
+def _fit_in_openings(
+    table: AllocationTable, vc: Vc, demand: Demand, allowed: AllowedNodes
+) -> list[MemberBin] | None:
     """All members in unused cells of one level, the lowest that can."""
     if not demand.is_equal:
         return _open_for_unequal(table, vc, demand, allowed)
     tree, size, count = table.trees[demand.chain], demand.sizes[0], len(demand.sizes)
     for level in vc.unused_levels(demand.chain):
-        if vc.unused(demand.chain, level) * pristine(tree, level, size) < count:
+        if vc.unused(demand.chain, level) * idle_cell_capacity(tree, level, size) < count:
             continue
         if level == tree.node_level and count > 1:
             found = _open_nodes(table, vc, demand, allowed)
@@ -93,7 +106,9 @@ def _fit_in_openings(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> 
     return None
 
 
-def _open_for_unequal(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
+def _open_for_unequal(
+    table: AllocationTable, vc: Vc, demand: Demand, allowed: AllowedNodes
+) -> list[MemberBin] | None:
     """Unequal members in unused nodes, or all of them in one larger cell."""
     tree, total = table.trees[demand.chain], sum(demand.sizes)
     for level in vc.unused_levels(demand.chain):
@@ -107,9 +122,11 @@ def _open_for_unequal(table: Table, vc: Vc, demand: Demand, allowed: Allowed) ->
     return None
 
 
-def _open_one(table: Table, demand: Demand, *, level: int, allowed: Allowed) -> list[Spot] | None:
+def _open_one(
+    table: AllocationTable, demand: Demand, *, level: int, allowed: AllowedNodes
+) -> list[MemberBin] | None:
     """One unused cell above the nodes for all members."""
-    wanted = Opening(
+    wanted = MappingDemand(
         chain=demand.chain,
         level=level,
         size=demand.sizes[0],
@@ -117,17 +134,19 @@ def _open_one(table: Table, demand: Demand, *, level: int, allowed: Allowed) -> 
         allowed=allowed,
         budget=demand.budget,
     )
-    cell = find_opening(table, wanted)
+    cell = find_cell_to_map(table, wanted)
     if cell is None:
         return None
     bins = cell.at_level(cell.chain.node_level)
     packed = pack({bin_: bin_.idle for bin_ in bins if allowed(bin_)}, demand.sizes)
-    return [Spot(bin_, cell) for bin_ in packed] if packed is not None else None
+    return [MemberBin(bin_, cell) for bin_ in packed] if packed is not None else None
 
 
-def _open_nodes(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
+def _open_nodes(
+    table: AllocationTable, vc: Vc, demand: Demand, allowed: AllowedNodes
+) -> list[MemberBin] | None:
     """Several nodes at once, close together; None also if that would break a promise."""
-    bins = gather(table.unclaimed[demand.chain], demand.sizes, allowed)
+    bins = choose_bins(table.unclaimed[demand.chain], demand.sizes, allowed)
     if bins is None:
         return None
     nodes = list(dict.fromkeys(bins))
@@ -137,48 +156,50 @@ def _open_nodes(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[
         for node in nodes:
             table.map_cell(vc, node)
         if table.supplies[demand.chain].is_safe():
-            return [Spot(bin_, bin_) for bin_ in bins]
+            return [MemberBin(bin_, bin_) for bin_ in bins]
     return None
 
 
 def _open_one_by_one(
-    table: Table, vc: Vc, demand: Demand, *, level: int, allowed: Allowed
-) -> list[Spot] | None:
+    table: AllocationTable, vc: Vc, demand: Demand, *, level: int, allowed: AllowedNodes
+) -> list[MemberBin] | None:
     """Map unused cells of a level until all members have a bin."""
     size, count = demand.sizes[0], len(demand.sizes)
-    wanted = Opening(
+    wanted = MappingDemand(
         chain=demand.chain, level=level, size=size, want=1, allowed=allowed, budget=demand.budget
     )
     if count == 1 and level <= table.trees[demand.chain].node_level:
-        cell = find_opening(table, wanted)  # nothing is to be mapped to see that it fits
-        return [Spot(cell, cell)] if cell is not None else None
-    spots: list[Spot] = []
+        cell = find_cell_to_map(table, wanted)  # nothing is to be mapped to see that it fits
+        return [MemberBin(cell, cell)] if cell is not None else None
+    spots: list[MemberBin] = []
     with table.what_if():
         while len(spots) < count and vc.unused(demand.chain, level):
             want = count - len(spots)
-            cell = find_opening(table, replace(wanted, want=want))
+            cell = find_cell_to_map(table, replace(wanted, want=want))
             if cell is None:
                 return None
             table.map_cell(vc, cell)
             ranking = vc.rankings[demand.chain]
-            bins = fill(ranking, cell, size=size, count=want, allowed=allowed)
-            spots += [Spot(bin_, cell) for bin_ in bins]
+            bins = choose_bins_in(ranking, cell, size=size, count=want, allowed=allowed)
+            spots += [MemberBin(bin_, cell) for bin_ in bins]
     return spots if len(spots) == count else None
 
 
-def _fit_mixed(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[Spot] | None:
+def _fit_mixed(
+    table: AllocationTable, vc: Vc, demand: Demand, allowed: AllowedNodes
+) -> list[MemberBin] | None:
     """One member after the other: in mapped cells while they have room, then in unused ones."""
     ranking = vc.rankings[demand.chain]
     mapped = useful_bins(ranking, demand.sizes, allowed) if len(ranking) else []
     packing = Packing({bin_: ranking.room(bin_) for bin_ in mapped})
-    spots: list[Spot] = []
+    spots: list[MemberBin] = []
     demand.budget.spend(len(demand.sizes))
     rest = sum(demand.sizes)
     with table.what_if():
         for index, size in enumerate(demand.sizes):
             bin_ = packing.put(size)
             if bin_ is None:
-                wanted = Opening(
+                wanted = MappingDemand(
                     chain=demand.chain,
                     level=0,
                     size=size,
@@ -192,11 +213,13 @@ def _fit_mixed(table: Table, vc: Vc, demand: Demand, allowed: Allowed) -> list[S
             if bin_ is None:
                 return None
             rest -= size
-            spots.append(spot_in(bin_, demand))
+            spots.append(member_bin_in(bin_, demand))
         return spots
 
 
-def _open_cell(table: Table, vc: Vc, wanted: Opening, *, rest: int) -> dict[Cell, int]:
+def _open_cell(
+    table: AllocationTable, vc: Vc, wanted: MappingDemand, *, rest: int
+) -> dict[Cell, int]:
     """Map an unused cell for members of so many leaf cells in all; returns the rooms of its bins.
 
     The smallest that holds all of them, if there is one, else the largest.
@@ -207,7 +230,9 @@ def _open_cell(table: Table, vc: Vc, wanted: Opening, *, rest: int) -> dict[Cell
     enough = [level for level in levels if counts[level] >= rest]
     for level in (*enough, *(level for level in reversed(levels) if level not in enough)):
         here = replace(wanted, level=level)
-        cell = find_opening(table, here) or find_opening(table, replace(here, looks=FREE_LOOKS))
+        cell = find_cell_to_map(table, here) or find_cell_to_map(
+            table, replace(here, looks=FREE_LOOKS)
+        )
         if cell is not None:
             table.map_cell(vc, cell)
             bins = cell.at_level(min(level, tree.node_level))

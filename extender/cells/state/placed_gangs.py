@@ -10,7 +10,7 @@ from policy.submission import GangKey, PodUid
 
 
 @dataclass(slots=True, eq=False)
-class Slot:
+class MemberSlot:
     """The place of one member of a gang."""
 
     leaves: tuple[Cell, ...]
@@ -21,11 +21,11 @@ class Slot:
     """The preassigned cell that it counts against; None if the gang is opportunistic."""
     member: PodUid | None = None
     is_bound: bool = False
-    observed: Placement | None = None
+    reported_placement: Placement | None = None
     """Where a bound member says it is, if the topology does not have (all of) that."""
-    told: tuple[int, ...] = ()
+    reported_devices: tuple[int, ...] = ()
     """Devices that a bound member's placement named when it was taken in."""
-    lacking: int = 0
+    missing_leaves: int = 0
     """Leaf cells of its node that it uses and that could not be counted: others have them all."""
     had_member: bool = False
     """Somebody was here: a replacement may come, and no lease ends that."""
@@ -35,23 +35,25 @@ class Slot:
     """We did not place its member: it counts against no preassigned cell and is never replaced."""
     is_ending: bool = False
     """Its member was told to end, whoever told it, and has its leaves until it has ended."""
-    shown: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(default=None, init=False)
+    cached_placement: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(
+        default=None, init=False
+    )
     """What `placing.slot_placement` said last, and of which leaves and claim."""
 
 
 @dataclass(slots=True, eq=False)
-class Gang:
+class PlacedGang:
     """One gang, from its first decision to its last member's end."""
 
     key: GangKey
     request: MemberRequest
     """Of the member that asked first; what is the same for all members counts."""
-    born: int
+    sequence_number: int
     """Sequence number: the higher, the younger; counts where pods are equally old."""
     is_guaranteed: bool
-    slots: list[Slot] = field(default_factory=list)
+    slots: list[MemberSlot] = field(default_factory=list)
     lease_expires: float = 0.0
-    asking: dict[PodUid, int] = field(default_factory=dict)
+    waiting_members: dict[PodUid, int] = field(default_factory=dict)
     """Members that wait for a reserved slot, with their leaf cells."""
     downgraded_by: GangKey | None = None
 
@@ -101,10 +103,10 @@ class Gang:
         mine = self.request
         return self.is_guaranteed and mine.vc == request.vc and mine.priority < request.priority
 
-    def slot_of(self, member: PodUid) -> Slot | None:
+    def slot_of(self, member: PodUid) -> MemberSlot | None:
         return next((slot for slot in self.slots if slot.member == member), None)
 
-    def open_slots(self, leaf_count: int) -> list[Slot]:
+    def open_slots(self, leaf_count: int) -> list[MemberSlot]:
         """Slots of that size that no member has, but reserved ones."""
         return [
             slot
@@ -112,7 +114,7 @@ class Gang:
             if slot.member is None and slot.size == leaf_count and not slot.is_reserved
         ]
 
-    def reserved_slots(self, leaf_count: int | None = None) -> list[Slot]:
+    def reserved_slots(self, leaf_count: int | None = None) -> list[MemberSlot]:
         """Slots (of that size) that victims still have to leave, or have just left."""
         return [
             slot
@@ -120,9 +122,9 @@ class Gang:
             if slot.is_reserved and (leaf_count is None or slot.size == leaf_count)
         ]
 
-    def reserved_for(self, member: PodUid) -> Slot | None:
+    def reserved_for(self, member: PodUid) -> MemberSlot | None:
         """What is given up if a late member does not wait any more; a whole gang waits as one."""
-        size = self.asking.get(member)
+        size = self.waiting_members.get(member)
         if size is None or self.is_preempting:
             return None
         return next(iter(self.reserved_slots(size)), None)
@@ -146,12 +148,12 @@ class Gang:
             return GangState.PREEMPTING
         return GangState.BEING_PREEMPTED if self.is_being_preempted() else GangState.ALLOCATED
 
-    def victims(self) -> "list[Gang]":
+    def victims(self) -> "list[PlacedGang]":
         """Gangs that still hold what this one has reserved, by key."""
         return holders(self.reserved_slots())
 
 
-def holders(slots: Sequence[Slot]) -> list[Gang]:
+def holders(slots: Sequence[MemberSlot]) -> list[PlacedGang]:
     """Gangs that hold leaves of some slots, by key."""
     found = {
         leaf.holder.key: leaf.holder

@@ -43,7 +43,7 @@ class Undoable:
                 outer += undo
             self._undo = outer
 
-    def note(self, undo: Callable[[], None]) -> None:
+    def record_undo(self, undo: Callable[[], None]) -> None:
         """Say how to take a change back."""
         if self._undo is not None:
             self._undo.append(undo)

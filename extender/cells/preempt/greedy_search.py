@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from itertools import islice
 
 from extender.cells.budget import CLEARING_LOOKS, FREE_LOOKS_INSIDE
-from extender.cells.fit.bins import needs_of
-from extender.cells.fit.demand import Allowed, Demand
-from extender.cells.fit.gang_fit import SOMEBODY, seat_of
+from extender.cells.fit.bin_choice import members_at_least
+from extender.cells.fit.cell_mapping import is_safe
+from extender.cells.fit.demand import AllowedNodes, Demand
+from extender.cells.fit.gang_fit import PLACEHOLDER, seat_of
+from extender.cells.fit.guaranteed_fit import idle_cell_capacity
 from extender.cells.fit.leaf_choice import LeafChooser
-from extender.cells.fit.mapping import pristine
-from extender.cells.fit.openings import is_safe
 from extender.cells.model import Seat
-from extender.cells.preempt.cases import Case, Found
-from extender.cells.preempt.clearance import Clearance, Clearances, Source
 from extender.cells.preempt.damage import Damage, total
-from extender.cells.state.gangs import Gang
-from extender.cells.state.table import Table
+from extender.cells.preempt.eviction_ranking import BinSource, EvictionRanking, EvictionRankings
+from extender.cells.preempt.preemption_case import Displacement, PreemptionCase
+from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
 
 
@@ -33,20 +33,22 @@ class _Option:
 
     damage: Damage
     bin_: Cell
-    clearance: Clearance
+    clearance: EvictionRanking
     demand: Demand
     opened: Cell | None = None
     """What an unused preassigned cell is mapped to for it."""
 
 
-class Carver:
+class GreedySearch:
     """Finds a place for the gang of one case, whoever is there now."""
 
-    def __init__(self, table: Table, clearances: Clearances, case: Case) -> None:
+    def __init__(
+        self, table: AllocationTable, clearances: EvictionRankings, case: PreemptionCase
+    ) -> None:
         self._table = table
         self._clearances = clearances
         self._case = case
-        self._few: dict[tuple[Source, Allowed], Clearance] = {}
+        self._few: dict[tuple[BinSource, AllowedNodes], EvictionRanking] = {}
         """Clearances of the nodes that are offered, where most are not."""
 
     def is_hopeless(self) -> bool:
@@ -57,7 +59,7 @@ class Carver:
         """
         if self._case.below > 0:
             return False
-        needs = needs_of(self._case.demands[0].sizes).items()
+        needs = members_at_least(self._case.demands[0].sizes).items()
         return any(
             sum(self._most(demand, size) for demand in self._case.demands) < count
             for size, count in needs
@@ -66,14 +68,16 @@ class Carver:
     def _most(self, demand: Demand, size: int) -> int:
         """Members of a size for which a chain could have room at most."""
         mapped = self._clearance(self._mapped(demand, size), demand.allowed).capacity
-        tree, promised, unclaimed = self._table.trees[demand.chain], 0, dict[Source, int]()
+        tree, promised, unclaimed = self._table.trees[demand.chain], 0, dict[BinSource, int]()
         for level in self._unused_levels(demand, size):
             source = self._unclaimed(demand, level, size)
             unclaimed[source] = self._clearance(source, demand.allowed).capacity
-            promised += self._case.vc.unused(demand.chain, level) * pristine(tree, level, size)
+            promised += self._case.vc.unused(demand.chain, level) * idle_cell_capacity(
+                tree, level, size
+            )
         return mapped + min(promised, sum(unclaimed.values()))
 
-    def carve(self) -> Found | None:
+    def find(self) -> Displacement | None:
         """Seats for all members, and who is there; None if none were found."""
         seats: dict[int, Seat] = {}
         with self._table.what_if():
@@ -83,7 +87,7 @@ class Carver:
                     return None
                 seats[index] = seat
         found = tuple(seats[index] for index in sorted(seats))
-        return Found(self._holders(found), found)
+        return Displacement(self._holders(found), found)
 
     def _order(self) -> Iterator[tuple[int, bool]]:
         """The largest member first; before it the one that asks, if it has nodes of its own."""
@@ -95,17 +99,17 @@ class Carver:
             if demand.allowed is demand.allowed_first or index != first:
                 yield index, False
 
-    def _holders(self, seats: tuple[Seat, ...]) -> tuple[Gang, ...]:
-        found: dict[Gang, None] = {}
+    def _holders(self, seats: tuple[Seat, ...]) -> tuple[PlacedGang, ...]:
+        found: dict[PlacedGang, None] = {}
         for seat in seats:
             by_address = self._table.trees[seat.chain].by_address
             holders = (by_address[address].holder for address in seat.leaves)
             found.update((gang, None) for gang in holders if gang is not None)
         return tuple(found)
 
-    def cheapest(self, most: int) -> dict[Gang, None]:
+    def cheapest(self, most: int) -> dict[PlacedGang, None]:
         """Gangs of the bins that are cheapest to clear for a member, about so many."""
-        found: dict[Gang, None] = {}
+        found: dict[PlacedGang, None] = {}
         for demand in self._case.demands:
             for size in dict.fromkeys(demand.sizes):
                 sources = [
@@ -115,8 +119,10 @@ class Carver:
                     found |= self._gangs_of(self._clearance(source, demand.allowed), demand, most)
         return found
 
-    def _gangs_of(self, clearance: Clearance, demand: Demand, most: int) -> dict[Gang, None]:
-        found: dict[Gang, None] = {}
+    def _gangs_of(
+        self, clearance: EvictionRanking, demand: Demand, most: int
+    ) -> dict[PlacedGang, None]:
+        found: dict[PlacedGang, None] = {}
         for _, bin_ in islice(clearance.cheapest(), most):
             if demand.allowed(bin_):
                 found.update(dict.fromkeys(clearance.victims(bin_)))
@@ -141,14 +147,14 @@ class Carver:
         for gang in victims:
             self._table.vacate(gang, keeps_claims=True)
         leaves = LeafChooser().take(bin_, size)
-        self._table.hold(leaves, SOMEBODY)
+        self._table.hold(leaves, PLACEHOLDER)
         claim = bin_.enclosing_claim()
         return seat_of(demand, leaves, claim=claim.cell if claim else None)
 
     # -- where
 
     def _better(
-        self, best: _Option | None, demand: Demand, index: int, allowed: Allowed
+        self, best: _Option | None, demand: Demand, index: int, allowed: AllowedNodes
     ) -> _Option | None:
         """The cheapest bin of a chain, or another that is cheaper: mapped, then unused ones."""
         size = demand.sizes[index]
@@ -178,8 +184,8 @@ class Carver:
         levels = self._case.vc.unused_levels(demand.chain)
         return [level for level in levels if rungs[level - 1].leaf_count >= size]
 
-    def _mapped(self, demand: Demand, size: int) -> Source:
-        return Source(
+    def _mapped(self, demand: Demand, size: int) -> BinSource:
+        return BinSource(
             chain=demand.chain,
             size=size,
             vc=self._case.vc.name,
@@ -187,11 +193,11 @@ class Carver:
             below=self._case.below,
         )
 
-    def _unclaimed(self, demand: Demand, level: int, size: int) -> Source:
+    def _unclaimed(self, demand: Demand, level: int, size: int) -> BinSource:
         node_level = self._table.trees[demand.chain].node_level
-        return Source(chain=demand.chain, size=size, level=min(level, node_level))
+        return BinSource(chain=demand.chain, size=size, level=min(level, node_level))
 
-    def _clearance(self, source: Source, allowed: Allowed) -> Clearance:
+    def _clearance(self, source: BinSource, allowed: AllowedNodes) -> EvictionRanking:
         """Bins by their price; where most of the cheapest are not offered, of offered nodes."""
         few = self._few.get((source, allowed))
         if few is not None:
@@ -206,7 +212,7 @@ class Carver:
         return few
 
     def _open_bin(
-        self, demand: Demand, level: int, clearance: Clearance, allowed: Allowed
+        self, demand: Demand, level: int, clearance: EvictionRanking, allowed: AllowedNodes
     ) -> _Option | None:
         """The cheapest cell up to node level that an unused one may be mapped to."""
         may_map = self._may_map(demand, level)
@@ -227,7 +233,13 @@ class Carver:
         return _Option(damage=entry[0], bin_=bin_, clearance=clearance, demand=demand, opened=bin_)
 
     def _open_cell(
-        self, demand: Demand, level: int, clearance: Clearance, allowed: Allowed, *, want: int
+        self,
+        demand: Demand,
+        level: int,
+        clearance: EvictionRanking,
+        allowed: AllowedNodes,
+        *,
+        want: int,
     ) -> _Option | None:
         """The cell above the nodes that is cheapest to clear for so many members."""
         may_map, cells = self._may_map(demand, level), self._table.trees[demand.chain].cells
@@ -277,7 +289,7 @@ class Carver:
                 yield from islice(around.at_level(level), FREE_LOOKS_INSIDE)
 
 
-def _may_be_cheaper(clearance: Clearance, level: int, best: _Option) -> bool:
+def _may_be_cheaper(clearance: EvictionRanking, level: int, best: _Option) -> bool:
     """False if no bin of a clearance is cheaper than the best known.
 
     Above the nodes youth alone is no reason to open one more cell: members would be far apart.

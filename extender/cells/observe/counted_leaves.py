@@ -4,21 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from extender.cells.model import MemberRequest, Placement
-from extender.cells.state.table import Table
+from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class CountedLeaves:
     """Where a pod is counted."""
 
     leaves: tuple[Cell, ...]
     """Of one node; nobody is bound to them, though they may be leased."""
-    lacking: int
+    missing_leaves: int
     """Leaf cells of its node that it uses, and for which there is no leaf to count it on."""
 
 
-def find_leaves(table: Table, request: MemberRequest, placement: Placement) -> Sighting:
+def find_leaves(
+    table: AllocationTable, request: MemberRequest, placement: Placement
+) -> CountedLeaves:
     """The leaves that a pod names, and others of its node for what it does not name.
 
     Somebody else may be bound to a leaf that it names: then it is counted on another one. A leaf
@@ -29,23 +31,27 @@ def find_leaves(table: Table, request: MemberRequest, placement: Placement) -> S
     nodes = _nodes(table, request, placement)
     unnamed = max(0, request.leaf_count - len(names))
     if not nodes:
-        return Sighting(leaves=(), lacking=unnamed + (len(names) if table.is_open else 0))
+        return CountedLeaves(
+            leaves=(), missing_leaves=unnamed + (len(names) if table.is_open else 0)
+        )
     if len(nodes) > 1:
         nodes.sort(key=lambda cell: _fitness(cell, names, unnamed), reverse=True)
     node = nodes[0]
     named = _named(node, names)
     found = [leaf for leaf in named if not is_bound(leaf)]
-    lacking = unnamed + len(named) - len(found)
+    missing_leaves = unnamed + len(named) - len(found)
     if table.is_open:
-        lacking += len(names) - len(named)
-    if not lacking:
-        return Sighting(leaves=tuple(found), lacking=0)
+        missing_leaves += len(names) - len(named)
+    if not missing_leaves:
+        return CountedLeaves(leaves=tuple(found), missing_leaves=0)
     spare = [leaf for leaf in unheld_leaves(node) if leaf not in found]
-    return Sighting(leaves=(*found, *spare[:lacking]), lacking=max(0, lacking - len(spare)))
+    return CountedLeaves(
+        leaves=(*found, *spare[:missing_leaves]), missing_leaves=max(0, missing_leaves - len(spare))
+    )
 
 
 def named_leaves(
-    table: Table, request: MemberRequest, placement: Placement
+    table: AllocationTable, request: MemberRequest, placement: Placement
 ) -> tuple[Cell, ...] | None:
     """The leaves that a placement names; None if one of them does not exist."""
     names = dict.fromkeys(placement.leaf_cells)
@@ -56,7 +62,7 @@ def named_leaves(
     return None
 
 
-def _nodes(table: Table, request: MemberRequest, placement: Placement) -> list[Cell]:
+def _nodes(table: AllocationTable, request: MemberRequest, placement: Placement) -> list[Cell]:
     """The cells of the pod's node: the chain it names first, then those of its leaf type."""
     return sorted(
         table.nodes(placement.node),

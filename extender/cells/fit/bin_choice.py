@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from extender.cells.budget import CELL_TRIES
-from extender.cells.fit.demand import ANYWHERE, Allowed
+from extender.cells.fit.demand import ANY_NODE, AllowedNodes
 from extender.cells.fit.packing import pack
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.tree import Cell
@@ -18,7 +18,7 @@ from extender.cells.state.tree import Cell
 Bins = list[Cell]
 
 
-def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
+def choose_bins(ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes) -> Bins | None:
     """Find a bin for each member; `sizes` are in descending order, and so are the bins.
 
     Most nodes are offered to most gangs, so a few looks at the ranking are enough. Where they are
@@ -27,23 +27,23 @@ def gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | N
     if not _may_hold(ranking, sizes):
         return None
     if allowed.nodes is None:
-        return _gather(ranking, sizes, allowed)
-    found = _gather(ranking, sizes, allowed) if len(allowed.nodes) > CELL_TRIES else None
+        return _choose_bins(ranking, sizes, allowed)
+    found = _choose_bins(ranking, sizes, allowed) if len(allowed.nodes) > CELL_TRIES else None
     if found is not None:
         return found
     few = ranking.only(allowed.nodes)
-    return _gather(few, sizes, ANYWHERE) if _may_hold(few, sizes) else None
+    return _choose_bins(few, sizes, ANY_NODE) if _may_hold(few, sizes) else None
 
 
 def _may_hold(ranking: Ranking, sizes: Sequence[int]) -> bool:
     """Cheap bound: as many leaves, and of each size as many bins as members that large."""
-    if ranking.total < sum(sizes) or not are_usable(ranking, sizes):
+    if ranking.total < sum(sizes) or not has_usable_room(ranking, sizes):
         return False
     root = ranking.root
-    return all(ranking.capacity(root, size) >= n for size, n in needs_of(sizes).items())
+    return all(ranking.capacity(root, size) >= n for size, n in members_at_least(sizes).items())
 
 
-def are_usable(ranking: Ranking, sizes: Sequence[int]) -> bool:
+def has_usable_room(ranking: Ranking, sizes: Sequence[int]) -> bool:
     """False if the bins that hold a member of some size have too few leaves for all of those."""
     wanted = 0
     for size, count in Counter(sizes).items():
@@ -53,16 +53,16 @@ def are_usable(ranking: Ranking, sizes: Sequence[int]) -> bool:
     return True
 
 
-def needs_of(sizes: Sequence[int]) -> dict[int, int]:
+def members_at_least(sizes: Sequence[int]) -> dict[int, int]:
     """How many members are as large as a size, or larger; `sizes` descend, and so do the keys."""
     if sizes[0] == sizes[-1]:
         return {sizes[0]: len(sizes)}
     return {size: number + 1 for number, size in enumerate(sizes)}
 
 
-def _gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
+def _choose_bins(ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes) -> Bins | None:
     if sizes[0] != sizes[-1]:
-        return _gather_unequal(ranking, sizes, allowed)
+        return _choose_bins_for_unequal(ranking, sizes, allowed)
     size, count = sizes[0], len(sizes)
     one = _first(ranking.bins(least=size * count), allowed)
     if one is not None:
@@ -71,24 +71,26 @@ def _gather(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | 
         return None
     for level in range(2, ranking.root.level + 1):
         for cell in islice(ranking.cells(level, size=size, least=count), CELL_TRIES):
-            found = fill(ranking, cell, size=size, count=count, allowed=allowed)
+            found = choose_bins_in(ranking, cell, size=size, count=count, allowed=allowed)
             if len(found) == count:
                 return found
     return None
 
 
-def _first(bins: Iterator[Cell], allowed: Allowed) -> Cell | None:
+def _first(bins: Iterator[Cell], allowed: AllowedNodes) -> Cell | None:
     if allowed.nodes is None:
         return next(bins, None)
     return next((bin_ for bin_ in islice(bins, CELL_TRIES) if allowed(bin_)), None)
 
 
-def fill(ranking: Ranking, cell: Cell, *, size: int, count: int, allowed: Allowed) -> list[Cell]:
+def choose_bins_in(
+    ranking: Ranking, cell: Cell, *, size: int, count: int, allowed: AllowedNodes
+) -> list[Cell]:
     """Place up to `count` members of a size below a cell, in as few children as possible."""
     if cell in ranking:
         return [cell] * min(count, ranking.room(cell) // size) if allowed(cell) else []
     if cell is ranking.root:
-        return _fill_root(ranking, size=size, count=count, allowed=allowed)
+        return _choose_bins_in_chain(ranking, size=size, count=count, allowed=allowed)
     found: list[Cell] = []
     left = [(ranking.capacity(child, size), child.order, child) for child in cell.children]
     left = sorted(entry for entry in left if entry[0])
@@ -98,11 +100,13 @@ def fill(ranking: Ranking, cell: Cell, *, size: int, count: int, allowed: Allowe
         tight = tight or max(left, key=lambda entry: (entry[0], -entry[1]))
         left.remove(tight)
         child = tight[2]
-        found += fill(ranking, child, size=size, count=need, allowed=allowed)
+        found += choose_bins_in(ranking, child, size=size, count=need, allowed=allowed)
     return found
 
 
-def _fill_root(ranking: Ranking, *, size: int, count: int, allowed: Allowed) -> list[Cell]:
+def _choose_bins_in_chain(
+    ranking: Ranking, *, size: int, count: int, allowed: AllowedNodes
+) -> list[Cell]:
     """The same for the whole chain, whose children are too many to be sorted."""
     top = ranking.root.level - 1
     found: list[Cell] = []
@@ -116,7 +120,7 @@ def _fill_root(ranking: Ranking, *, size: int, count: int, allowed: Allowed) -> 
             need = count - len(found)
             if cell not in used and need:
                 used[cell] = None
-                found += fill(ranking, cell, size=size, count=need, allowed=allowed)
+                found += choose_bins_in(ranking, cell, size=size, count=need, allowed=allowed)
         if len(found) == count:
             break
     return found
@@ -130,7 +134,9 @@ def _tightest(ranking: Ranking, level: int, *, size: int, least: int) -> Iterato
         yield from islice((bin_ for bin_ in bins if bin_.level == level), 2)
 
 
-def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> Bins | None:
+def _choose_bins_for_unequal(
+    ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes
+) -> Bins | None:
     bins = useful_bins(ranking, sizes, allowed)
     for level in range(1, ranking.root.level + 1):
         groups: dict[Cell, list[Cell]] = {}
@@ -149,7 +155,7 @@ def _gather_unequal(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) ->
     return None
 
 
-def useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: Allowed) -> list[Cell]:
+def useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes) -> list[Cell]:
     """The bins that best fit could ever choose: of each size the tightest and the roomiest."""
     found: dict[Cell, None] = {}
     for size in dict.fromkeys(sizes):

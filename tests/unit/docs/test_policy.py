@@ -1,0 +1,24 @@
+"""The documents of docs/policy.md are valid, each alone and all together."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from cli.policy_files import build_from_files
+
+_PAGE: Final = Path(__file__).parents[3] / "docs" / "policy.md"
+_KINDS: Final = ["Classes", "Rules", "Quotas", "Identity", "Shaping"]
+
+
+def _documents() -> list[str]:
+    return re.findall(r"^```yaml\n(.*?)^```", _PAGE.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def test_the_page_shows_every_kind_once() -> None:
+    kinds = [found[1] for one in _documents() if (found := re.search("^kind: (.+)$", one, re.M))]
+    assert kinds == _KINDS
+
+
+def test_the_documents_are_a_policy_together() -> None:
+    policy = build_from_files([(f"document {i}", one) for i, one in enumerate(_documents())])
+    assert policy.classes.names == ("prod", "test", "oppo")
