@@ -7,8 +7,11 @@ from pathlib import Path
 
 import orjson
 
-from bench import budgets, engine, extender, ledger, log, nodes, pods, rules, webhook
+from bench import budgets
+from bench.core import engine, nodes, pods, rules
 from bench.report import Benchmark, build_report, format_table
+from bench.services import extender, webhook
+from bench.state import ledger, log
 
 _BENCHMARKS: dict[str, Benchmark] = {
     "engine": engine.measure,

@@ -1,4 +1,4 @@
-"""Child processes under measurement: start one, ask it over one connection, read what it used."""
+"""Processes under measurement: the CPU and memory they used, and how to start and ask one."""
 
 import http.client
 import os
@@ -14,6 +14,19 @@ import orjson
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _START_SECONDS: Final = 120.0
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def _memory_mb(pid: int, field: str) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"no {field}")
 
 
 class Measured:
@@ -65,21 +78,14 @@ class Measured:
     @property
     def cpu_seconds(self) -> float:
         """CPU time used so far."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / _TICK
+        return cpu_seconds(self._process.pid)
 
     @property
     def memory_mb(self) -> float:
         """Memory in use now."""
-        for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError("no VmRSS")
+        return _memory_mb(self._process.pid, "VmRSS:")
 
     @property
     def peak_memory_mb(self) -> float:
         """The most memory that was ever in use."""
-        for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError("no VmHWM")
+        return _memory_mb(self._process.pid, "VmHWM:")

@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import Final
 
 from kube.follow.policies import is_policy, read_policy_text
-from policy.documents.documents import Kind, limit_problems
 from policy.documents.models import API_VERSION
-from policy.documents.yaml_text import Plain, parse_yaml
+from policy.documents.parser import DocumentKind, limit_problems
+from policy.documents.yaml_text import parse_yaml
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
 from policy.store import Policy, PolicyText, build_policy
 from policy.wording import describe, listing
@@ -81,17 +82,17 @@ def _read_object(name: str, part: str, data: dict[str, Plain]) -> Iterator[Polic
         yield PolicyText(kind=kind, source=name, text=part)
 
 
-def _kind_of(data: dict[str, Plain]) -> Kind | None:
+def _kind_of(data: dict[str, Plain]) -> DocumentKind | None:
     """Tell what a bare document is; None for another object of Kubernetes that stands beside."""
-    for kind in Kind:
+    for kind in DocumentKind:
         if data.get("kind") == kind:
             return kind
     if "physicalCluster" in data or "virtualClusters" in data:
-        return Kind.CLUSTER
+        return DocumentKind.CLUSTER
     version = data.get("apiVersion")
     if isinstance(version, str) and version != API_VERSION:
         return None
-    known = listing(list(Kind))
+    known = listing(list(DocumentKind))
     raise SpecError([Problem("kind", f"must be one of {known}, not {describe(data.get('kind'))}")])
 
 

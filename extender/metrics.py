@@ -1,6 +1,6 @@
-"""What is measured of the extender, beside what every service measures.
+"""Metrics of the extender, beside those that every service has.
 
-Labels are of bounded size: verbs, outcomes, reason codes, VCs of the cluster document, cell types.
+Label values are bounded: verbs, outcomes, reason codes, VCs of the Cluster document, cell types.
 """
 
 from collections import Counter as Tally
@@ -12,8 +12,8 @@ from prometheus_client.registry import Collector
 
 from extender.cells.model import Decision, Place
 from extender.cluster.cluster import Cluster
-from extender.inspection.census import NOBODY, Census
-from extender.outcomes.waiting_pods import WaitingPods
+from extender.inspection.census import NO_VC, Census
+from extender.outcomes.waiting_list import WaitingList
 from kube.api.feed import Feed
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
@@ -21,7 +21,7 @@ _OTHER_VC = "(unknown)"
 
 
 class ExtenderMetrics:
-    """Counted while it happens."""
+    """Metrics that are counted when something happens."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, about: str, *labels: str) -> Counter:
@@ -29,30 +29,47 @@ class ExtenderMetrics:
 
         self.verb_seconds = Histogram(
             "cellgate_extender_verb_seconds",
-            "Time to answer kube-scheduler, by verb and outcome.",
+            "Time to answer kube-scheduler, by verb and outcome (answered, refused, not-ready).",
             ["verb", "outcome"],
             buckets=_BUCKETS,
             registry=registry,
         )
-        self.decisions = counter("decisions", "Plans made, by outcome.", "outcome")
-        self.repeats = counter("repeats", "Refusals given again, since nothing had changed.")
-        self.binds = counter("binds", "Bindings asked of the API server, by outcome.", "outcome")
-        self.preemptions = counter(
-            "preemptions", "Preemptions, by who ends victims, and for what right.", "by", "cause"
+        self.decisions = counter(
+            "decisions", "Plans made, by outcome: placed, or the code of the reason.", "outcome"
         )
-        self.victims = counter("victims_ended", "Pods that we ended for the sake of others.")
-        self.woken = counter("pods_woken", "Refused pods shown to kube-scheduler again.")
-        self.expired = counter("leases_expired", "Gangs whose lease was not used in time.")
-        self.drift = counter("drift", "Differences found and mended, by kind.", "kind")
+        self.repeats = counter(
+            "repeats", "Refusals repeated without planning, because nothing had changed."
+        )
+        self.binds = counter("binds", "Bindings, by outcome (bound, failed).", "outcome")
+        self.preemptions = counter(
+            "preemptions",
+            "Preemptions, by the program that ends the victims and by cause: borrowed (a VC takes "
+            "back cells that it lent) or priority.",
+            "by",
+            "cause",
+        )
+        self.victims = counter("victims_ended", "Pods that the extender ended as victims.")
+        self.woken = counter(
+            "pods_woken", "Refused pods that were touched so that kube-scheduler retries them."
+        )
+        self.expired = counter(
+            "leases_expired", "Leases that expired before all members were bound."
+        )
+        self.drift = counter(
+            "drift",
+            "Differences between pods and the engine, or pods and the ledger, that were corrected, "
+            "by kind.",
+            "kind",
+        )
 
     def count_decision(self, decision: Decision) -> None:
         """Count one plan."""
-        outcome = "placed" if isinstance(decision, Place) else str(decision.code)
+        outcome = "placed" if isinstance(decision, Place) else str(decision.reason.code)
         self.decisions.labels(outcome).inc()
 
 
 class StateMetrics(Collector):
-    """Read from the state when somebody asks."""
+    """Metrics that are read from the state when Prometheus asks."""
 
     def __init__(
         self,
@@ -60,7 +77,7 @@ class StateMetrics(Collector):
         *,
         cluster: Cluster,
         census: Census,
-        waiting: WaitingPods,
+        waiting: WaitingList,
         feeds: Mapping[str, Feed],
         count_problems: Callable[[], int],
     ) -> None:
@@ -75,41 +92,59 @@ class StateMetrics(Collector):
         """Read the numbers."""
         yield self._waiting_gangs()
         yield from self._cells()
-        yield _gauge("gangs", "Gangs that have leaf cells or reserve them.", self._census.gangs)
-        yield _gauge("leases", "Gangs with places that are not bound yet.", self._census.leases)
+        yield _gauge("gangs", "Gangs that hold or reserve leaf cells.", self._census.gangs)
+        yield _gauge("leases", "Gangs with members that are not bound yet.", self._census.leases)
         yield _gauge(
             "fragmentation_ratio",
-            "Share of the idle leaf cells that are not in wholly idle nodes.",
+            "Share of the free leaf cells that are on partly used nodes.",
             self._census.fragmentation,
         )
-        yield _gauge("policy_problems", "What is wrong with documents.", self._count_problems())
-        lag = _family("feed_silent_seconds", "Time since the API server was heard.", "feed")
+        yield _gauge(
+            "policy_problems",
+            "Problems in policy documents, and promises to VCs that the nodes cannot keep.",
+            self._count_problems(),
+        )
+        silence = _family(
+            "feed_silent_seconds", "Time since the API server last sent anything, by feed.", "feed"
+        )
         for name, feed in self._feeds.items():
-            lag.add_metric([name], feed.silent_seconds)
-        yield lag
+            silence.add_metric([name], feed.silent_seconds)
+        yield silence
 
     def _waiting_gangs(self) -> GaugeMetricFamily:
         gangs = {(waiting.gang, waiting.vc, waiting.code) for waiting in self._waiting}
         counts = Tally((self._vc(vc), code) for _, vc, code in gangs)
-        family = _family("waiting_gangs", "Gangs that wait, by VC and reason.", "vc", "reason")
+        family = _family("waiting_gangs", "Waiting gangs, by VC and reason.", "vc", "reason")
         for labels, count in sorted(counts.items()):
             family.add_metric(labels, count)
         return family
 
     def _vc(self, name: str) -> str:
-        """A VC as a label: pods may call themselves of any."""
+        """Return a VC as a label value: a pod may name a VC that does not exist."""
         known = self._cluster.topology.vcs if self._cluster.topology else {}
-        return name if name in known or name == NOBODY else _OTHER_VC
+        return name if name in known or name == NO_VC else _OTHER_VC
 
     def _cells(self) -> Iterator[Metric]:
-        leaves = _family("leaf_cells", "Leaf cells by VC and what they are.", "vc", "state")
+        leaves = _family(
+            "leaf_cells",
+            "Leaf cells, by VC and state: free, used, held (leased, or reserved), bad, or foreign "
+            "(used by pods that Cellgate did not place).",
+            "vc",
+            "state",
+        )
         counts: Tally[tuple[str, str]] = Tally()
         for (vc, state), count in self._census.leaf_cells.items():
             counts[self._vc(vc), state] += count
         for key, count in sorted(counts.items()):
             leaves.add_metric(key, count)
         yield leaves
-        cells = _family("cells", "Cells by VC, cell type and state.", "vc", "type", "state")
+        cells = _family(
+            "cells",
+            "Cells promised to VCs, by VC, cell type and state (free, used).",
+            "vc",
+            "type",
+            "state",
+        )
         for labels, count in sorted(self._census.cells.items()):
             cells.add_metric(labels, count)
         yield cells

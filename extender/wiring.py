@@ -1,6 +1,9 @@
-"""What an extender is made of: what it knows, what it answers with, what it looks after."""
+"""Builds the parts of an extender: its state, its verbs, its background work.
 
-from collections.abc import Callable, Collection
+Every part gets the others that it needs when it is built; there are no globals.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +14,20 @@ from extender.cluster.journal import LogJournal, NoJournal
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
-from extender.feeds.topology import TopologyKeeper
+from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
+from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.announcer import Announcer
-from extender.outcomes.eviction import Ending
+from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
-from extender.outcomes.victims import Victims
-from extender.outcomes.waiting_pods import WaitingPods
-from extender.planning.actions import Hands
+from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.pending_writes import Writing
+from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import Planner
 from extender.planning.quota_queue import QuotaQueue
-from extender.term import Leading
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import Bookkeeper
 from extender.upkeep.reconciler import Reconciler
@@ -40,25 +41,25 @@ from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_waker import PodWaker
-from kube.follow.gang_sizes import GangSizes
+from kube.api.pod_writer import PodWaker
 from kube.follow.namespaces import NamespaceSink
+from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.node_choice import NodeChoice
-from policy.submission import PodUid
 from service.clock import Clock
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 
 
-class State:
-    """What one extender knows, and who keeps it up to date."""
+class ExtenderState:
+    """The state of one extender, and the parts that keep it up to date."""
 
     def __init__(
         self,
         *,
         client: KubeClient,
-        leading: Leading,
+        clock: Clock,
+        leading: LeaderRole,
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
@@ -66,23 +67,22 @@ class State:
         lease_seconds: float,
     ) -> None:
         self.log = log
-        self.clock = Clock()
+        self.clock = clock
         self.metrics = ExtenderMetrics(registry)
-        self.events = EventWriter(client)
+        self.events = EventWriter(client, clock)
         self.announcer = Announcer(self.events)
         self.leading = leading
-        # Who does not lead decides nothing, and writes nothing down.
+        # A standby decides nothing, so it records nothing.
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
-        self.waiting = WaitingPods()
-        self.groups = GangSizes(client)
+        self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
-        self.keeper = TopologyKeeper(self.cluster, self.policies)
+        self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
             self.cluster,
@@ -90,10 +90,17 @@ class State:
             to_bound=to_bound_now,
             to_foreign_use=to_foreign_use,
         )
+        self.outcomes = Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            announcer=self.announcer,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
-            waiting=self.waiting,
+            waiting=self.outcomes.waiting,
             to_bound=to_bound_now,
             metrics=self.metrics,
         )
@@ -115,6 +122,7 @@ class State:
             classes=lambda: self.policies.policy.classes,
             epoch=lambda: self.leading.epoch,
             metrics=self.metrics,
+            clock=self.clock,
         )
 
     def _queue_for_quota(self, ledger: Ledger) -> QuotaQueue:
@@ -127,90 +135,92 @@ class State:
         )
 
     def begin_term(self) -> None:
-        """We lead: what is decided from now on is written down, under our epoch."""
+        """Record every decision from now on, under the epoch of this leadership term."""
         self.cluster.write_to(LogJournal(self.log, epoch=self.leading.epoch, clock=self.clock))
 
     def translating(self, translate: Callable[..., Any]) -> Callable[[Any], Any]:
-        """Translate pods by the classes and PodGroups that are known at that moment."""
+        """Make a translation of pods use the classes and PodGroups known when it is called."""
         return lambda pod: translate(pod, classes=self.policies.policy.classes, sizes=self.groups)
 
     def count_problems(self) -> int:
-        """How much is wrong with the documents that exist."""
-        return len([*self.policies.problems, *self.keeper.problems, *self.cluster.problems])
+        """Count the problems of all documents, and promises to VCs that cannot be kept."""
+        return len([*self.policies.problems, *self.topology.problems, *self.cluster.problems])
 
 
-class Verbs:
-    """What kube-scheduler and people are answered with."""
+class ExtenderVerbs:
+    """The parts that answer: the planner, kube-scheduler's verbs, and explanations."""
 
-    def __init__(self, state: State, client: KubeClient) -> None:
+    def __init__(self, state: ExtenderState, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
         self.questions = Questions(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
-            metrics=state.metrics,
+            outcomes=state.outcomes,
             clock=state.clock,
         )
-        writing = Writing()
+        pending = PendingWrites()
         self.binding = Binding(
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
             binder=Binder(client, check_leading=state.leading.check),
-            writing=writing,
+            pending=pending,
             metrics=state.metrics,
             clock=state.clock,
         )
-        ending = _build_ending(state, client)
-        self.victims = _build_victims(state, ending, being_bound=self.binding.under_way)
-        cells = ClusterCells(state.cluster, state.pods, being_bound=self.binding.under_way)
-        hands = Hands(client, leading=state.leading, writing=writing, ending=ending)
-        self.planner = _build_planner(state, cells=cells, hands=hands)
-        outcomes = Outcomes(
-            cluster=state.cluster,
-            pods=state.pods,
-            waiting=state.waiting,
-            announcer=state.announcer,
-            clock=state.clock,
+        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
+        cells = ClusterCells(
+            state.cluster,
+            state.pods,
+            outcomes=state.outcomes,
+            being_bound=self.binding.under_way,
         )
+        executor = ActionExecutor(
+            client,
+            leading=state.leading,
+            pods=state.pods,
+            pending=pending,
+            evictions=self.evictions,
+        )
+        self.planner = _build_planner(state, cells=cells, executor=executor)
         self.filter = Filter(
             planner=self.planner,
             questions=self.questions,
             cluster=state.cluster,
-            outcomes=outcomes,
             metrics=state.metrics,
         )
         self.preemption = Preemption(
             plans_for=self.planner.plans_for,
             questions=self.questions,
             pods=state.pods,
-            waiting=state.waiting,
-            outcomes=outcomes,
-            victims=self.victims,
-            metrics=state.metrics,
+            waiting=state.outcomes.waiting,
+            cluster=state.cluster,
+            evictions=self.evictions,
+            being_bound=self.binding.under_way,
         )
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.waiting,
+            waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
-            why_queued=self.planner.why_queued,
             log=state.log,
         )
 
 
-class Upkeep:
-    """What is looked after while nobody asks, beside what keeps the state up to date."""
+class ExtenderUpkeep:
+    """Background work of the leader beyond keeping the state up to date."""
 
-    def __init__(self, state: State, verbs: Verbs, client: KubeClient) -> None:
+    def __init__(self, state: ExtenderState, verbs: ExtenderVerbs, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
         self.waker = Waker(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.waiting,
+            waiting=state.outcomes.waiting,
             to_request=to_request,
-            waker=PodWaker(client),
+            waker=PodWaker(client, state.clock),
             metrics=state.metrics,
             clock=state.clock,
         )
@@ -218,32 +228,22 @@ class Upkeep:
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
-            release=verbs.victims.release,
+            evictions=verbs.evictions,
+            outcomes=state.outcomes,
             clock=state.clock,
         )
 
 
-def _build_ending(state: State, client: KubeClient) -> Ending:
-    return Ending(
-        PodEnder(client, check_leading=state.leading.check),
-        announcer=state.announcer,
-        metrics=state.metrics,
-    )
-
-
-def _build_victims(state: State, ending: Ending, *, being_bound: Collection[PodUid]) -> Victims:
-    return Victims(cluster=state.cluster, pods=state.pods, ending=ending, being_bound=being_bound)
-
-
-def _build_planner(state: State, *, cells: ClusterCells, hands: Hands) -> Planner:
+def _build_planner(
+    state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
+) -> Planner:
     planner = Planner(
         cells=cells,
         pods=state.pods,
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
-        hands=hands,
-        announcer=state.announcer,
-        metrics=state.metrics,
+        executor=executor,
+        outcomes=state.outcomes,
         clock=state.clock,
     )
     state.reranker.on_change.append(planner.rerank)

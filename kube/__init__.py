@@ -1,11 +1,18 @@
 """Everything that knows Kubernetes: its objects, its API, its watches.
 
-`pods` and its siblings are pure: they turn Kubernetes objects into our own types. `client` and
-`feed` are the only modules that speak to an API server. Nothing here decides anything.
+The one idea: a Kubernetes object is translated into our own types once, here, and no other package
+looks into its JSON. `values`, `hived` and `read` are pure; only `api` sends requests, and `follow`
+keeps what its feeds deliver. Nothing here decides where a pod goes, at which priority, or whether
+it may be created: that is the work of `policy`, `extender` and `webhook`.
 
-    marks    Every name that we read or write on Kubernetes objects, in one place.
-    api/     Every request to an API server: list, watch, patch, bind, evict, Events, leadership.
-    follow/  Live copies of one kind of object each, in our own types.
-    hived/   HiveD's annotations and its YAML. Pure.
-    read/    Kubernetes objects translated into our own types. Pure.
+May be imported by `extender`, `webhook`, `simulation`, `cli` and `bench`; imports `policy` alone.
+Within it, `api` and `follow` may use `read`, `read` may use `hived`, and all may use `values`.
+
+    marks                  The names of all labels, annotations, gates and resources that we use.
+    placement_annotations  Reads and writes the annotations that say where a pod was put.
+    api/                   Requests to an API server: list, watch, patch, bind, evict, Events.
+    follow/                Live copies of one kind of object each, in our own types.
+    hived/                 HiveD's pod annotation and the YAML it is written in. Pure.
+    read/                  Kubernetes objects translated into our own types. Pure.
+    values/                Fields, texts and quantities of JSON that others wrote. Pure.
 """

@@ -1,14 +1,14 @@
-"""Every name that we read or write on Kubernetes objects, in one place.
+"""The names of all labels, annotations, gates and resources that we read or write.
 
-The meaning of our own marks is in the architecture, section 6. Those of others are theirs; we only
-read them, except HiveD's two placement annotations, which we write so that its users can move over.
+docs/architecture.md explains our own. Those of other projects are only read, except HiveD's two
+placement annotations, which are written so that its users can move over.
 """
 
 from typing import Final
 
 # Ours.
 DOMAIN: Final = "cellgate.io/"
-"""What the names of all our labels and annotations begin with."""
+"""The prefix of all our labels and annotations."""
 VC_LABEL: Final = "cellgate.io/vc"
 GROUP_LABEL: Final = "cellgate.io/group"
 GANG_LABEL: Final = "cellgate.io/gang"
@@ -23,19 +23,19 @@ SUBMITTER_ANNOTATION: Final = "cellgate.io/submitter"
 SUBMITTER_GROUPS_ANNOTATION: Final = "cellgate.io/submitter-groups"
 REQUESTED_CLASS_ANNOTATION: Final = "cellgate.io/requested-class"
 CLASS_ANNOTATION: Final = "cellgate.io/class"
-"""The class that was decided: the pod's own must not be another one."""
+"""The class that was decided: the pod must have this one."""
 DECISION_ANNOTATION: Final = "cellgate.io/decision"
 REQUEST_ANNOTATION: Final = "cellgate.io/request"
-"""What was decided upon, in one line: the pod must not ask for anything else when it is stored."""
+"""The request that was decided on, in one line: the stored pod must ask for exactly this."""
 SHAPED_ANNOTATION: Final = "cellgate.io/shaped"
-"""What the Shaping document gave to a pod, a line for each thing."""
+"""What the Shaping document added to a pod, one line for each thing."""
 PLACEMENT_ANNOTATION: Final = "cellgate.io/placement"
 UNCHARGED_ANNOTATION: Final = "cellgate.io/uncharged"
-"""On a pod that our gate holds because its quota is used up: it is charged before it is planned."""
+"""On a gated pod whose quota is used up: it is charged before it is planned."""
 ALONE_ANNOTATION: Final = "cellgate.io/charged-alone"
-"""On a pod whose PodGroup is no gang: the pod is charged for itself."""
+"""On a pod whose PodGroup is no gang: the pod is charged by itself."""
 WOKEN_ANNOTATION: Final = "cellgate.io/woken"
-"""When a pod that waits was shown to kube-scheduler again; means nothing else."""
+"""When kube-scheduler was made to try a waiting pod again; has no other meaning."""
 QUEUED_GATE: Final = "cellgate.io/queued"
 SCHEDULER_NAME: Final = "cellgate-scheduler"
 
@@ -56,7 +56,7 @@ COSCHEDULING_OLD_LABEL: Final = "pod-group.scheduling.sigs.k8s.io"
 COSCHEDULING_LIGHT_LABEL: Final = "pod-group.scheduling.sigs.k8s.io/name"
 COSCHEDULING_LIGHT_MIN_LABEL: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
 KUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
-"""A label; where the name is too long for one, an annotation of the same key."""
+"""A label, or an annotation of the same key if the name is too long for a label."""
 KUEUE_COUNT_ANNOTATION: Final = "kueue.x-k8s.io/pod-group-total-count"
 VOLCANO_ANNOTATION: Final = "scheduling.k8s.io/group-name"
 VOLCANO_OWN_ANNOTATION: Final = "scheduling.volcano.sh/group-name"
@@ -66,7 +66,7 @@ PLACEMENT_ANNOTATIONS: Final = (
     HIVED_BIND_INFO_ANNOTATION,
     HIVED_ISOLATION_ANNOTATION,
 )
-"""Where a pod was put: written at its binding, never believed of a pod that is being created."""
+"""The placement of a pod: ignored on a pod that is being created."""
 
 GANG_MARKS: Final = (
     COSCHEDULING_LABEL,
@@ -78,10 +78,10 @@ GANG_MARKS: Final = (
     VOLCANO_ANNOTATION,
     VOLCANO_OWN_ANNOTATION,
 )
-"""By which others say which gang a pod is of: fixed once that was decided."""
+"""Marks by which other projects name a pod's gang: fixed after admission."""
 
 
 def is_ours(annotation: object) -> bool:
-    """Tell whether only Cellgate may write an annotation on a managed pod."""
+    """Whether only Cellgate may write an annotation on a managed pod."""
     ours = (HIVED_SPEC_ANNOTATION, *PLACEMENT_ANNOTATIONS)
     return isinstance(annotation, str) and (annotation.startswith(DOMAIN) or annotation in ours)

@@ -1,5 +1,5 @@
-"""Kubernetes manifests: `base` is what an installation needs, `examples` is what admins begin with.
+"""Kubernetes manifests: `base` is an installation, `examples` are policy documents to start with.
 
-A package only so that they are shipped with the code: `cellgate run` gives its simulated cluster
-the very documents that an admin applies to a real one.
+A package only so that they ship with the code: `cellgate run` gives its simulated cluster the same
+documents that an admin applies to a real one.
 """

@@ -1,6 +1,10 @@
-"""What admins write and what it means. Pure.
+"""What admins write and what it means: the decisions about priority, quotas and access. Pure.
 
-The core's contract, shared with `extender.cells` and `extender.queue`:
+The one idea: documents become immutable tables, and a decision is a function of tables, submission
+and usage alone. `documents` turns the YAML of ConfigMaps into typed documents; the other folders
+hold what the documents mean; `store` keeps the policy in force.
+
+The contract of the core, shared with `extender.cells` and `extender.queue`:
 
 1. No IO, no clock, no randomness, no logging, no `await`. Time comes in as `now`; explanation goes
    out in the decision.
@@ -9,17 +13,20 @@ The core's contract, shared with `extender.cells` and `extender.queue`:
 4. Kubernetes objects never enter: `kube.read.pods` turns them into the types of
    `policy.submission`.
 
-    classes     Priority classes, ranked: which is higher, which are high, and what each means …
-    errors      Errors, classified by who must act.
-    policy      A policy: what all documents together mean.
-    shaping     Shapes: what pods of a VC, a group or a purpose get beside their class.
-    store       The policy in force: all documents together, or the last ones that were good.
-    submission  What somebody asks for, in our own words: the types that rules, quotas and cells …
-    topology    The cluster as cells: what exists, and who was promised what. Immutable.
-    wording     How we put things: small helpers for texts that people read, the same everywhere.
-    cluster/    The Cluster document: which cells exist, and which of them were promised to …
-    documents/  The documents that admins write: models, parsing, validation, problems with …
+The lowest layer: every package may import it, and it imports none of ours.
+
+    classes     Priority classes, ranked: which is higher, and which are high.
+    errors      All errors that Cellgate raises, by who has to act.
+    placement   `Placement`: the node and leaf cells of a pod.
+    policy      `Policy`: what all documents together mean.
+    shaping     Shapes: node selectors, requests, mounts and run time that pods get.
+    store       The policy in force: the last good version of each document.
+    submission  What a submitter asks for: the types that rules, quotas and cells share.
+    topology    The cluster as cells, and which of them each VC was promised.
+    wording     Helpers for texts that people read: quoting, cutting, paths, plurals.
+    cluster/    The Cluster document: which cells exist, and what each VC was promised.
+    documents/  Policy documents: YAML, models, and problems with their paths.
     identity/   Users, groups, access to VCs, and who may change which document.
-    quotas/     Quotas and limits of groups and users.
-    rules/      Priority rules: which class a gang may run at.
+    quotas/     Quotas: limits of groups and users, and what happens over them.
+    rules/      Priority rules: in which class a gang may run.
 """

@@ -12,28 +12,30 @@ from typing import Final, NamedTuple, TypeVar
 
 from policy.classes import NO_CLASSES, Classes
 from policy.cluster.document import ClusterDocument
-from policy.documents.documents import Kind
-from policy.documents.identity import IdentityDocument
-from policy.documents.models import ClassesDocument, Document, RulesDocument
-from policy.documents.quotas import QuotasDocument
-from policy.documents.shaping import ShapingDocument
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.models import Document
+from policy.documents.parser import DocumentKind
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rules_document import RulesDocument
+from policy.documents.shaping_document import ShapingDocument
 from policy.identity.identity import Identity
-from policy.quotas.quotas import QuotaTable
-from policy.rules.rules import NO_RULES, RuleTable
+from policy.quotas.quota_table import QuotaTable
+from policy.rules.rule_table import NO_RULES, RuleTable
 from policy.shaping import Shapes
 
 VERSION_CHARS: Final = 12
 
 
-class Slot(NamedTuple):
+class DocumentKey(NamedTuple):
     """A document's place in a policy: its kind, and where there may be several, its source."""
 
-    kind: Kind
+    kind: DocumentKind
     source: str = ""
 
 
-Documents = dict[Slot, Document]
-"""Sorted by slot: that is the order in which groups are looked at."""
+Documents = dict[DocumentKey, Document]
+"""Sorted by key: that is the order in which groups are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +83,13 @@ def _build_identity(documents: Documents) -> Identity:
 DocumentT = TypeVar("DocumentT", bound=Document)
 
 
-def documents_of(documents: Documents, model: type[DocumentT]) -> Iterator[tuple[Slot, DocumentT]]:
+def documents_of(
+    documents: Documents, model: type[DocumentT]
+) -> Iterator[tuple[DocumentKey, DocumentT]]:
     """Yield the documents of one kind, in their order."""
-    for slot, document in documents.items():
+    for key, document in documents.items():
         if isinstance(document, model):
-            yield slot, document
+            yield key, document
 
 
 def _only(documents: Documents, model: type[DocumentT]) -> DocumentT | None:
@@ -98,12 +102,12 @@ def _content(documents: Documents) -> str:
     Defaults are left out, so that a field that a later release adds does not change the version.
     """
     content: dict[str, object] = {}
-    for slot, document in documents.items():
+    for key, document in documents.items():
         dumped = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        if slot.kind.may_be_many:
-            several = content.setdefault(slot.kind, [])
+        if key.kind.may_be_many:
+            several = content.setdefault(key.kind, [])
             assert isinstance(several, list)
             several.append(dumped)
         else:
-            content[slot.kind] = dumped
+            content[key.kind] = dumped
     return json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from policy.documents.contradictions import find_contradictions
-from policy.documents.documents import Kind, ReadDocument, limit_problems, read_document
+from policy.documents.parser import DocumentKind, ReadDocument, limit_problems, read_document
 from policy.errors import Problem, SpecError
-from policy.policy import Documents, Policy, Slot, build
+from policy.policy import DocumentKey, Documents, Policy, build
 
 __all__ = ["Policy", "PolicyStore", "PolicyText", "build_policy", "list_problems"]
 
@@ -20,15 +20,15 @@ __all__ = ["Policy", "PolicyStore", "PolicyText", "build_policy", "list_problems
 class PolicyText:
     """One document as it was found."""
 
-    kind: Kind
+    kind: DocumentKind
     source: str
     """Where it was found (a ConfigMap, a file), as people call it."""
     text: str
 
     @property
-    def slot(self) -> Slot:
+    def key(self) -> DocumentKey:
         """Its place in a policy, which a newer version of it takes over."""
-        return Slot(self.kind, self.source if self.kind.may_be_many else "")
+        return DocumentKey(self.kind, self.source if self.kind.may_be_many else "")
 
 
 def build_policy(texts: Iterable[PolicyText]) -> Policy:
@@ -53,14 +53,14 @@ class PolicyStore:
     def __init__(self) -> None:
         """Start without any document."""
         self._documents: Documents = {}
-        self._texts: Mapping[Slot, str] = {}
+        self._texts: Mapping[DocumentKey, str] = {}
         self.policy = build({})
         self.problems: Mapping[str, Sequence[Problem]] = {}
         """What is wrong with the texts that exist, by source."""
 
-    def text(self, kind: Kind) -> str | None:
+    def text(self, kind: DocumentKind) -> str | None:
         """The text of the document in force, of a kind of which there is only one."""
-        return self._texts.get(Slot(kind))
+        return self._texts.get(DocumentKey(kind))
 
     def update(self, texts: Iterable[PolicyText]) -> Policy:
         """Take all texts that exist now; return the policy that is in force from now on.
@@ -71,22 +71,22 @@ class PolicyStore:
         self.problems = _problems(reading)
         contradictions = find_contradictions(reading.documents, build(reading.documents))
         bad = (*reading.bad, *contradictions)
-        kept = {slot: self._documents[slot] for slot in bad if slot in self._documents}
-        good = {slot: found for slot, found in reading.documents.items() if slot not in bad}
-        kept_texts = {slot: self._texts[slot] for slot in kept}
+        kept = {key: self._documents[key] for key in bad if key in self._documents}
+        good = {key: found for key, found in reading.documents.items() if key not in bad}
+        kept_texts = {key: self._texts[key] for key in kept}
         self._enter({**good, **kept}, texts={**reading.texts, **kept_texts})
         return self.policy
 
-    def _enter(self, documents: Documents, *, texts: Mapping[Slot, str]) -> None:
+    def _enter(self, documents: Documents, *, texts: Mapping[DocumentKey, str]) -> None:
         """Put the documents in force, unless what was kept contradicts what is new.
 
         A Cluster document says what hardware there is: no other document keeps it out.
         """
-        ordered = {slot: documents[slot] for slot in sorted(documents)}
+        ordered = {key: documents[key] for key in sorted(documents)}
         policy = build(ordered)
         if not find_contradictions(ordered, replace(policy, cluster=None)):
             self._documents, self.policy = ordered, policy
-            self._texts = {slot: texts[slot] for slot in ordered}
+            self._texts = {key: texts[key] for key in ordered}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,23 +94,23 @@ class _Reading:
     """Texts, as far as they could be read."""
 
     documents: Documents
-    salvaged: Documents
+    partial: Documents
     """What could be read of those that have problems."""
-    found: Mapping[Slot, PolicyText]
-    bad: Sequence[Slot]
+    found: Mapping[DocumentKey, PolicyText]
+    bad: Sequence[DocumentKey]
     problems: Mapping[str, Sequence[Problem]]
     """By source."""
 
     @property
-    def texts(self) -> dict[Slot, str]:
-        return {slot: found.text for slot, found in self.found.items()}
+    def texts(self) -> dict[DocumentKey, str]:
+        return {key: found.text for key, found in self.found.items()}
 
 
 def _read(texts: Iterable[PolicyText]) -> _Reading:
     documents: Documents = {}
-    salvaged: Documents = {}
-    first: dict[Slot, PolicyText] = {}
-    bad: list[Slot] = []
+    partial: Documents = {}
+    first: dict[DocumentKey, PolicyText] = {}
+    bad: list[DocumentKey] = []
     problems: dict[str, list[Problem]] = {}
     for found in sorted(texts, key=lambda text: (text.kind, text.source)):
         try:
@@ -119,16 +119,16 @@ def _read(texts: Iterable[PolicyText]) -> _Reading:
         except SpecError as exc:
             read = ReadDocument(document=None, problems=exc.problems)
         if read.problems:
-            bad.append(found.slot)
+            bad.append(found.key)
             problems.setdefault(found.source, []).extend(read.problems)
         if read.document is not None:
-            (salvaged if read.problems else documents)[found.slot] = read.document
-        first.setdefault(found.slot, found)
-    return _Reading(documents=documents, salvaged=salvaged, found=first, bad=bad, problems=problems)
+            (partial if read.problems else documents)[found.key] = read.document
+        first.setdefault(found.key, found)
+    return _Reading(documents=documents, partial=partial, found=first, bad=bad, problems=problems)
 
 
-def _check_only_one(found: PolicyText, first: Mapping[Slot, PolicyText]) -> None:
-    other = first.get(found.slot)
+def _check_only_one(found: PolicyText, first: Mapping[DocumentKey, PolicyText]) -> None:
+    other = first.get(found.key)
     if other is not None:
         message = f"there is a {found.kind} document already, {other.source}"
         raise SpecError([Problem("", message)])
@@ -136,14 +136,14 @@ def _check_only_one(found: PolicyText, first: Mapping[Slot, PolicyText]) -> None
 
 def _problems(reading: _Reading) -> dict[str, Sequence[Problem]]:
     """Return all problems of all texts by source, those that they have with each other included."""
-    readable = {**reading.salvaged, **reading.documents}
-    documents = {slot: readable[slot] for slot in sorted(readable)}
+    readable = {**reading.partial, **reading.documents}
+    documents = {key: readable[key] for key in sorted(readable)}
     contradictions = find_contradictions(documents, build(documents))
-    if any(slot.kind is Kind.CLASSES and slot not in readable for slot in reading.bad):
+    if any(key.kind is DocumentKind.CLASSES and key not in readable for key in reading.bad):
         contradictions = {}  # nearly all are about classes, which are not known
     problems = dict(reading.problems)
-    for slot, found in contradictions.items():
-        source = reading.found[slot].source
+    for key, found in contradictions.items():
+        source = reading.found[key].source
         problems[source] = [*problems.get(source, ()), *found]
     return problems
 

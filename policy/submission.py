@@ -46,7 +46,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Occupancy:
     """Leaf cells that a submitter holds already, waiting gangs included."""
 
     occupied: int = 0

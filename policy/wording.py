@@ -36,17 +36,19 @@ def _escape(char: str) -> str:
 
 
 def describe(value: object) -> str:
-    """Say what a value of a document is, in words that its author knows from YAML."""
+    """Show a value of unknown type in a message: short, on one line, as YAML and JSON write it."""
     match value:
         case None:
-            return "nothing"
+            return "null"
         case bool():
             return "true" if value else "false"
-        case int() | float():
-            return f"the number {value}"
+        case int():
+            return str(value) if abs(value) < 2**63 else "a number of more than 63 bits"
+        case float():
+            return str(value)
         case str():
-            return f"the text {quote(value)}"
-        case list():
+            return quote(value)
+        case list() | tuple():
             return "a list"
         case _:
             return "a mapping"

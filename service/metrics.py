@@ -1,4 +1,8 @@
-"""Metrics that every service has. Names: prefix `cellgate_`, base units, labels of bounded size."""
+"""Metrics that every service has.
+
+Every metric has the prefix `cellgate_`, base units, and labels with a bounded set of values. The
+help text says what is counted and what the labels mean: `docs/metrics.md` is made of it.
+"""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
@@ -7,24 +11,26 @@ _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2
 
 
 class ServiceMetrics:
-    """The registry of one service and what is measured of its HTTP side."""
+    """The registry of one service, and the metrics of its HTTP server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.requests = Counter(
             "cellgate_http_requests",
-            "Requests answered, by route and status.",
+            "HTTP requests answered, by route and status code.",
             ["route", "status"],
             registry=self.registry,
         )
         self.request_seconds = Histogram(
             "cellgate_http_request_seconds",
-            "Time from the first byte of a request to its answer.",
+            "Time to answer an HTTP request, by route.",
             ["route"],
             buckets=_BUCKETS,
             registry=self.registry,
         )
         self.ready = Gauge(
-            "cellgate_ready", "1 while the service is ready, else 0.", registry=self.registry
+            "cellgate_ready",
+            "1 while the service is ready (`/readyz` answers 200), else 0.",
+            registry=self.registry,
         )

@@ -1,16 +1,26 @@
-"""The API-server side: at which class a pod may run.
+"""The admission webhook: at which class a pod may run, decided before the pod is stored.
 
-What decides is in `policy`; here is what identifies, charges, answers and remembers.
+The rules and quotas themselves are in `policy`; here pods are identified, decided, charged and
+recorded, and the API server gets its response. Nothing here decides where a pod runs: that is
+`extender`, and neither package imports the other. Only `cli` imports this one.
 
-    app             Runs the webhook: feeds, reviews, certificates, routes.
-    cluster_view    What the webhook knows of the cluster, from memory: each kind followed by a …
-    metrics         What is measured of the webhook, beside what every service measures.
-    routes          The webhook over HTTP: one route for each kind of review.
-    settings        How one webhook runs.
-    wire            The words of AdmissionReview v1: what the API server asks, and how it is …
-    wiring          All kinds of reviews, put together over one view of the cluster and one …
-    admission/      One decision per gang: rules, quotas, the charge, growth.
-    certificates/   The serving certificates of the webhook, and their renewal by the leader.
-    reviews/        One module per kind of AdmissionReview, and what they answer with.
-    shaping/        Policy-defined fields of pods: node selectors, tolerations, resources, mounts.
+One decision per gang: its first pod is charged in the ledger before the response is sent, and
+later members follow it. The rooms, each of which imports only rooms below it:
+
+    reviews/        mutating reviews of pods, templates and PodGroups; reviews of policy documents
+    guard/          what may change later on a pod, and which users may bind it
+    records/        the log row, metric and Event of a decision
+    responses/      the response about a pod: the patch, warnings or a refusal
+    admission/      decides the class of a gang and charges its quotas
+    shaping/        fields that the Shaping document sets on pods, such as mounts and tolerations
+    ledger_access/  the ledger within a review's time budget, and what happens without it
+    certificates/   the webhook's serving certificates, and their renewal by the leader
+
+    app             runs a webhook: feeds, reviews, certificates, routes
+    wiring          builds all reviews from one view of the cluster and one ledger
+    routes          HTTP: one route for each kind of review
+    wire            AdmissionReview v1: request and response
+    cluster_view    the policies and other objects that reviews read, kept current by feeds
+    settings        the settings of one webhook process
+    metrics         the webhook's own metrics
 """

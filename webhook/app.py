@@ -1,35 +1,39 @@
-"""Runs the webhook: feeds, reviews, certificates, routes."""
+"""Runs one webhook: feeds, reviews, certificates, routes."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Final
 
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.feed import Feed
+from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from service.collecting import settle_collector
+from service.clock import Clock
+from service.garbage import settle_collector
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
-from service.running import RunningService, running
+from service.runner import RunningService, run_service
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 from webhook.admission.memory_decider import LiveUsage
-from webhook.certificates.callers import demand_certificates
-from webhook.certificates.serving import build_serving
-from webhook.cluster_view import ClusterView, Source
+from webhook.certificates.callers import require_client_certificate
+from webhook.certificates.provider import build_certificates
+from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
 from webhook.routes import ReviewRoutes
 from webhook.settings import WebhookSettings
-from webhook.wiring import State, build_reviews
+from webhook.wiring import WebhookState, build_reviews
 
 __all__ = ["WebhookSettings", "run_webhook"]
 
-# The API server takes 3 MB and stores 1.5 MB; in a review, which may carry one of each, every `<`
-# has six bytes. More than we take is a failed call, with which a fail-open overlay lets a pod pass.
+# The API server accepts objects of 3 MB and stores 1.5 MB. A review may carry one of each, with six
+# bytes for every `<`. A larger body is a failed call, which a fail-open overlay lets pass.
 _MAX_BODY_BYTES = 32 * 2**20
+_POD_GROUPS: Final = "PodGroups synced"
 
 
 @asynccontextmanager
@@ -43,20 +47,21 @@ async def run_webhook(
 ) -> AsyncIterator[RunningService]:
     """Run a webhook while the body runs; its health says when it is ready."""
     settings.check()
-    metrics = ServiceMetrics()
+    clock, metrics = Clock(), ServiceMetrics()
     LogMetrics(metrics.registry, log)
-    webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client)
-    view = ClusterView(policies=PolicySink(events))
+    webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client, clock)
+    view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client, clock))
     webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
     health = Health()
-    serving = build_serving(settings, client=client, health=health)
+    serving = build_certificates(settings, client=client, clock=clock, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources()}
-    health.expect(*(f"{name} synced" for name in sources), *serving.conditions)
+    health.expect(*(f"{name} synced" for name in sources), _POD_GROUPS, *serving.conditions)
     reviews = build_reviews(
         settings,
         view=view,
-        state=State(ledger=ledger, usage=usage, log=log),
+        state=WebhookState(ledger=ledger, usage=usage, log=log),
         client=client,
+        clock=clock,
         events=events,
         metrics=webhook_metrics,
     )
@@ -64,10 +69,10 @@ async def run_webhook(
         health=health,
         metrics=metrics,
         max_body_bytes=_MAX_BODY_BYTES,
-        guard=demand_certificates(settings.client_names) if settings.client_ca else None,
+        guard=require_client_certificate(settings.client_names) if settings.client_ca else None,
     )
     ReviewRoutes(reviews, health).add_to(app)
-    async with running(
+    async with run_service(
         app,
         name="webhook",
         health=health,
@@ -77,8 +82,11 @@ async def run_webhook(
     ) as webhook:
         serving.start(webhook.supervisor)
         for name, source in sources.items():
-            feed = _feed(client, source, on_synced=partial(_meet, health, f"{name} synced"))
+            met = partial(_meet, health, f"{name} synced")
+            feed = Feed(client, source, clock=clock, on_synced=met)
             webhook.supervisor.start(f"{name} feed", feed.run())
+        groups = view.pod_groups.run(on_synced=partial(_meet, health, _POD_GROUPS))
+        webhook.supervisor.start("PodGroups", groups)
         webhook.supervisor.start("events", events.run())
         webhook.supervisor.start("ledger probe", reviews.breaker.run())
         webhook.supervisor.start("recent gangs", reviews.recent.run())
@@ -86,18 +94,7 @@ async def run_webhook(
 
 
 def _meet(health: Health, condition: str) -> None:
-    """Take note of what is there; with the last of it, before anybody is answered, settle."""
+    """Mark a condition as met; before the last one, settle the garbage collector."""
     if health.unmet == (condition,):
         settle_collector()
     health.meet(condition)
-
-
-def _feed(client: KubeClient, source: Source, *, on_synced: Callable[[], None]) -> Feed:
-    return Feed(
-        client,
-        source.path,
-        sink=source.sink,
-        query=source.query,
-        on_synced=on_synced,
-        is_optional=source.is_optional,
-    )

@@ -1,7 +1,7 @@
-"""The words of AdmissionReview v1: what the API server asks, and how it is answered."""
+"""AdmissionReview v1 on the wire: the request of the API server, and our response."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,26 +9,31 @@ import orjson
 from pydantic import Field
 
 from policy.errors import ConflictError
+from policy.identity.ownership import Editor
 from service.bodies import Body, parse_body
 
 Operation = dict[str, Any]
-"""One step of a JSON patch."""
+"""One operation of a JSON patch."""
 
-# The API server may cut a warning that is longer.
 _LONGEST_WARNING = 256
+"""The API server may truncate longer ones."""
 _FORBIDDEN, _TOO_MANY_REQUESTS = 403, 429
 _REASONS = {_FORBIDDEN: "Forbidden", _TOO_MANY_REQUESTS: "TooManyRequests"}
 
 
 class UserInfo(Body):
-    """Who sent the request to the API server."""
+    """The user that sent the request to the API server."""
 
     username: str = ""
     groups: tuple[str, ...] = ()
 
+    def is_any_of(self, names: Iterable[str]) -> bool:
+        """Tell whether a list of users and groups contains this user."""
+        return Editor(user=self.username, groups=self.groups).is_any_of(names)
+
 
 class ReviewRequest(Body):
-    """What the API server asks about one object."""
+    """What the API server wants reviewed: one operation on one object."""
 
     uid: str = Field(min_length=1)
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -45,8 +50,8 @@ class _Review(Body):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What the API server is told."""
+class ReviewResponse:
+    """What the API server gets: allowed, perhaps with a patch, or refused."""
 
     is_allowed: bool
     message: str = ""
@@ -56,42 +61,41 @@ class Answer:
     warnings: Sequence[str] = ()
 
 
-ALLOWED = Answer(is_allowed=True)
+ALLOWED = ReviewResponse(is_allowed=True)
 
 
-def try_again(lost: ConflictError) -> Answer:
-    """Refuse what lost a race: the same may well pass a moment later."""
-    return Answer(is_allowed=False, message=f"{lost}; try again", code=_TOO_MANY_REQUESTS)
+def refuse(reason: object) -> ReviewResponse:
+    """Refuse an object; `reason` is shown to the user. After a conflict, a retry may succeed."""
+    if isinstance(reason, ConflictError):
+        message = f"{reason}; try again"
+        return ReviewResponse(is_allowed=False, message=message, code=_TOO_MANY_REQUESTS)
+    return ReviewResponse(is_allowed=False, message=str(reason))
 
 
 def parse_review(body: bytes) -> ReviewRequest:
-    """Parse a review; RequestError lists everything that is wrong with it."""
+    """Parse a review. Raises RequestError with all problems."""
     return parse_body(_Review, body).request
 
 
-def format_review(uid: str, answer: Answer) -> dict[str, Any]:
-    """Build the review that answers the request `uid`."""
-    response: dict[str, Any] = {"uid": uid, "allowed": answer.is_allowed}
-    if not answer.is_allowed:
-        response["status"] = {
-            "code": answer.code,
-            "reason": _REASONS[answer.code],
-            "message": answer.message,
+def format_review(uid: str, response: ReviewResponse) -> dict[str, Any]:
+    """Build the AdmissionReview that answers the request `uid`."""
+    body: dict[str, Any] = {"uid": uid, "allowed": response.is_allowed}
+    if not response.is_allowed:
+        body["status"] = {
+            "code": response.code,
+            "reason": _REASONS[response.code],
+            "message": response.message,
         }
-    if answer.patch:
-        response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(orjson.dumps(answer.patch)).decode()
-    if answer.warnings:
-        response["warnings"] = [_cut(warning) for warning in answer.warnings]
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "response": response,
-    }
+    if response.patch:
+        body["patchType"] = "JSONPatch"
+        body["patch"] = base64.b64encode(orjson.dumps(response.patch)).decode()
+    if response.warnings:
+        body["warnings"] = [_cut(warning) for warning in response.warnings]
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": body}
 
 
 def _cut(warning: str) -> str:
-    """Shorten a warning here, where a whole word can be kept, not where it is shown."""
+    """Shorten a warning at a word; the API server would cut anywhere."""
     if len(warning) <= _LONGEST_WARNING:
         return warning
     return warning[: _LONGEST_WARNING - 2].rsplit(" ", 1)[0] + " …"

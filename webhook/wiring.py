@@ -1,4 +1,4 @@
-"""All kinds of reviews, put together over one view of the cluster and one ledger."""
+"""Builds all reviews over one view of the cluster and one ledger."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,32 +12,32 @@ from service.clock import Clock
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from webhook.admission.admitter import Admitter
-from webhook.admission.breaker import Breaker
-from webhook.admission.catch_up import catch_up
-from webhook.admission.live_members import Members
 from webhook.admission.memory_decider import LiveUsage
-from webhook.admission.pod_group_sizes import PodGroups
-from webhook.admission.recent_gangs import RecentCheck, RecentGangs
+from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
 from webhook.cluster_view import ClusterView
+from webhook.guard.binding_guard import BindingGuard
+from webhook.guard.pod_guard import PodGuard
+from webhook.ledger_access.breaker import Breaker
+from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
-from webhook.reviews.answers import AnswerSettings
-from webhook.reviews.binding_reviews import BindingGuard
-from webhook.reviews.decision_notes import DecisionNotes
-from webhook.reviews.pending_events import ToldPods
+from webhook.records.decision_recorder import DecisionRecorder
+from webhook.records.pending_events import PendingEvents
+from webhook.responses.pod_response import PodSettings
+from webhook.reviews.live_members import LiveMembers
 from webhook.reviews.pod_group_reviews import PodGroupReviews
-from webhook.reviews.pod_guard import PodGuard
+from webhook.reviews.pod_groups import PodGroupFinder
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.reviews.template_reviews import TemplateReviews
 from webhook.settings import WebhookSettings
 
-_ANYBODY: Final = Scope(UserName("nobody"))
-"""Whose usage is asked for to see whether the ledger answers."""
+_PROBE_SCOPE: Final = Scope(UserName("nobody"))
+"""The scope whose usage is read to find out whether the ledger answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """What was charged and decided, and where that is written."""
+class WebhookState:
+    """The ledger, its cached usage, and the decision log."""
 
     ledger: Ledger
     usage: LiveUsage
@@ -45,8 +45,8 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reviews:
-    """Who answers about what."""
+class WebhookReviews:
+    """All reviews, and their background tasks."""
 
     pods: PodReviews
     guard: PodGuard
@@ -54,35 +54,36 @@ class Reviews:
     templates: TemplateReviews
     policies: PolicyReviews
     breaker: Breaker
-    recent: RecentCheck
-    """These two are to be run beside them."""
+    recent: RecentGangCheck
+    """`breaker` and `recent` run in the background."""
 
 
 def build_reviews(
     settings: WebhookSettings,
     *,
     view: ClusterView,
-    state: State,
+    state: WebhookState,
     client: KubeClient,
+    clock: Clock,
     events: EventWriter,
     metrics: WebhookMetrics,
-) -> Reviews:
-    """Put everything together that answers."""
-    clock, told = Clock(), ToldPods(events)
+) -> WebhookReviews:
+    """Build all reviews."""
+    pending = PendingEvents(events)
     breaker = Breaker(
-        partial(state.ledger.usage, _ANYBODY),
+        partial(state.ledger.usage, _PROBE_SCOPE),
         catch_up=partial(catch_up, state.ledger, state.usage.assumed),
     )
     recent = RecentGangs(monotonic=clock.monotonic)
     admitter = Admitter(ledger=state.ledger, usage=state.usage, breaker=breaker, recent=recent)
     pods = PodReviews(
         view=view,
-        groups=PodGroups(view.pod_groups, client),
-        members=Members(client),
+        groups=PodGroupFinder(view.pod_groups),
+        members=LiveMembers(client),
         admitter=admitter,
-        notes=DecisionNotes(log=state.log, metrics=metrics, told=told, clock=clock),
+        recorder=DecisionRecorder(log=state.log, metrics=metrics, events=pending, clock=clock),
         clock=clock,
-        settings=AnswerSettings(gates_all=settings.gates_all),
+        settings=PodSettings(gates_all=settings.gates_all),
     )
     groups = PodGroupReviews(
         policies=view.policies,
@@ -91,9 +92,9 @@ def build_reviews(
         pods=pods,
         client=client,
     )
-    return Reviews(
+    return WebhookReviews(
         pods=pods,
-        guard=PodGuard(told=told, trusted=(settings.extender, *settings.admins)),
+        guard=PodGuard(events=pending, trusted=(settings.extender, *settings.admins)),
         bindings=BindingGuard(
             client,
             writers=(settings.extender, *settings.admins),
@@ -107,7 +108,7 @@ def build_reviews(
             admins=settings.admins,
         ),
         breaker=breaker,
-        recent=RecentCheck(
+        recent=RecentGangCheck(
             recent, ledger=state.ledger, assumed=state.usage.assumed, breaker=breaker
         ),
     )

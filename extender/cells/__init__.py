@@ -21,9 +21,11 @@ How to read it: `state` holds what is allocated, `fit` finds idle cells for a ga
 victims where there are none, `decide` combines the two into a decision and applies it, `observe`
 takes in what the cluster reports, and `views` shows and checks the state.
 
+    answers   Decisions without a place, each with its reason: wait, reject, preempt
     budget    How much one decision may cost: all bounds of the search in one place
     engine    The engine's public methods: plan, apply, observe, recover, views
     model     What goes into the engine and what comes out: requests, decisions, views
+    wording   Sentences for people, made from reason codes and their arguments
     decide/   From a request to a decision, and from a decision to a changed state
     fit/      Where a gang fits in cells that are idle now
     observe/  Events of the cluster: pods that run or end, nodes that join or leave, new topologies

@@ -1,10 +1,19 @@
-"""The only way to the engine. Everything that it is told or asked is recorded in the decision log.
+"""The engine with its inputs and its log. No module outside this folder touches the engine.
 
-cluster        The one door to the engine: whatever it is told or asked passes here, and is …
-derivation     The cells that the cluster document in force makes of the nodes that are known.
-document_text  Cluster documents as they were written: a replay has to read the very same …
-journal        Everything that the engine is told and answers, as rows of the decision log, …
-members        Members that were given places, by UID and by gang: a register beside the …
-replay         Decide again from the log alone: one epoch, row by row, on an engine of its …
-rows           What the engine is fed and answers, as JSON and back: the inputs of the log's …
+`Cluster` is the only writer: it takes in nodes, pods and cluster documents, asks the engine for
+decisions and applies them, and writes every step to the decision log. `ClusterReader` is the part
+of it that only reads. A replay feeds the logged rows to a second `Cluster`.
+
+What must not live here: calls to Kubernetes or Postgres (rows go to `state.log`, which writes them
+in the background), and rules about where a gang fits (`extender.cells`). All other packages of
+`extender` may import it; it imports `extender.cells`, `kube.read` types, `state.log` and `policy`.
+
+cluster          Cluster: all changes of the engine's state, and their rows in the log
+document_text    Cluster documents with the text that they were parsed from
+journal          The journal that writes to the decision log, and the one that drops everything
+members          Members that have places, by UID and by gang
+reader           ClusterReader: questions that change nothing and are not logged
+replay           The decisions of an epoch repeated from the log
+rows             Requests, places, nodes and decisions as JSON, and back
+topology_source  The document and the nodes from which cells are built
 """

@@ -1,91 +1,65 @@
-"""The one door to the engine: whatever it is told or asked passes here, and is written down.
+"""The engine with its inputs and its log: all changes of the engine's state go through `Cluster`.
 
-`Cluster` holds the engine, the cluster document and the nodes that the engine's cells are built
-from. It is deterministic: a replay feeds a second one with the rows that the first one wrote, and
-gets the same answers. Single writer, nothing is awaited.
+`Cluster` passes on what Kubernetes reports, asks the engine for decisions and applies them, and
+writes each step to the journal. It is deterministic: a replay feeds the logged rows to a second
+`Cluster` and gets the same decisions. There is one writer, and nothing is awaited.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import replace
+from typing import Final
 
 from extender.cells.engine import Engine
-from extender.cells.model import (
-    Decision,
-    MemberRequest,
-    NodeCell,
-    Place,
-    Preempt,
-    Reject,
-    Wait,
-)
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject, Wait
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cells.observe.reconfiguration import GangEffect
 from extender.cells.views.listings import Stepwise, run_to_end
-from extender.cluster.derivation import Derivation, has_same_shape
 from extender.cluster.document_text import ClusterText
-from extender.cluster.journal import Journal, Question
-from extender.cluster.members import Member, Members
+from extender.cluster.journal import DecisionContext, Journal
+from extender.cluster.members import Member
+from extender.cluster.reader import ClusterReader
+from extender.cluster.topology_source import TopologySource
 from kube.read.nodes import KubeNode
 from policy.cluster.document import BuiltCluster
-from policy.errors import Problem
 from policy.submission import GangKey, NodeName, PodUid
-from policy.topology import Topology
-from state.log.records import Kind
+from service.memory import BoundedMap
+
+_MOST_REMEMBERED: Final = 200_000
+"""Members whose last refusal is remembered: more than the pods of a large cluster."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a question is about, beside the request itself."""
-
-    kind: Kind
-    now: float
-    applies_preemption: bool = False
-    """Whether cells are reserved when others have to end first; else that is only said."""
-    pod: str = ""
-    """`namespace/name`, for people."""
-
-
-class Cluster:
-    """Engine, document and nodes."""
+class Cluster(ClusterReader):
+    """The engine, the cluster document and the nodes that the engine's cells are built from."""
 
     def __init__(self, *, lease_seconds: float, journal: Journal) -> None:
+        super().__init__(Engine(lease_seconds=lease_seconds))
         self._lease_seconds = lease_seconds
         self._journal = journal
         self._journal.begin(lease_seconds=lease_seconds)
-        self._nodes: dict[NodeName, KubeNode] = {}
-        self._document: ClusterText | None = None
-        self._derivation = Derivation(None, ())
-        self._last_words: dict[PodUid, str] = {}
-        self._members = Members()
+        self._source = TopologySource()
+        self._last_refusals: BoundedMap[PodUid, str] = BoundedMap(_MOST_REMEMBERED)
         self._overdue: set[PodUid] = set()
-        self.engine = Engine(lease_seconds=lease_seconds)
-        self.topology: Topology | None = None
-        self.problems: tuple[Problem, ...] = ()
-        """Promises that the nodes which are alive cannot hold."""
-        self.version = 0
-        """Grows with every change that a plan could see."""
         self.on_room: list[Callable[[], None]] = []
-        """Who wants to know when leaf cells may have come free or joined."""
+        """Callbacks that run when leaf cells may have become free, or nodes have joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
-        """Who wants to know whose leases ended."""
+        """Callbacks that run when the leases of gangs have expired."""
         self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
-        """Who wants to know whose leases are gone with the cells that they were of."""
+        """Callbacks that run when gangs have lost their leases because their cells changed."""
         self.on_overdue: list[Callable[[GangKey], None]] = []
-        """Who wants to know of gangs that were told to end and take too long."""
+        """Callbacks that run when a gang that was told to end takes too long."""
         self.on_node_lost: list[Callable[[NodeName], None]] = []
-        """Who wants to know of nodes that left, or may not be used for now."""
+        """Callbacks that run when a node has left or cannot be used for now."""
 
     def write_to(self, journal: Journal) -> None:
-        """Write everything down from now on, beginning with what is known: a term begins."""
+        """Write to another journal from now on, the known nodes first: a leadership term begins."""
         self._journal = journal
         journal.begin(lease_seconds=self._lease_seconds)
-        for node in self._nodes.values():
+        for node in self.nodes.values():
             journal.observe_node(node)
 
     @property
     def journal(self) -> Journal:
-        """Where everything is written down."""
+        """The journal in use."""
         return self._journal
 
     # -- nodes and documents
@@ -93,67 +67,60 @@ class Cluster:
     @property
     def nodes(self) -> Mapping[NodeName, KubeNode]:
         """The nodes that are known."""
-        return MappingProxyType(self._nodes)
+        return self._source.nodes
 
     def observe_node(self, node: KubeNode) -> None:
         """A node joined or changed."""
-        before = self._nodes.get(node.name)
-        if before == node:
+        if not self._source.put_node(node):
             return
-        self._nodes[node.name] = node
         self._journal.observe_node(node)
-        self._pass_on(node)
-        if not has_same_shape(before, node):
-            self._derivation.observe(node)
+        self._observe_cells_of(node)
         self.version += 1
         if not node.is_healthy:
-            self._tell_of_loss(node.name)
-        self.tell_of_room()
+            self._notify_node_lost(node.name)
+        self.notify_room()
 
-    def _tell_of_loss(self, node: NodeName) -> None:
-        for tell in self.on_node_lost:
-            tell(node)
+    def _notify_node_lost(self, node: NodeName) -> None:
+        for notify in self.on_node_lost:
+            notify(node)
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
-        if self._nodes.pop(name, None) is None:
+        if not self._source.remove_node(name):
             return
         self._journal.forget_node(name)
-        self.engine.forget_node(name)
-        self._derivation.forget(name)
+        self._engine.forget_node(name)
         self.version += 1
-        self._tell_of_loss(name)
+        self._notify_node_lost(name)
 
     def use_document(self, document: ClusterText | None) -> list[GangEffect]:
-        """Work by another cluster document from now on; says what became of each gang."""
-        self._document = document
+        """Put another cluster document in force; return what happens to each gang."""
         self._journal.use_document(document.text if document else None)
-        self._derivation = Derivation(document.document if document else None, self._nodes.values())
-        return self._move_to(self._derivation.build())
+        return self._move_to(self._source.use(document))
 
     @property
     def is_stale(self) -> bool:
         """Whether nodes have changed since the cells were built from them."""
-        return self._derivation.is_stale
+        return self._source.is_stale
 
     def refresh_topology(self) -> list[GangEffect]:
-        """Let the cells follow the nodes that are known now; says what became of gangs there.
+        """Rebuild the cells of nodes that have changed; return what happens to gangs there.
 
         The cost is that of the nodes that have changed. Most changes, such as a label that names no
         level, leave all cells as they are.
         """
         self._journal.build_topology()
-        built = self._derivation.build()
+        built = self._source.build()
         if built is None:
             return self._move_to(None)
         self.problems = built.problems
         if built.topology == self.topology:
             return []
         self.topology = built.topology
-        effects = self.engine.follow_topology(built.topology)
+        effects = self._engine.update_topology(built.topology)
         self.version += 1
-        self._follow_engine(self._members.items_of(one.gang for one in effects))
-        self.tell_of_room()
+        self._update_members(self._members.items_of(one.gang for one in effects))
+        self.notify_room()
         return effects
 
     def _move_to(self, built: BuiltCluster | None) -> list[GangEffect]:
@@ -161,58 +128,46 @@ class Cluster:
         effects: list[GangEffect] = []
         if built is None:
             self.topology, self.problems = None, ()
-            self.engine = Engine(lease_seconds=self._lease_seconds)
+            self._engine = Engine(lease_seconds=self._lease_seconds)
         else:
             self.topology, self.problems = built.topology, built.problems
-            effects = self.engine.change_topology(built.topology)
-        for node in self._nodes.values():
-            self._pass_on(node)
-        self._follow_engine(self._members.items())
-        self.tell_of_room()
+            effects = self._engine.change_topology(built.topology)
+        for node in self.nodes.values():
+            self._observe_cells_of(node)
+        self._update_members(self._members.items())
+        self.notify_room()
         return effects
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
-        """Let gangs count at other priorities from now on; says what became of each gang."""
+        """Give gangs other priorities; return what happens to each gang."""
         self._journal.rerank(priorities)
-        effects = self.engine.rerank(priorities)
+        effects = self._engine.rerank(priorities)
         for gang, priority in priorities.items():
             self._members.rerank(gang, priority)
         self.version += 1
-        self._follow_engine(self._members.items())
-        self.tell_of_room()
+        self._update_members(self._members.items())
+        self.notify_room()
         return effects
 
-    def _follow_engine(self, members: Iterable[tuple[PodUid, Member]]) -> None:
-        """Gangs were taken over: members may count on other cells, or have lost their lease."""
+    def _update_members(self, members: Iterable[tuple[PodUid, Member]]) -> None:
+        """Note the other cells of members after a change of the topology, and the lost leases."""
         lost: dict[GangKey, None] = {}
         for uid, member in members:
-            placement = self.engine.placement(uid)
+            placement = self._engine.placement(uid)
             if placement is not None:
                 self._members.add(replace(member, placement=placement))
             elif not member.is_bound:
                 self._members.remove(uid)
                 lost[member.request.gang] = None
-        for tell in self.on_loss:
-            tell(list(lost))
+        for notify in self.on_loss:
+            notify(list(lost))
 
-    def _pass_on(self, node: KubeNode) -> None:
-        """Tell the engine; without a document, a node without devices is none of its business."""
-        if self._document is None and not node.leaf_count:
-            self.engine.forget_node(node.name)
+    def _observe_cells_of(self, node: KubeNode) -> None:
+        cell = self._source.node_cell(node)
+        if cell is None:
+            self._engine.forget_node(node.name)
         else:
-            self.engine.observe_node(self._cell(node))
-
-    def _cell(self, node: KubeNode) -> NodeCell:
-        is_listed = self._document is not None and not self._derivation.depends_on_nodes
-        return NodeCell(
-            name=node.name,
-            leaf_type=node.leaf_type,
-            leaf_count=node.leaf_count,
-            is_healthy=node.is_healthy,
-            # Which devices are bad is the kubelet's secret: the last ones stand for them. Devices
-            # that a document lists have numbers of their own.
-            bad_leaf_cells=() if is_listed else tuple(range(node.usable_count, node.leaf_count)),
-        )
+            self._engine.observe_node(cell)
 
     # -- pods
 
@@ -223,13 +178,13 @@ class Cluster:
         released: Iterable[PlacedMember] = (),
         now: float = 0.0,
     ) -> None:
-        """Take in all that runs or was released to run, after a start."""
-        run_to_end(self.recovering(list(running), released=list(released), now=now))
+        """Take in all members that run or were released, after a start."""
+        run_to_end(self.recover_stepwise(list(running), released=list(released), now=now))
 
-    def recovering(
+    def recover_stepwise(
         self, running: Sequence[PlacedMember], *, released: Sequence[PlacedMember], now: float
     ) -> Stepwise[None]:
-        """Do the same bit by bit, while nothing else is told or asked."""
+        """Do the same in steps; nothing else may change the cluster meanwhile."""
         for one in running:
             self._journal.prepare(one)
             yield
@@ -237,7 +192,7 @@ class Cluster:
             self._journal.prepare_released(one)
         self._journal.recover(len(running) + len(released), now=now)
         lost = dict.fromkeys(
-            (yield from self.engine.recover_stepwise(running, released=released, now=now))
+            (yield from self._engine.recover_stepwise(running, released=released, now=now))
         )
         for one in running:
             self._join_bound(one)
@@ -248,66 +203,52 @@ class Cluster:
         self.version += 1
 
     def observe_bound(self, running: PlacedMember) -> None:
-        """A member runs on a node, whoever put it there."""
+        """A member runs on a node, whether we placed it there or not."""
         self._journal.observe_bound(running)
-        self.engine.observe_bound(
-            running.request,
-            node=running.placement.node,
-            leaf_cells=running.placement.leaf_cells,
-            placement=running.placement,
-        )
+        self._engine.observe_bound(running)
         self._join_bound(running)
         self.version += 1
 
     def touch(self) -> None:
-        """Something that the engine is not told, yet is asked with, has changed."""
+        """Something has changed that requests depend on and the engine does not hold."""
         self.version += 1
 
-    def has_member(self, member: PodUid) -> bool:
-        """Whether a member has a place, bound or not."""
-        return self.engine.has_place(member)
-
     def observe_ending(self, member: PodUid) -> None:
-        """A member that runs was told to end; told again, nothing is new or written down."""
-        if member not in self._overdue and self.engine.observe_ending(member):
+        """A member that runs was told to end. Nothing happens if that is known."""
+        if member not in self._overdue and self._engine.observe_ending(member):
             self._journal.observe_ending(member)
             self.version += 1
 
     def observe_overdue(self, member: PodUid) -> None:
-        """A member that was told to end takes too long: from now on nobody counts on its end."""
+        """A member that was told to end takes too long: decisions no longer rely on its end."""
         known = self._members.get(member)
-        if known is not None and self.engine.observe_overdue(member):
+        if known is not None and self._engine.observe_overdue(member):
             self._overdue.add(member)
             self._journal.observe_overdue(member)
             self.version += 1
-            for tell in self.on_overdue:
-                tell(known.request.gang)
+            for notify in self.on_overdue:
+                notify(known.request.gang)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
         self._journal.forget_member(member)
-        self.engine.forget_member(member)
+        self._engine.forget_member(member)
         self._leave(member)
         self.version += 1
-        self.tell_of_room()
+        self.notify_room()
 
     def renew(self, gang: GangKey, *, now: float) -> None:
-        """Let a gang's lease begin anew."""
+        """Start a gang's lease again."""
         self._journal.renew(gang, now=now)
-        self.engine.renew(gang, now=now)
+        self._engine.renew(gang, now=now)
 
-    def tell_of_room(self) -> None:
-        """Leaf cells may be of use to somebody who could not use them before."""
-        for tell in self.on_room:
-            tell()
-
-    @property
-    def members(self) -> Members:
-        """Who was given places, to look things up quickly."""
-        return self._members
+    def notify_room(self) -> None:
+        """Run the callbacks for leaf cells that gangs may now be able to use."""
+        for notify in self.on_room:
+            notify()
 
     def _join_bound(self, running: PlacedMember) -> None:
-        placement = self.engine.placement(running.request.member) or running.placement
+        placement = self._engine.placement(running.request.member) or running.placement
         is_foreign = not running.placement.leaf_cells
         self._join(
             Member(
@@ -317,77 +258,65 @@ class Cluster:
 
     def _join(self, member: Member) -> None:
         self._members.add(member)
-        self._last_words.pop(member.request.member, None)
+        self._last_refusals.pop(member.request.member, None)
 
     def _leave(self, member: PodUid) -> None:
         self._overdue.discard(member)
-        self._last_words.pop(member, None)
+        self._last_refusals.pop(member, None)
         self._members.remove(member)
 
     # -- deciding
 
     def decide(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], asked: Asked
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        context: DecisionContext,
     ) -> Decision:
-        """Plan, and make true what was planned."""
-        decision = self.engine.plan(request, candidate_nodes=candidate_nodes, now=asked.now)
-        is_applied = not isinstance(decision, Preempt) or _is_preempting(decision, asked)
+        """Plan, apply the decision, and log it."""
+        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        is_applied = not isinstance(decision, Preempt) or _reserves(decision, context)
         if is_applied:
-            self.engine.apply(decision, now=asked.now)
+            self._engine.apply(decision, now=context.now)
         if isinstance(decision, Place):
-            # Only now is it known which cell of its VC it counts against.
-            placement = self.engine.placement(request.member) or decision.placement
+            # The cell of its VC that it counts against is known only after `apply`.
+            placement = self._engine.placement(request.member) or decision.placement
             self._join(Member(request=request, placement=placement, is_bound=False))
         if not self._is_news(decision):
             return decision
         self.version += is_applied and not isinstance(decision, Reject)
-        self._journal.decide(
-            Question(
-                kind=asked.kind,
-                request=request,
-                candidate_nodes=candidate_nodes,
-                now=asked.now,
-                applies_preemption=asked.applies_preemption,
-                decision=decision,
-                pod=asked.pod,
-            )
-        )
+        self._journal.decide(decision, candidate_nodes=candidate_nodes, context=context)
         return decision
 
     def _is_news(self, decision: Decision) -> bool:
-        """A refusal that is only repeated changes nothing, and is written down once."""
+        """Tell whether a decision must be logged: a repeated refusal changes nothing."""
         member = decision.request.member
         if not isinstance(decision, Wait | Reject) or getattr(decision, "cancels_own", False):
-            self._last_words.pop(member, None)
+            self._last_refusals.pop(member, None)
             return True
-        if self._last_words.get(member) == decision.reason:
+        if self._last_refusals.get(member) == decision.reason.text:
             return False
-        if len(self._last_words) >= _MOST_REMEMBERED:
-            self._last_words.clear()
-        self._last_words[member] = decision.reason
+        self._last_refusals[member] = decision.reason.text
         return True
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time."""
-        expired = self.engine.expire(now=now)
+        expired = self._engine.expire(now=now)
         if expired:
             self._journal.expire(expired, now=now)
             self._drop_unplaced(expired)
             self.version += 1
-            for tell in self.on_expiry:
-                tell(expired)
+            for notify in self.on_expiry:
+                notify(expired)
         return expired
 
     def _drop_unplaced(self, gangs: Iterable[GangKey]) -> None:
         for uid in [uid for gang in gangs for uid in self._members.of_gang(gang)]:
-            if not self.engine.has_place(uid):
+            if not self._engine.has_place(uid):
                 self._members.remove(uid)
 
 
-_MOST_REMEMBERED = 200_000
-"""Members whose last refusal is remembered: as many pods as a cluster can have, and some."""
-
-
-def _is_preempting(decision: Preempt, asked: Asked) -> bool:
-    """Whether cells are to be reserved; without seats they are already, and are kept for longer."""
-    return asked.applies_preemption or not decision.seats
+def _reserves(decision: Preempt, context: DecisionContext) -> bool:
+    """Tell whether to apply a preemption; one without seats extends what is reserved already."""
+    return context.applies_preemption or not decision.seats

@@ -1,21 +1,21 @@
-"""Cluster documents as they were written: a replay has to read the very same text."""
+"""Cluster documents with their text: the log stores the text, so that a replay reads the same."""
 
 from dataclasses import dataclass
 
 from policy.cluster.document import ClusterDocument
-from policy.documents.documents import Kind, parse_document
+from policy.documents.parser import DocumentKind, parse_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterText:
-    """A cluster document as it was written, and what it means."""
+    """A cluster document and the text that it was parsed from."""
 
     text: str
     document: ClusterDocument
 
 
 def read_cluster_text(text: str) -> ClusterText:
-    """Understand a cluster document. Raises SpecError with all problems."""
-    document = parse_document(text, kind=Kind.CLUSTER)
+    """Parse a cluster document. Raises SpecError with all problems."""
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     return ClusterText(text=text, document=document)

@@ -1,13 +1,13 @@
-"""Members that were given places, by UID and by gang: a register beside the engine's own.
+"""Members that have places, by UID and by gang, for lookups of one pod or one gang.
 
-The engine keeps its state to itself, and shows it only as a whole; questions about one pod or gang
-are answered here.
+The engine shows its state only as a whole.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
+from policy.placement import Placement
 from policy.submission import GangKey, PodUid
 
 
@@ -19,11 +19,11 @@ class Member:
     placement: Placement
     is_bound: bool
     is_foreign: bool = False
-    """Whether somebody else put it where it runs."""
+    """Whether it runs in a place that we did not give it."""
 
 
-class Members:
-    """All of them."""
+class MemberIndex:
+    """All members that have places."""
 
     def __init__(self) -> None:
         self._by_uid: dict[PodUid, Member] = {}
@@ -31,27 +31,27 @@ class Members:
 
     @property
     def gang_count(self) -> int:
-        """How many gangs have members."""
+        """The number of gangs that have members."""
         return len(self._by_gang)
 
     def get(self, uid: PodUid) -> Member | None:
-        """The member, if it has a place."""
+        """Return the member, if it has a place."""
         return self._by_uid.get(uid)
 
     def items(self) -> list[tuple[PodUid, Member]]:
-        """All of them."""
+        """Return all members."""
         return list(self._by_uid.items())
 
     def of_gang(self, gang: GangKey) -> list[PodUid]:
-        """The members of a gang, by the engine's name of it."""
+        """Return the members of a gang, by the engine's key."""
         return list(self._by_gang.get(gang, ()))
 
     def items_of(self, gangs: Iterable[GangKey]) -> list[tuple[PodUid, Member]]:
-        """The members of some gangs."""
+        """Return the members of some gangs."""
         return [(uid, self._by_uid[uid]) for gang in gangs for uid in self.of_gang(gang)]
 
     def add(self, member: Member) -> None:
-        """A member has a place; one that is bound stays so."""
+        """Note that a member has a place; a bound member stays bound."""
         uid, gang = member.request.member, member.request.gang
         before = self._by_uid.get(uid)
         if before is not None and before.request.gang != gang:
@@ -61,14 +61,14 @@ class Members:
         self._by_gang.setdefault(gang, {})[uid] = None
 
     def rerank(self, gang: GangKey, priority: int) -> None:
-        """A gang counts at another priority from now on."""
+        """Give a gang another priority."""
         for uid in self.of_gang(gang):
             member = self._by_uid[uid]
             request = replace(member.request, priority=priority)
             self._by_uid[uid] = replace(member, request=request)
 
     def remove(self, uid: PodUid) -> None:
-        """A member has no place any more."""
+        """Note that a member has no place any more."""
         member = self._by_uid.pop(uid, None)
         if member is None:
             return
@@ -78,12 +78,12 @@ class Members:
             del self._by_gang[member.request.gang]
 
     def count_leases(self) -> int:
-        """How many gangs have a place that is not bound yet."""
+        """Count the gangs that have a place and are not bound yet."""
         gangs = {one.request.gang for one in self._by_uid.values() if not one.is_bound}
         return len(gangs)
 
     def claimed_cells(self) -> set[tuple[str, str]]:
-        """Address and type of every preassigned cell that is in use."""
+        """Return address and type of every preassigned cell that is in use."""
         return {
             (where.vc_cell, where.vc_cell_type)
             for where in (member.placement for member in self._by_uid.values())

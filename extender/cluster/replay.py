@@ -1,8 +1,8 @@
-"""Decide again from the log alone: one epoch, row by row, on an engine of its own.
+"""Repeat the decisions of one epoch from the log alone, row by row, on a separate engine.
 
-Observations are fed to the engine, questions are asked again, and each answer is compared with the
-one in the log. Under the same program every answer must be the same; under another one, what
-differs is what that program would have done.
+A replay feeds the logged inputs to the engine, repeats each request, and compares the decision with
+the logged one. With the same program all decisions are equal; with another program, the differences
+show what that program would have decided.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -11,19 +11,19 @@ from typing import Any, Final, Protocol
 
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster import rows
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import ClusterText, read_cluster_text
-from extender.cluster.journal import SERVICE, NoJournal
+from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import Hole, find_holes
-from state.log.records import DecisionRecord, Kind, LoggedDocument
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
 
 _PAGE: Final = 2000
 
 
 class LogReader(Protocol):
-    """What a replay reads: `state.log.postgres` or `state.log.memory`."""
+    """The log as a replay reads it: `state.log.postgres` or `state.log.memory`."""
 
     async def of_epoch(
         self, service: str, *, epoch: int, first: int = 1, limit: int = 1000
@@ -36,7 +36,7 @@ class LogReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A decision that came out otherwise."""
+    """A decision that the replay did not repeat."""
 
     sequence: int
     subject: str
@@ -46,23 +46,23 @@ class Difference:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What a replay found."""
+    """The result of a replay."""
 
     epoch: int
     rows: int = 0
     decisions: int = 0
     differences: list[Difference] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
-    """Rows that got lost: what comes after them may differ for that reason alone."""
+    """Rows that are missing: later decisions may differ for that reason alone."""
 
     @property
     def is_identical(self) -> bool:
-        """Whether every decision came out as it had."""
+        """Whether the replay repeated every decision."""
         return not self.differences and not self.holes
 
 
 async def replay_epoch(reader: LogReader, *, epoch: int) -> Report:
-    """Decide one epoch again."""
+    """Replay one epoch."""
     report = Report(epoch=epoch)
     replay: Replay | None = None
     sequences: list[int] = []
@@ -95,7 +95,7 @@ async def _document_of(reader: LogReader, record: DecisionRecord) -> ClusterText
 
 
 class Replay:
-    """An engine that lives through an epoch once more."""
+    """A cluster that is fed with the rows of an epoch."""
 
     def __init__(self, *, lease_seconds: float) -> None:
         self._cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
@@ -104,22 +104,22 @@ class Replay:
         self._released: list[PlacedMember] = []
 
     def feed(self, record: DecisionRecord, document: ClusterText | None) -> Difference | None:
-        """Take in one row; the difference, if it is a decision that comes out otherwise."""
+        """Take in one row; return the difference if it holds a decision that is not repeated."""
         match record.kind, record.outcome:
-            case Kind.NODE, _:
+            case RowKind.NODE, _:
                 self._feed_node(record)
-            case Kind.DOCUMENT, "built":
+            case RowKind.DOCUMENT, "built":
                 self._cluster.refresh_topology()
-            case Kind.DOCUMENT, "in-force" | "removed":
+            case RowKind.DOCUMENT, "in-force" | "removed":
                 self._cluster.use_document(document)
-            case Kind.DOCUMENT, "reranked":
+            case RowKind.DOCUMENT, "reranked":
                 told = record.inputs["priorities"]
                 self._cluster.rerank({GangKey(*gang): rank for *gang, rank in told})
-            case Kind.POD, _:
+            case RowKind.POD, _:
                 self._feed_pod(record)
-            case Kind.EXPIRY, "renewed":
+            case RowKind.EXPIRY, "renewed":
                 self._cluster.renew(_gang(record.subject), now=record.inputs["now"])
-            case Kind.EXPIRY, _:
+            case RowKind.EXPIRY, _:
                 self._cluster.expire(now=record.inputs["now"])
             case _ if "decision" in record.details:
                 return self._decide(record)
@@ -155,17 +155,17 @@ class Replay:
 
     def _decide(self, record: DecisionRecord) -> Difference | None:
         inputs = record.inputs
-        asked = Asked(
-            kind=Kind(record.kind),
+        context = DecisionContext(
+            kind=RowKind(record.kind),
             now=inputs["now"],
             applies_preemption=inputs["appliesPreemption"],
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])
-        decision = self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
+        decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
         replayed = rows.encode_decision(decision)
         logged = record.details["decision"]
-        if replayed == logged:
+        if rows.is_same_decision(logged, replayed):
             return None
         return Difference(
             sequence=record.sequence or 0,

@@ -1,7 +1,7 @@
-"""What the engine is fed and answers, as JSON and back: the inputs of the log's rows.
+"""Inputs and decisions of the engine as JSON, and back: the contents of the log's rows.
 
-A replay must get back exactly what the engine got. Fields that have their default are left out, so
-that the row of a plain pod stays small, and one that a later version adds is no difference.
+A replay must read exactly what the engine received. Fields with their default are left out: rows
+of plain pods stay small, and a field that a later version adds is no difference.
 """
 
 import zlib
@@ -12,15 +12,10 @@ from typing import Any, Final
 
 import orjson
 
-from extender.cells.model import (
-    Decision,
-    MemberRequest,
-    Place,
-    Placement,
-    Preempt,
-    ReleaseMode,
-)
+from extender.cells.model import Decision, FreeMode, MemberRequest, Place, Preempt
+from extender.cells.wording import WORDING
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName
 
 Row = dict[str, Any]
@@ -28,10 +23,11 @@ Row = dict[str, Any]
 _REQUEST_DEFAULTS: Final = {
     field.name: field.default for field in fields(MemberRequest) if field.default is not MISSING
 }
+_STORED_NAMES: Final = {name: name for name in _REQUEST_DEFAULTS} | {"free_mode": "release"}
 
 
 def encode_request(request: MemberRequest) -> Row:
-    """Say what a member asked; a gang of a thousand equal members is one pair of numbers."""
+    """Encode a request; equal members are one pair of numbers, however many there are."""
     row: Row = {
         "member": request.member,
         "gang": [request.gang.namespace, request.gang.name],
@@ -43,15 +39,15 @@ def encode_request(request: MemberRequest) -> Row:
     for name, default in _REQUEST_DEFAULTS.items():
         value = getattr(request, name)
         if value != default:
-            row[name] = value
+            row[_STORED_NAMES[name]] = value
     return row
 
 
 def decode_request(row: Mapping[str, Any]) -> MemberRequest:
     """Read what `encode_request` wrote."""
-    optional = {name: row[name] for name in _REQUEST_DEFAULTS if name in row}
-    if "release" in optional:
-        optional["release"] = ReleaseMode(optional["release"])
+    optional = {name: row[stored] for name, stored in _STORED_NAMES.items() if stored in row}
+    if "free_mode" in optional:
+        optional["free_mode"] = FreeMode(optional["free_mode"])
     return MemberRequest(
         member=row["member"],
         gang=GangKey(*row["gang"]),
@@ -64,7 +60,7 @@ def decode_request(row: Mapping[str, Any]) -> MemberRequest:
 
 
 def encode_placement(placement: Placement) -> Row:
-    """Say where a member is."""
+    """Encode a place."""
     row: Row = {"node": placement.node, "leafCells": list(placement.leaf_cells)}
     for name in ("chain", "vc_cell", "vc_cell_type"):
         value = getattr(placement, name)
@@ -85,7 +81,7 @@ def decode_placement(row: Mapping[str, Any]) -> Placement:
 
 
 def encode_node(node: KubeNode) -> Row:
-    """Say how a node was."""
+    """Encode a node."""
     return {
         "healthy": node.is_healthy,
         "labels": dict(node.labels),
@@ -108,9 +104,9 @@ def decode_node(name: NodeName, row: Mapping[str, Any]) -> KubeNode:
 
 
 def encode_decision(decision: Decision) -> Row:
-    """Say what was decided, so that equal decisions give equal rows.
+    """Encode a decision; equal decisions give equal rows.
 
-    The places of a gang's other members are only told apart by a checksum: they may be thousands.
+    The places of the gang's other members, which may be thousands, are stored as a checksum.
     """
     if isinstance(decision, Place):
         return {
@@ -120,11 +116,32 @@ def encode_decision(decision: Decision) -> Row:
             "downgraded": list(map(str, decision.downgraded)),
             "cancelled": list(map(str, decision.cancelled)),
         }
-    row: Row = {"is": type(decision).__name__.lower(), "code": str(decision.code)}
+    reason = decision.reason
+    row: Row = {"is": type(decision).__name__.lower(), "code": str(reason.code)}
     if isinstance(decision, Preempt):
         row["victims"] = list(map(str, decision.victims))
         row["cancelled"] = list(map(str, decision.cancelled))
-    return row | {"reason": decision.reason}
+    arguments = orjson.loads(orjson.dumps(reason.arguments))
+    return row | {"arguments": arguments, "reason": reason.text, "wording": WORDING}
+
+
+def is_same_decision(logged: Row, replayed: Row) -> bool:
+    """Tell whether a replay repeats a logged decision.
+
+    Sentences are compared only if the row has the current wording version. A row of another version
+    is compared by its code and by those arguments that it has.
+    """
+    if logged.get("wording") == replayed.get("wording"):
+        return logged == replayed
+    return _wordless(logged, logged) == _wordless(replayed, logged)
+
+
+def _wordless(row: Row, logged: Row) -> Row:
+    """Return a decision without its sentence, with the arguments that the logged one has."""
+    told = row.get("arguments", {})
+    arguments = {name: told.get(name) for name in logged.get("arguments", {})}
+    bare = {key: value for key, value in row.items() if key not in ("reason", "wording")}
+    return bare | {"arguments": arguments}
 
 
 def _checksum(placements: Sequence[Placement]) -> int:

@@ -1,8 +1,8 @@
-"""Who a Kubernetes token is and what they may read of us, remembered for some seconds.
+"""Checks of Kubernetes tokens: who the owner is, and what the owner may read here.
 
-Garbage costs the API server little: what it said is remembered whether yes or no, strangers apart
-from those it knows, so that a flood of bad tokens pushes no good one out; few questions are open at
-a time; and whoever waits longer than the deadline is told so.
+Invalid tokens cost the API server little. Its answers are remembered for some seconds, positive and
+negative ones apart, so that a flood of invalid tokens does not push a valid one out. Only a few
+checks run at a time, and a caller that waits longer than the deadline gets an error.
 """
 
 import asyncio
@@ -12,64 +12,64 @@ from functools import partial
 from typing import Final, TypeVar
 
 from kube.api.client import KubeError
-from kube.api.token_reviews import Person, Reviews
+from kube.api.token_reviews import AccessReviews, ApiUser
 from policy.errors import BackendError
-from service.expiring import ExpiringCache
+from service.memory import ExpiringMap
 
 T = TypeVar("T")
 
 _REMEMBER_SECONDS: Final = 10.0
-"""So long a revoked token or right still works here."""
+"""A revoked token or right still works for this long."""
 _MOST_PEOPLE: Final = 1_024
 _MOST_STRANGERS: Final = 4_096
 _MOST_RIGHTS: Final = 8_192
-_MOST_QUESTIONS: Final = 16
+_MOST_CHECKS: Final = 16
 _DEADLINE_SECONDS: Final = 3.0
 
 
 class TokenCheck:
-    """Asks the API server, and remembers its answers; tokens themselves are not kept."""
+    """Asks the API server and remembers its answers, by a hash of the token."""
 
     def __init__(
         self,
-        reviews: Reviews,
+        reviews: AccessReviews,
         *,
         monotonic: Callable[[], float],
         deadline_seconds: float = _DEADLINE_SECONDS,
     ) -> None:
-        remember = partial(ExpiringCache, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
-        self._people: ExpiringCache[bytes, Person] = remember(most=_MOST_PEOPLE)
-        self._strangers: ExpiringCache[bytes, bool] = remember(most=_MOST_STRANGERS)
-        self._rights: ExpiringCache[tuple[Person, str, str], bool] = remember(most=_MOST_RIGHTS)
+        remember = partial(ExpiringMap, seconds=_REMEMBER_SECONDS, monotonic=monotonic)
+        self._people: ExpiringMap[bytes, ApiUser] = remember(_MOST_PEOPLE)
+        self._strangers: ExpiringMap[bytes, None] = remember(_MOST_STRANGERS)
+        self._rights: ExpiringMap[tuple[ApiUser, str, str], bool] = remember(_MOST_RIGHTS)
         self._reviews = reviews
         self._deadline_seconds = deadline_seconds
-        self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
+        self._checks = asyncio.Semaphore(_MOST_CHECKS)
 
-    async def identify(self, token: str) -> Person | None:
-        """Whose token it is, if anybody's; BackendError if that cannot be told now."""
+    async def identify(self, token: str) -> ApiUser | None:
+        """Return the owner of a token, None if it is not valid; BackendError if not known."""
         key = hashlib.sha256(token.encode()).digest()
         known = self._people.get(key)
-        if known is not None or self._strangers.get(key):
+        if known is not None or key in self._strangers:
             return known
         person = await self._ask(lambda: self._reviews.identify(token))
         if person is None:
-            self._strangers.put(key, True)
+            self._strangers[key] = None
         else:
-            self._people.put(key, person)
+            self._people[key] = person
         return person
 
-    async def may(self, person: Person, *, verb: str, path: str) -> bool:
-        """Whether they may; BackendError if that cannot be told now."""
+    async def may(self, person: ApiUser, *, verb: str, path: str) -> bool:
+        """Whether a person may do this. Raises BackendError if that is not known."""
         key = (person, verb, path)
         known = self._rights.get(key)
         if known is None:
             known = await self._ask(lambda: self._reviews.may(person, verb=verb, path=path))
-            self._rights.put(key, known)
+            self._rights[key] = known
         return known
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
         async def in_turn() -> T:
-            async with self._questions:
+            async with self._checks:
                 return await question()
 
         try:

@@ -1,8 +1,12 @@
-"""What follows from a decision: Events, metrics, waiting pods, evictions.
+"""What follows from a decision: Events, metrics, the list of what waits, victims that end.
 
-announcer     What owners of pods are told, in plain words, once per change of reason.
-eviction      End pods for the sake of others, tell their owners, and count them: each of it …
-outcomes      What follows from a decision for the owner: the pod waits and is told why, or …
-victims       Victims: whole gangs that end so that another can start.
-waiting_pods  Pods that were refused: why and since when; and refusals that are given again …
+The planner, the verbs and the background work report here, and nowhere else, what was decided. So
+`/v1/waiting`, metrics, Events and explanations always agree. Nothing here decides: where a gang
+goes is the business of `cells` and `queue`. Imported by `planning`, `verbs`, `upkeep`,
+`inspection` and the wiring; imports none of them.
+
+announcer     Events on pods: Waiting, Placed, Downgraded, Preempted.
+evictions     The one executor that ends pods: retries, spares, one Event, one count.
+outcomes      The one place that every decision passes.
+waiting_list  Gangs and pods that wait: for which reason, and since when.
 """

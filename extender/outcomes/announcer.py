@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from extender.cells.model import Place
-from extender.outcomes.waiting_pods import Waiting
+from extender.outcomes.waiting_list import WaitingEntry
 from kube.api.events import Event, EventWriter
 from kube.read.pods import ManagedPod
+from policy.placement import Placement
 from policy.submission import GangKey
 
 _MOST_CHARS = 1024
@@ -29,22 +29,14 @@ class Announcer:
     def __init__(self, writer: EventWriter) -> None:
         self._writer = writer
 
-    def waits(self, waiting: Waiting) -> None:
-        """A pod waits, for another reason than before."""
-        about = ObjectRef(
-            kind="Pod", namespace=waiting.namespace, name=waiting.name, uid=waiting.uid
-        )
-        self._say(about, "Waiting", waiting.reason)
+    def waits(self, entry: WaitingEntry) -> None:
+        """A gang or a pod waits for another reason than before."""
+        self._say(_ref(entry), "Waiting", entry.reason)
 
-    def refused(self, pod: ManagedPod, reason: str) -> None:
-        """A pod's gang is not planned, for another reason than before."""
-        self._say(_ref(pod), "Waiting", reason)
-
-    def placed(self, pod: ManagedPod, decision: Place) -> None:
-        """A pod that waited has its place."""
-        placement = decision.placement
+    def placed(self, entry: WaitingEntry, placement: Placement) -> None:
+        """A gang or a pod that waited has its place."""
         cells = ", ".join(map(str, placement.leaf_cells))
-        self._say(_ref(pod), "Placed", f"placed on node {placement.node}, leaf cells {cells}")
+        self._say(_ref(entry), "Placed", f"placed on node {placement.node}, leaf cells {cells}")
 
     def downgraded(self, members: Sequence[ManagedPod], *, by: GangKey) -> None:
         """A gang goes on, but only as long as nobody has a better claim."""
@@ -83,5 +75,5 @@ class Announcer:
         )
 
 
-def _ref(pod: ManagedPod) -> ObjectRef:
+def _ref(pod: ManagedPod | WaitingEntry) -> ObjectRef:
     return ObjectRef(kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid)

@@ -1,84 +1,184 @@
-"""What follows from a decision for the owner: the pod waits and is told why, or has its place."""
+"""The one place that every decision passes, of the planner and of kube-scheduler's verbs alike.
 
-from collections.abc import Sequence
+It counts decisions and preemptions, keeps the list of gangs and pods that wait, and writes Events.
+So metrics, `/v1/waiting`, Events and explanations agree.
+"""
 
-from extender.cells.model import Place, Preempt, Reject, Wait
+import logging
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+
+from extender.cells.model import OPPORTUNISTIC, Decision, Place, Preempt, Reject, Wait
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import single_gang
+from extender.metrics import ExtenderMetrics
 from extender.outcomes.announcer import Announcer
-from extender.outcomes.waiting_pods import Waiting, WaitingPods
+from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from kube.api.pod_ender import Ended
 from kube.read.pods import ManagedPod
-from policy.submission import NodeName
+from policy.submission import GangKey, NodeName
 from service.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+
+class EndedBy(StrEnum):
+    """The program that ends the victims of a preemption."""
+
+    CELLGATE = "cellgate"
+    KUBE_SCHEDULER = "kube-scheduler"
 
 
 class Outcomes:
-    """Keeps the list of those who wait, and tells people of changes."""
+    """Records what was decided, and informs the owners of pods when that changes."""
 
     def __init__(
         self,
         *,
         cluster: Cluster,
         pods: PodSink,
-        waiting: WaitingPods,
         announcer: Announcer,
+        metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
-        self._waiting = waiting
         self._announcer = announcer
+        self._metrics = metrics
         self._clock = clock
-        pods.on_end.append(lambda pod: waiting.remove(pod.uid))
+        self.waiting = WaitingList()
+        pods.on_end.append(self._forget)
         pods.on_appear.append(self._note_bound)
 
-    def _note_bound(self, pod: ManagedPod) -> None:
-        """Whoever bound a pod: it does not wait any more."""
-        if pod.node is not None:
-            self._waiting.remove(pod.uid)
+    # -- decisions
 
-    def placed(self, pod: ManagedPod, decision: Place) -> None:
-        """A pod has its place."""
-        if self._waiting.get(pod.uid) is not None:
-            self._announcer.placed(pod, decision)
-            self._waiting.remove(pod.uid)
-        for gang in decision.downgraded:
-            members = [self._pods.get(uid) for uid in self._cluster.members.of_gang(gang)]
-            self._announcer.downgraded(
-                [member for member in members if member is not None], by=decision.request.gang
-            )
+    def decided(self, decision: Decision, *, ended_by: EndedBy | None = None) -> None:
+        """Record a decision that was applied; call it before anything else changes.
 
-    def waits(
+        `ended_by` is the program that ends victims now. A preemption counts once, when its cells
+        are reserved: the same decision is made again until the victims have ended.
+        """
+        self._metrics.count_decision(decision)
+        if isinstance(decision, Place):
+            for gang in decision.downgraded:
+                self._announcer.downgraded(self._members(gang), by=decision.request.gang)
+        elif isinstance(decision, Preempt) and decision.seats and ended_by is not None:
+            cause = "borrowed" if self._are_borrowers(decision.victims) else "priority"
+            self._metrics.preemptions.labels(ended_by, cause).inc()
+
+    def _members(self, gang: GangKey) -> list[ManagedPod]:
+        members = map(self._pods.get, self._cluster.members.of_gang(gang))
+        return [pod for pod in members if pod is not None]
+
+    def _are_borrowers(self, victims: Sequence[GangKey]) -> bool:
+        """Whether all victims are opportunistic: a VC takes back cells that it lent."""
+        members = self._cluster.members.items_of(victims)
+        return all(member.request.priority == OPPORTUNISTIC for _, member in members)
+
+    # -- gangs that the planner places
+
+    def gang_waits(
+        self, gang: GangKey, pod: ManagedPod, *, code: str, reason: str, change: str
+    ) -> None:
+        """A gang waits; `pod` is the member that carries the Event. No news: no change, no cost."""
+        entry = WaitingEntry(
+            uid=pod.uid,
+            namespace=pod.namespace,
+            name=pod.name,
+            gang=gang,
+            vc=pod.vc,
+            code=code,
+            reason=reason,
+            change=change,
+            since=self._clock.now(),
+        )
+        if self.waiting.put_gang(entry):
+            self._announcer.waits(entry)
+
+    def gang_resumed(self, gang: GangKey) -> None:
+        """A gang does not wait any more, or not for what was reported: it may have its places."""
+        self._announce_placed(self.waiting.remove_gang(gang))
+
+    # -- pods that kube-scheduler asks about
+
+    def pod_decided(
+        self,
+        pod: ManagedPod,
+        decision: Decision,
+        *,
+        offered: Collection[NodeName],
+        ended_by: EndedBy | None = None,
+    ) -> None:
+        """Record a decision like `decided`, and that its pod has its place or waits."""
+        self.decided(decision, ended_by=ended_by)
+        if isinstance(decision, Place):
+            self._announce_placed(self.waiting.remove_pod(pod.uid))
+            return
+        before = self.waiting.pods.get(pod.uid)
+        if before is not None and len(offered) == 1 < len(before.offered):
+            # kube-scheduler first offers only the node that it has nominated: what is wrong with
+            # that node is no news about a pod that waits already, unless it can have no other.
+            return
+        entry = self._refused(pod, decision, offered)
+        entry.asks_to_preempt = bool(entry.victims) and ended_by is None and pod.may_preempt
+        if self.waiting.put_pod(entry):
+            self._announcer.waits(entry)
+
+    def _refused(
         self,
         pod: ManagedPod,
         decision: Wait | Reject | Preempt,
-        *,
-        offered: Sequence[NodeName],
-        asks_to_preempt: bool = False,
-    ) -> None:
-        """A pod has no place.
-
-        kube-scheduler first offers the one node that it has nominated: what is wrong with that one
-        is no news about a pod that waits already, unless it can have no other.
-        """
-        before = self._waiting.get(pod.uid)
-        if before is not None and len(offered) == 1 < len(before.offered):
-            return
-        waiting = Waiting(
+        offered: Collection[NodeName],
+    ) -> RefusedPod:
+        return RefusedPod(
             uid=pod.uid,
             namespace=pod.namespace,
             name=pod.name,
             gang=decision.request.gang,
             vc=pod.vc,
-            code=str(decision.code),
-            reason=decision.reason,
-            change=decision.change,
+            code=str(decision.reason.code),
+            reason=decision.reason.text,
+            change=decision.reason.change,
             since=self._clock.now(),
-            offered=offered,
+            offered=list(offered),
             asked=self._clock.monotonic(),
             version=self._cluster.version,
             victims=decision.victims if isinstance(decision, Preempt) else (),
-            asks_to_preempt=asks_to_preempt and pod.may_preempt,
         )
-        if self._waiting.put(waiting):
-            self._announcer.waits(waiting)
+
+    # -- pods that end for the sake of other gangs
+
+    def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
+        """A pod was told to end; what its owner or kube-scheduler did is not reported."""
+        if ended is not Ended.BY_OTHERS:
+            self._announcer.preempted(pod, why=why)
+        if ended is Ended.NOW:
+            self._metrics.victims.inc()
+            logger.info("pod ended", extra={"pod_uid": pod.uid, "why": why})
+
+    # -- what ends an entry
+
+    def _announce_placed(self, entry: WaitingEntry | None) -> None:
+        member = self._cluster.members.get(entry.uid) if entry is not None else None
+        if entry is not None and member is not None:
+            self._announcer.placed(entry, member.placement)
+
+    def _note_bound(self, pod: ManagedPod) -> None:
+        """A bound pod does not wait, whichever program bound it."""
+        if pod.node is not None:
+            self.waiting.remove_pod(pod.uid)
+
+    def _forget(self, pod: ManagedPod) -> None:
+        """A pod ended or left its gang: another member that waits carries the gang's entry."""
+        self.waiting.remove_pod(pod.uid)
+        for gang in (pod.gang.key, single_gang(pod)):
+            entry = self.waiting.of_gang(gang)
+            if entry is None or entry.uid != pod.uid:
+                continue
+            left = self._pods.of_gang(gang)
+            heir = next((other for other in left if other.node is None), None)
+            if heir is None:
+                self.waiting.remove_gang(gang)
+            else:
+                entry.uid, entry.name = heir.uid, heir.name

@@ -1,8 +1,13 @@
-"""The planner's loop: it feeds the queue, and carries out what the queue wants done.
+"""The planner's loop: it feeds `queue` with pods and nodes, and executes what `queue` asks for.
 
-actions         What the planner asks for, done through the API server.
-cluster_cells   The engine as the planner uses it, through the one door that writes …
-pending_writes  Pods that we are writing to at this moment.
-planning_loop   The planner's hands and ears: pods and nodes go in, patches and deletions …
-quota_queue     Gangs that wait for quota behind our gate: they are planned once they are …
+Here are the loop, the pods that may not be planned yet, the quota queue and the writes to
+Kubernetes. Which gang is next and where it goes is decided in `queue` and `cells`, which are pure.
+Imported by the wiring; `verbs` imports the loop to know which pods are planned.
+
+action_executor  Executes what the planner asks for: release, nominate, end.
+cluster_cells    The engine as the planner uses it.
+held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
+pending_writes   Pods that are being written to at this moment.
+planning_loop    The loop: pods and nodes go in, patches and deletions come out.
+quota_queue      Gangs that wait for quota; they are planned once they are charged.
 """

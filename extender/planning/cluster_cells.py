@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from extender.cells.model import Decision, MemberRequest, Placement
-from extender.cluster.cluster import Asked, Cluster
+from extender.cells.model import Decision, MemberRequest
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
+from extender.outcomes.outcomes import EndedBy, Outcomes
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 
 ToldOf = Callable[[Sequence[GangKey]], None]
 
@@ -14,9 +17,17 @@ ToldOf = Callable[[Sequence[GangKey]], None]
 class ClusterCells:
     """What `extender.queue` needs of the engine, and whom to tell what became of cells."""
 
-    def __init__(self, cluster: Cluster, pods: PodSink, *, being_bound: Collection[PodUid]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        pods: PodSink,
+        *,
+        outcomes: Outcomes,
+        being_bound: Collection[PodUid],
+    ) -> None:
         self._cluster = cluster
         self._pods = pods
+        self._outcomes = outcomes
         self._being_bound = being_bound
         self.forget_member = cluster.forget_member
         self.renew = cluster.renew
@@ -38,23 +49,26 @@ class ClusterCells:
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
     ) -> Decision:
-        """Plan, and make true what was planned."""
+        """Decide about a member, apply the decision and record it."""
         pod = self._pods.get(request.member)
-        asked = Asked(
-            kind=Kind.PLACEMENT,
+        may_preempt = pod is None or pod.may_preempt
+        context = DecisionContext(
+            kind=RowKind.PLACEMENT,
             now=now,
-            applies_preemption=pod is None or pod.may_preempt,
+            applies_preemption=may_preempt,
             pod=pod.display_name if pod else "",
         )
-        return self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
+        self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)
+        return decision
 
     def placement(self, member: PodUid) -> Placement | None:
         """Where a member was placed."""
-        return self._cluster.engine.placement(member)
+        return self._cluster.placement(member)
 
     def has_place(self, member: PodUid) -> bool:
         """Whether a member was placed."""
-        return self._cluster.engine.has_place(member)
+        return self._cluster.has_place(member)
 
     def is_bound(self, member: PodUid) -> bool:
         """Whether we bound a member or are about to, though its feed may not say so yet."""
@@ -67,4 +81,4 @@ class ClusterCells:
 
     def is_preempting(self, gang: GangKey) -> bool:
         """Whether cells are reserved for a gang until its victims have ended."""
-        return self._cluster.engine.is_preempting(gang)
+        return self._cluster.is_preempting(gang)

@@ -1,8 +1,8 @@
-"""Pods that we are writing to at this moment.
+"""Pods that are being written to at this moment.
 
-kube-scheduler may see what we wrote before we have heard that it was written. A binding that it
-asks for then would name the version from before, which the API server refuses: three requests
-instead of one, and many of them when everybody is busy. So bindings wait for the answer.
+kube-scheduler may see a write before the extender has the answer to it. A binding at that moment
+would name the resource version from before the write, and the API server would refuse it: three
+requests instead of one, and many of them under load. So a binding waits for the answer.
 """
 
 import asyncio
@@ -17,25 +17,25 @@ _PATIENCE_SECONDS: Final = 0.3
 """kube-scheduler waits for a second. A binding under an old version is only slow, not wrong."""
 
 
-class Writing:
-    """What is being written; of a pod that is written twice at once, the later write counts."""
+class PendingWrites:
+    """Writes under way, by pod; of two writes to one pod, the later one counts."""
 
     def __init__(self) -> None:
-        self._over: dict[PodUid, asyncio.Event] = {}
+        self._done: dict[PodUid, asyncio.Event] = {}
 
     @contextmanager
-    def to(self, pod: PodUid) -> Iterator[None]:
-        """Let everybody know that a pod is being written."""
-        over = self._over[pod] = asyncio.Event()
+    def writing(self, pod: PodUid) -> Iterator[None]:
+        """Note that a pod is being written to, for as long as the context lasts."""
+        done = self._done[pod] = asyncio.Event()
         try:
             yield
         finally:
-            over.set()
-            if self._over.get(pod) is over:
-                del self._over[pod]
+            done.set()
+            if self._done.get(pod) is done:
+                del self._done[pod]
 
-    async def over(self, pod: PodUid) -> None:
-        """Wait until nothing is being written to a pod, or for too long."""
-        over = self._over.get(pod)
-        if over is not None:
-            await wait_up_to(_PATIENCE_SECONDS, over)
+    async def wait(self, pod: PodUid) -> None:
+        """Wait until no write to a pod is under way, but not for long."""
+        done = self._done.get(pod)
+        if done is not None:
+            await wait_up_to(_PATIENCE_SECONDS, done)

@@ -11,15 +11,22 @@ from typing import Final, NoReturn
 
 from extender.cells.model import MemberRequest
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import to_placement, to_single_request
-from extender.metrics import ExtenderMetrics
-from extender.outcomes.announcer import Announcer
-from extender.planning.actions import Hands
+from extender.feeds.requests import ToRequest, to_placement, to_single_request
+from extender.outcomes.outcomes import Outcomes
+from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_pods import (
+    HeldPods,
+    Hold,
+    HoldCode,
+    class_hold,
+    gate_hold,
+    group_hold,
+    quota_hold,
+)
 from extender.planning.quota_queue import QuotaQueue
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, QueuedPod, Step, Tell
-from extender.verbs.questions import ToRequest
+from extender.queue.model import Action, QueuedPod, StepResult
 from kube.read.node_choice import NodeChoice
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
@@ -30,8 +37,6 @@ from service.tasks import wait_up_to
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_SECONDS: Final = 0.5
-_AT_ONCE: Final = 48
-"""Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
 
 
 class Planner:
@@ -44,32 +49,22 @@ class Planner:
         pods: PodSink,
         nodes: NodeChoice,
         to_request: ToRequest,
-        hands: Hands,
-        announcer: Announcer,
-        metrics: ExtenderMetrics,
+        executor: ActionExecutor,
+        outcomes: Outcomes,
         clock: Clock,
     ) -> None:
         self._pods = pods
         self._to_request = to_request
         self._awaits_group: Callable[[ManagedPod], bool] = lambda _: False
-        self._hands = hands
-        self._announcer = announcer
-        self._metrics = metrics
+        self._executor = executor
+        self._outcomes = outcomes
         self._clock = clock
         self._gangs = GangPlanner(cells, nodes)
         self._news = asyncio.Event()
-        self._writes = asyncio.Semaphore(_AT_ONCE)
         pods.on_change.append(self._see)
         pods.on_end.append(self._lose)
         self._quota: QuotaQueue | None = None
-        self._held: dict[PodUid, ManagedPod] = {}
-        """Pods whose gang waits for quota, as they were last seen."""
-        self._reasons: dict[GangKey, str] = {}
-        """Why gangs wait, as their owners were told last."""
-        self._misfits: dict[PodUid, ManagedPod] = {}
-        """Pods of a class that is not listed, as they were last seen."""
-        self._groupless: dict[PodUid, ManagedPod] = {}
-        """Pods whose PodGroup is not known, as they were last seen."""
+        self._held = HeldPods()
         cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
         cells.follow_nodes(self._lose_node)
         cells.follow_ends(self._give_up_on)
@@ -87,12 +82,14 @@ class Planner:
         quota.on_charged.append(self._note_charged)
 
     def _note_charged(self, gang: GangKey) -> None:
-        for pod in [held for held in self._held.values() if held.gang.key == gang]:
-            self._see(pod)
+        for member in self._pods.of_gang(gang):
+            held = self._held.awaiting_quota(member.uid)
+            if held is not None:
+                self._see(held)
 
     def rerank(self) -> None:
         """Classes mean something else now: so do the pods that wait."""
-        for pod in list(self._misfits.values()):
+        for pod in self._held.by_code(HoldCode.CLASS):
             self._see(pod)
         self._gangs.rerank(self._priority)
         self.wake()
@@ -103,7 +100,7 @@ class Planner:
 
     def look_for_groups(self) -> None:
         """PodGroups came, changed or went: now it may be known how large a gang is."""
-        for pod in list(self._groupless.values()):
+        for pod in self._held.by_code(HoldCode.POD_GROUP):
             self._see(pod)
 
     def _priority(self, uid: PodUid) -> int | None:
@@ -121,47 +118,43 @@ class Planner:
         """kube-scheduler does not offer a pod the node that is leased for it."""
         self._gangs.refuse_node(uid, now=self._clock.monotonic())
 
-    def why_queued(self, pod: ManagedPod) -> str:
-        """Say why our gate still holds a pod."""
-        if pod.uid in self._held:
-            return f"gang {pod.gang.key} waits for quota of group {pod.charged_group}"
-        if pod.uid in self._groupless:
-            return f"gang {pod.gang.key} waits for its PodGroup, which says how large it is"
-        if pod.is_held_by_others:
-            return f"pod {pod.display_name} is held by a scheduling gate that is not ours"
-        return self._reasons.get(pod.gang.key, f"gang {pod.gang.key} waits for its turn")
-
     def _see(self, pod: ManagedPod) -> None:
         """Take note of a pod that our gate holds or held."""
         if not (pod.is_gated or pod.is_released):
+            self._let_go(pod.uid)
             return
-        if self._quota is not None and self._quota.holds(pod):
-            self._held[pod.uid] = pod
-            return
-        self._held.pop(pod.uid, None)
-        self._misfits.pop(pod.uid, None)
-        self._groupless.pop(pod.uid, None)
-        if pod.is_gated and pod.is_held_by_others:
-            return  # it could not start: nobody may end for it, nor find its cells taken
-        if pod.is_gated and self._awaits_group(pod):
-            self._groupless[pod.uid] = pod
-            return
-        try:
-            self._gangs.see(_to_queued(pod, self._to_request))
-        except RequestError as exc:
-            # The webhook lets no such pod in; one that came while it was away waits, and is told.
-            self._misfits[pod.uid] = pod
-            self._refuse(pod, str(exc))
+        hold = self._hold(pod)
+        if hold is None:
+            try:
+                self._gangs.see(_to_queued(pod, self._to_request))
+            except RequestError as exc:
+                hold = class_hold(pod, exc)
+        if hold is not None:
+            self._held.put(pod, hold, now=self._clock.monotonic())
+        else:
+            self._let_go(pod.uid)
         self._news.set()
-        if pod.is_released and self._held:
-            self._note_charged(pod.gang.key)  # by the leader that let this one go
+        if pod.is_released and self._held.has(HoldCode.QUOTA):
+            self._note_charged(pod.gang.key)  # by the leader that released this pod
+
+    def _hold(self, pod: ManagedPod) -> Hold | None:
+        """What a pod waits for before it can be planned."""
+        if not pod.is_gated:
+            return None
+        if self._quota is not None and self._quota.holds(pod):
+            return quota_hold(pod)
+        if pod.is_held_by_others:
+            return gate_hold(pod)
+        return group_hold(pod) if self._awaits_group(pod) else None
+
+    def _let_go(self, uid: PodUid) -> None:
+        """A pod is not held any more; if that was reported, its gang does not wait for it."""
+        hold = self._held.remove(uid)
+        if hold is not None:
+            self._outcomes.gang_resumed(hold.gang)
 
     def _lose(self, pod: ManagedPod) -> None:
-        self._held.pop(pod.uid, None)
-        self._misfits.pop(pod.uid, None)
-        self._groupless.pop(pod.uid, None)
-        if not self._pods.of_gang(pod.gang.key):
-            self._reasons.pop(pod.gang.key, None)
+        self._held.remove(pod.uid)
         self._gangs.lose(pod.uid)
         self._news.set()
 
@@ -188,10 +181,11 @@ class Planner:
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._wait_for_news()
-                step = self._gangs.step(now=self._clock.monotonic())
-                self._tell(step)
+                now = self._clock.monotonic()
+                step = self._gangs.step(now=now)
+                self._report(step, now=now)
                 for action in step.actions:
-                    group.create_task(self._perform(action))
+                    group.create_task(self._execute(action))
                 if step.has_more:
                     self._news.set()
                 await asyncio.sleep(0)  # others, kube-scheduler above all, get a turn
@@ -201,39 +195,27 @@ class Planner:
         await wait_up_to(_LOOK_EVERY_SECONDS, self._news)
         self._news.clear()
 
-    def _tell(self, step: Step) -> None:
-        for decision in step.decisions:
-            self._metrics.count_decision(decision)
-        for tell in step.tells:
-            self._announce(tell)
-
-    def _announce(self, tell: Tell) -> None:
-        pod = self._pods.get(tell.uid)
-        if pod is not None:
-            self._refuse(pod, tell.reason)
-
-    def _refuse(self, pod: ManagedPod, reason: str) -> None:
-        self._reasons[pod.gang.key] = reason
-        self._announcer.refused(pod, reason)
-
-    async def _perform(self, action: Action) -> None:
-        async with self._writes:
-            pod = self._pods.get(action.uid)
-            try:
-                if pod is None:
-                    raise BackendError("its pod is gone")
-                with self._hands.writing.to(action.uid):
-                    version = await self._hands.do(
-                        action, pod, is_wanted=lambda: self._gangs.is_wanted(action)
-                    )
-                    if version is not None:
-                        self._pods.note_version(action.uid, version)
-                self._gangs.succeed(action, now=self._clock.monotonic())
-            except BackendError as exc:
-                logger.info(
-                    "planned action not done", extra={"pod_uid": action.uid, "why": str(exc)}
+    def _report(self, step: StepResult, *, now: float) -> None:
+        for pod, hold in self._held.take_due(now):
+            self._outcomes.gang_waits(
+                hold.gang, pod, code=hold.code, reason=hold.reason, change=hold.change
+            )
+        for gang, notice in step.notices.items():
+            if notice is None:
+                self._outcomes.gang_resumed(gang)
+            elif (first := self._pods.get(notice.uid)) is not None:
+                why = notice.reason
+                self._outcomes.gang_waits(
+                    gang, first, code=why.code, reason=why.text, change=why.change
                 )
-                self._gangs.fail(action, now=self._clock.monotonic())
+
+    async def _execute(self, action: Action) -> None:
+        try:
+            await self._executor.execute(action, is_wanted=lambda: self._gangs.is_wanted(action))
+            self._gangs.succeed(action, now=self._clock.monotonic())
+        except BackendError as exc:
+            logger.info("action not executed", extra={"pod_uid": action.uid, "error": str(exc)})
+            self._gangs.fail(action, now=self._clock.monotonic())
         self._news.set()
 
 

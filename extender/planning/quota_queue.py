@@ -13,7 +13,7 @@ from math import inf
 from typing import Final, NoReturn
 
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizes
+from extender.feeds.requests import GangSizeSource
 from extender.upkeep.ledger_sync import LEADERSHIP, build_charge
 from kube.follow.policies import PolicySink
 from kube.read.charged_gang import charged_gang
@@ -21,7 +21,7 @@ from kube.read.pods import ManagedPod
 from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
-from state.ledger.ledger import Charge, Ledger, Refused, Term
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, Refused
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class QuotaQueue:
         *,
         ledger: Ledger,
         pods: PodSink,
-        sizes: GangSizes,
+        sizes: GangSizeSource,
         policies: PolicySink,
         epoch: Callable[[], int],
     ) -> None:
@@ -114,7 +114,7 @@ class QuotaQueue:
         answer = await self._ledger.charge(charge, limits=self._limits(pod))
         if isinstance(answer, Refused):
             return False
-        term = Term(leadership=LEADERSHIP, epoch=self._epoch())
+        term = LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
         await self._ledger.confirm([charge.gang], term=term)
         return True
 

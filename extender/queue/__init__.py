@@ -1,17 +1,24 @@
-"""Order, reservation and backfill of waiting gangs. Pure, under the contract of `policy`.
+"""Waiting gangs: which gang is planned next, and which actions follow. Pure: no IO, no clock.
 
-attempts         What was asked of the world and is not seen done yet: one thing at a time …
-contended_nodes  Nodes on which pods that have places there keep each other from being bound.
-gang_planner     The planner: whole gangs placed ahead of kube-scheduler.
-in_flight        The way from release to binding, which only so many pods go at once.
-member_places    Places for the members of a gang that have none, one after the other.
-model            What the planner is told, and what it wants done. Immutable.
-order            In which order waiting gangs are looked at.
-ports            What the planner needs of others, as narrow as it can be.
-queued_gang      One gang as the planner sees it: the pods of it that exist, and what became …
-refused_places   Places that cannot be used: kube-scheduler refuses the node, or the node is …
-seen_gangs       The gangs whose pods are seen, and which of them changed since they were …
-waiting_gangs    Gangs that wait to be planned, in order, and never asked twice in vain.
-wanted_actions   What is to be done for a gang, by where its members have their places and …
-wording          What people are told about the planner's doings: stable sentences with …
+`GangPlanner` takes reports about pods and cells, and each `step` returns actions for the API server
+and notices for owners. It decides the order and when to retry; where a gang fits is the engine's
+decision, which it gets through `ports.Cells`. Calls to Kubernetes, time and metrics do not belong
+here: `extender.planning` runs the planner and takes its actions. Imports: `policy` and
+`extender.cells`.
+
+attempts         Actions in progress and their retries, one at a time for each pod
+contended_nodes  Nodes on which nominated pods block each other
+gang_planner     GangPlanner: the state of every queued gang, and its steps
+in_flight        Pods that are released and not bound yet, limited in number
+member_places    Decisions about the members of a gang that have no place
+model            Input and output of the planner: pods, actions, notices
+notices          Changes of the reason why a gang waits
+order            The order in which waiting gangs are planned
+ports            The interfaces that the planner needs: cells and nodes
+queued_gang      One gang: its pods, refused nodes, victims
+reasons          Reasons that the planner gives by itself
+refused_places   Places that kube-scheduler refuses, or whose node is lost
+seen_gangs       All gangs by key and by pod, and which have changed
+waiting_gangs    The queue of waiting gangs, by shape and rank
+wanted_actions   The actions that a gang needs
 """

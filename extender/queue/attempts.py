@@ -1,17 +1,17 @@
-"""What was asked of the world and is not seen done yet: one thing at a time for each pod.
+"""Actions that were started and whose effect is not seen yet: one at a time for each pod.
 
-The planner looks only at what it sees. An action that succeeded shows a moment later; one that
-failed is tried again, ever more slowly. Whatever an answer said, it is the next look that counts.
+The planner relies on the pods that it sees, not on answers of the API server. The effect of an
+action that succeeded shows a moment later. A failed action is retried after growing pauses.
 """
 
 from dataclasses import dataclass
 
-from extender.queue.model import Action, End
+from extender.queue.model import Action, EvictPod
 from policy.submission import PodUid
 
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 10.0
-# Long enough for a slow watch to show what was done, short enough for one that lost it.
+# Long enough for a slow watch to show the effect, short enough if the watch has lost it.
 _UNSEEN_SECONDS = 5.0
 _NEVER = float("inf")
 
@@ -30,7 +30,7 @@ class Attempts:
         self._of: dict[PodUid, _Attempt] = {}
 
     def may_begin(self, action: Action, *, now: float) -> bool:
-        """Whether nothing is under way for the pod, and its pause is over."""
+        """Tell whether no action is in progress for the pod, and its pause is over."""
         latest = self._of.get(action.uid)
         if latest is None:
             return True
@@ -38,20 +38,20 @@ class Attempts:
         return is_new or now >= latest.not_before
 
     def begin(self, action: Action) -> None:
-        """It is being done now."""
+        """Note that an action has started."""
         latest = self._of.get(action.uid)
         failures = latest.failures if latest is not None and latest.action == action else 0
         self._of[action.uid] = _Attempt(action, failures)
 
     def succeed(self, action: Action, *, now: float) -> None:
-        """It was done; wait until it shows. A pod that is being ended takes all the time it has."""
+        """Note that an action succeeded. A pod that is being ended may take its grace period."""
         latest = self._of.get(action.uid)
         if latest is not None and latest.action == action:
             latest.failures = 0
-            latest.not_before = _NEVER if isinstance(action, End) else now + _UNSEEN_SECONDS
+            latest.not_before = _NEVER if isinstance(action, EvictPod) else now + _UNSEEN_SECONDS
 
     def fail(self, action: Action, *, now: float) -> None:
-        """It was not done, as far as we know."""
+        """Note that an action failed, or that its result is unknown."""
         latest = self._of.get(action.uid)
         if latest is not None and latest.action == action:
             pause = min(_FIRST_PAUSE_SECONDS * 2**latest.failures, _LONGEST_PAUSE_SECONDS)
@@ -59,14 +59,14 @@ class Attempts:
             latest.not_before = now + pause
 
     def forget(self, uid: PodUid) -> None:
-        """The pod is gone."""
+        """Forget a pod that is bound or gone."""
         self._of.pop(uid, None)
 
     def is_under_way(self, uid: PodUid) -> bool:
-        """Whether the world may be changing the pod at this moment."""
+        """Tell whether an action on the pod is in progress."""
         latest = self._of.get(uid)
         return latest is not None and latest.not_before == _NEVER
 
     def due(self, now: float) -> list[Action]:
-        """What may be tried again, since its pause is over: worth another look."""
+        """Return the actions whose pause is over."""
         return [latest.action for latest in self._of.values() if latest.not_before <= now]

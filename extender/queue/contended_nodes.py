@@ -1,9 +1,9 @@
-"""Nodes on which pods that have places there keep each other from being bound.
+"""Nodes on which nominated pods block each other.
 
-kube-scheduler keeps a nominated node free from pods of the same priority, and takes a nomination
-from a pod that it refused, unless that pod may not preempt. Where several such pods are nominated
-and there is CPU for one of them, each is refused because of the others. Without nominations the
-first that is looked at is bound.
+kube-scheduler keeps a nominated node free from other pods of the same priority. It clears the
+nomination of a pod that it refused, unless that pod may not preempt. If several such pods are
+nominated for a node that has CPU for one of them, each is refused because of the others. Without
+nominations, kube-scheduler binds the first one that it tries.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from policy.submission import NodeName, PodUid
 
 
 class ContendedNodes:
-    """Who was refused by kube-scheduler, and where several of those have their places."""
+    """Pods that kube-scheduler refused, and the nodes where several of them have places."""
 
     def __init__(self, cells: Cells) -> None:
         self._cells = cells
@@ -23,18 +23,18 @@ class ContendedNodes:
         self._nodes: frozenset[NodeName] = frozenset()
 
     def see(self, pod: QueuedPod) -> None:
-        """Note what kube-scheduler last said of a pod that is not bound."""
+        """Note whether kube-scheduler refused an unbound pod."""
         if pod.is_refused:
             self._refused[pod.uid] = None
         else:
             self.forget(pod.uid)
 
     def forget(self, uid: PodUid) -> None:
-        """A pod is bound or gone, or not refused any more."""
+        """Forget a pod that is bound, gone, or no longer refused."""
         self._refused.pop(uid, None)
 
-    def look(self) -> Collection[PodUid]:
-        """Look where they are now; who may want another nomination, if that is another answer."""
+    def update(self) -> Collection[PodUid]:
+        """Find the contended nodes again; return the pods whose nomination may have to change."""
         places = [self._cells.placement(uid) for uid in self._refused]
         counts = Counter(place.node for place in places if place is not None)
         before = self._nodes
@@ -42,7 +42,7 @@ class ContendedNodes:
         return () if self._nodes == before else self._refused
 
     def nomination(self, pod: QueuedPod) -> NodeName | None:
-        """The node that a pod is to be nominated for."""
+        """Return the node that a pod should be nominated for."""
         place = self._cells.placement(pod.uid)
         if place is None or (pod.is_refused and place.node in self._nodes):
             return None

@@ -1,9 +1,9 @@
-"""The planner: whole gangs placed ahead of kube-scheduler.
+"""The planner: it places whole gangs before kube-scheduler sees their pods.
 
-It is a step function over what is seen. `see` and `lose` tell it about pods, `wake` about cells
-that came free; `step` decides about the gangs that wait and returns what is to be done; `succeed`
-and `fail` report what became of it. Events may be lost for a while, repeated or late: every look
-starts from what is seen now, and nothing is remembered that a look could tell.
+The planner is a step function over the pods that it has seen. `see` and `lose` report pods, `wake`
+reports leaf cells that may be usable; `step` decides about waiting gangs and returns the actions to
+take; `succeed` and `fail` report the result of an action. Reports may be late, repeated or lost for
+a while, so every step starts from the latest state and keeps no conclusion that the state implies.
 
     gathering ──enough members──▶ waiting ──fits──▶ leased ──each released, bound──▶ runs
         ▲                          │  ▲ │                │
@@ -18,53 +18,59 @@ from typing import assert_never
 from extender.cells.model import Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
-from extender.queue.in_flight import Way
+from extender.queue.in_flight import InFlightPods
 from extender.queue.member_places import decide_unplaced, refusal, unplaced
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release, Step, Tell
+from extender.queue.model import (
+    Action,
+    EvictPod,
+    NominatePod,
+    QueuedPod,
+    ReleasePod,
+    StepResult,
+)
+from extender.queue.notices import Notices
 from extender.queue.order import Order, by_priority_and_age
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
+from extender.queue.reasons import mismatch
 from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
-from extender.queue.waiting_gangs import Shape, Waiting, shape_of
+from extender.queue.waiting_gangs import GangShape, WaitingGangs, shape_of
 from extender.queue.wanted_actions import (
     is_bound,
-    is_end_wanted,
+    is_eviction_wanted,
     still_preempts,
     void_nominations,
     wanted_actions,
 )
-from extender.queue.wording import GATHERING, gathering_words, mismatch
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 
 _RENEW_SECONDS = 5.0
-_GATHERING_SECONDS = 5.0
 _GANGS_PER_STEP = 8
 
 
 class GangPlanner:
-    """Plans the gangs whose pods our gate holds. Changes cells, and nothing else."""
+    """Plans the gangs whose pods our gate holds. It changes cells and nothing else."""
 
     def __init__(self, cells: Cells, nodes: Nodes, *, order: Order = by_priority_and_age) -> None:
         self._cells = cells
         self._nodes = nodes
         self._order = order
         self._seen = SeenGangs()
-        self._waiting = Waiting()
+        self._waiting = WaitingGangs()
         self._attempts = Attempts()
         self._refused = RefusedPlaces()
         self._contended = ContendedNodes(cells)
-        self._way = Way()
+        self._in_flight = InFlightPods()
         self._unfinished: dict[GangKey, None] = {}
-        """Gangs that run by half, and gangs whose victims are ending."""
-        self._gathering: dict[GangKey, float] = {}
-        """Gangs with too few members, and since when."""
+        """Gangs of which only some members run, and gangs whose victims are ending."""
+        self._notices = Notices()
         self._renew_at = 0.0
 
-    # -- what is seen
+    # -- reports
 
     def knows(self, uid: PodUid) -> bool:
-        """Whether a pod is one of ours to plan."""
+        """Tell whether the planner has seen a pod."""
         return uid in self._seen.pods
 
     def see(self, pod: QueuedPod) -> None:
@@ -78,12 +84,12 @@ class GangPlanner:
             self._contended.see(pod)
 
     def rerank(self, priority_of: PriorityOf) -> None:
-        """Pods have other priorities now."""
+        """Pods have new priorities."""
         for pod in [pod for gang in self._seen for pod in gang.reranked(priority_of)]:
             self.see(pod)
 
     def lose(self, uid: PodUid, *, leaf_type: LeafType | None = None) -> None:
-        """A pod, ours or not, ended or is gone; its leaf cells were of that type."""
+        """A pod, queued or not, ended or was deleted; its leaf cells had this type."""
         gang = self._seen.find_of(uid)
         self._seen.drop(uid)
         if gang is not None:
@@ -92,17 +98,18 @@ class GangPlanner:
         self.wake(leaf_type)
 
     def wake(self, leaf_type: LeafType | None = None) -> None:
-        """Leaf cells of a type came free, joined or changed; None: of any."""
+        """Leaf cells of a type, or of any if None, became free, joined or changed."""
         self._waiting.wake(leaf_type)
 
     def expire(self, gangs: Sequence[GangKey]) -> None:
-        """The leases of these gangs ended: each had its chance, and waits behind its equals now.
+        """The leases of these gangs expired: each gang now waits behind all gangs of its rank.
 
-        It may lack more than leaf cells, and would have them for nothing, again and again.
+        A gang may lack something else than leaf cells. At the head of the queue it would hold
+        leaf cells again and again without using them.
         """
         for key in gangs:
             gang = self._seen.find(key)
-            if gang is not None and not self._way.is_held_back(key):
+            if gang is not None and not self._in_flight.is_held_back(key):
                 self._seen.send_back(gang)
         self.unseat(gangs)
 
@@ -111,12 +118,12 @@ class GangPlanner:
         for key in gangs:
             gang = self._seen.find(key)
             for uid in gang.pods if gang is not None else ():
-                self._way.leave(uid)
+                self._in_flight.leave(uid)
             self._seen.note_change(key)
             self._waiting.wake()
 
     def give_up_on(self, victim: GangKey) -> None:
-        """A victim takes too long to end: whoever waits for it looks again, perhaps at others."""
+        """A victim takes too long to end: gangs that wait for it are planned again."""
         for gang in [self._seen[key] for key in self._unfinished]:
             if victim in gang.victims:
                 self._withdraw(*(uid for uid in gang.pods if not self._cells.is_bound(uid)))
@@ -124,12 +131,12 @@ class GangPlanner:
                 self._waiting.wake()
 
     def refuse_node(self, uid: PodUid, *, now: float) -> None:
-        """kube-scheduler would not put a pod on the node that is leased for it."""
+        """kube-scheduler refused the node that is leased for a pod."""
         if self._cells.has_place(uid):
             self._refused.refuse(uid, now=now)
 
     def lose_node(self, node: NodeName) -> None:
-        """A node left, or may not be used for now: whoever was to go there looks for another."""
+        """A node left or cannot be used for now: its unbound pods give up their places."""
         for uid in self._seen.pods:
             placement = None if self._cells.is_bound(uid) else self._cells.placement(uid)
             if placement is not None and placement.node == node:
@@ -139,55 +146,58 @@ class GangPlanner:
         self._attempts.forget(uid)
         self._refused.forget(uid)
         self._contended.forget(uid)
-        self._way.leave(uid)
+        self._in_flight.leave(uid)
 
-    # -- what became of actions
+    # -- results of actions
 
     def is_wanted(self, action: Action) -> bool:
-        """Whether an action that was not begun yet, or done by half, still makes sense."""
+        """Tell whether an action that is not finished is still useful."""
         match action:
-            case End(preemptor=preemptor):
-                return is_end_wanted(action, self._cells, preemptor=self._seen.find(preemptor))
-            case Release(uid=uid, placement=placement):
+            case EvictPod(preemptor=preemptor):
+                return is_eviction_wanted(action, self._cells, preemptor=self._seen.find(preemptor))
+            case ReleasePod(uid=uid, placement=placement):
                 return self._cells.placement(uid) == placement
-            case Nominate(uid=uid, node=node):
+            case NominatePod(uid=uid, node=node):
                 gang = self._seen.find_of(uid)
                 return gang is not None and node == self._contended.nomination(gang.pods[uid])
             case _:
                 assert_never(action)
 
     def succeed(self, action: Action, *, now: float) -> None:
-        """An action was done."""
+        """An action succeeded."""
         self._attempts.succeed(action, now=now)
 
     def fail(self, action: Action, *, now: float) -> None:
-        """An action was not done, or nobody knows; it is tried again."""
+        """An action failed, or its result is unknown; it is retried."""
         self._attempts.fail(action, now=now)
-        self._way.leave(action.uid)  # one that is not released is in nobody's way
+        self._in_flight.leave(action.uid)
 
-    # -- deciding
+    # -- steps
 
-    def step(self, *, now: float) -> Step:
-        """Decide about what changed, and about the first gangs that wait."""
-        step = Step()
-        self._keep_time(now)
+    def step(self, *, now: float) -> StepResult:
+        """Update the gangs that have changed, and plan the first gangs that wait."""
+        step = StepResult()
+        self._handle_due(now)
         self._settle_changed(step, now=now)
-        self._tell_gathering(step, now=now)
-        for _ in range(_GANGS_PER_STEP):
-            key = self._waiting.first()
-            if key is None or self._way.is_crowded:
-                return step
-            self._plan(self._seen[key], step, now=now)
-            self._settle_changed(step, now=now)
-        step.has_more = self._waiting.first() is not None
+        self._plan_first(step, now=now)
+        step.notices = self._notices.take(now)
         return step
 
-    def _keep_time(self, now: float) -> None:
-        """Do what is due: refusals stand, leases are renewed, failures tried again."""
-        self._way.clear(now)
+    def _plan_first(self, step: StepResult, *, now: float) -> None:
+        for _ in range(_GANGS_PER_STEP):
+            key = self._waiting.first()
+            if key is None or self._in_flight.is_crowded:
+                return
+            self._plan(self._seen[key], now=now)
+            self._settle_changed(step, now=now)
+        step.has_more = self._waiting.first() is not None
+
+    def _handle_due(self, now: float) -> None:
+        """Give up places that stay refused, retry failed actions, renew leases."""
+        self._in_flight.drop_slow(now)
         for uid, is_refused in self._refused.take_due(now).items():
             self._give_up_place(uid, is_refused=is_refused, now=now)
-        for uid in self._contended.look():
+        for uid in self._contended.update():
             self._note_change_of(uid)
         for action in self._attempts.due(now):
             self._note_wanted_again(action)
@@ -196,8 +206,8 @@ class GangPlanner:
             self._renew(now)
 
     def _note_wanted_again(self, action: Action) -> None:
-        """Look at the gang that wanted it: of an end not the victim's, whose pod it is about."""
-        if isinstance(action, End):
+        """Mark the gang that needs an action as changed: of an eviction, the preemptor."""
+        if isinstance(action, EvictPod):
             self._seen.note_change(action.preemptor)
         else:
             self._note_change_of(action.uid)
@@ -208,41 +218,41 @@ class GangPlanner:
             self._seen.note_change(gang.key)
 
     def _renew(self, now: float) -> None:
-        """Keep what gangs need until they are whole: a half gang works for nobody, and victims
-        that take their time must not have ended in vain."""
+        """Renew the leases of unfinished gangs: a part of a gang is of no use, and what slow
+        victims leave must still be reserved when they have ended."""
         for key in self._unfinished:
             self._cells.renew(key, now=now)
 
     def _give_up_place(self, uid: PodUid, *, is_refused: bool, now: float) -> None:
-        """Look for another place without that node; for the whole gang, if none of it runs yet."""
+        """Withdraw a place that cannot be used; the whole gang's places, if no member runs."""
         placement, gang = self._cells.placement(uid), self._seen.find_of(uid)
         if placement is None or gang is None or self._cells.is_bound(uid):
             return
-        if is_refused:  # a node that is lost may be used when it is back
+        if is_refused:  # a node that was lost may be used once it is back
             gang.refuse_node(placement.node, now=now)
         has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
         self._withdraw(*([uid] if has_begun else gang.pods))
         self._seen.note_change(gang.key)
 
     def _withdraw(self, *uids: PodUid) -> None:
-        """Give the places of some pods back, and what is reserved for them."""
+        """Give back the places of some pods and what is reserved for them."""
         for uid in uids:
             had_place = self._cells.has_place(uid)
             self._cells.forget_member(uid)
-            self._way.leave(uid)
+            self._in_flight.leave(uid)
             self._refused.forget(uid)
             if had_place:
                 self._waiting.wake()
 
-    def _settle_changed(self, step: Step, *, now: float) -> None:
-        while changed := self._seen.take_changed() or self._way.call_next():
+    def _settle_changed(self, step: StepResult, *, now: float) -> None:
+        while changed := self._seen.take_changed() or self._in_flight.next_gangs():
             for key in changed:
                 gang = self._seen.find(key)
                 if gang is not None:
                     self._settle(gang, step, now=now)
 
-    def _settle(self, gang: QueuedGang, step: Step, *, now: float) -> None:
-        """Bring a gang to where it belongs, by what is seen of it."""
+    def _settle(self, gang: QueuedGang, step: StepResult, *, now: float) -> None:
+        """Bring a gang into the state that its pods imply, and start the actions that it needs."""
         if not still_preempts(gang, self._cells):
             gang.victims = ()
         self._note_unfinished(gang)
@@ -250,137 +260,125 @@ class GangPlanner:
             self._forget(gang)
         elif not gang.is_complete:
             self._take_back(gang)
-            self._gathering.setdefault(gang.key, now)
+            self._notices.is_incomplete(gang, now=now)
             self._begin(void_nominations(gang, self._cells), step, now=now)
         else:
-            self._gathering.pop(gang.key, None)
+            self._notices.is_complete(gang)
             gang.forget_refused_nodes(now)
             if unplaced(gang, self._cells):
                 self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
             else:
                 self._waiting.remove(gang.key)
-                self._send_surplus_alone(gang)
+                self._notices.resumed(gang)
+                self._plan_surplus_alone(gang)
             self._act(gang, step, now=now)
 
-    def _send_surplus_alone(self, gang: QueuedGang) -> None:
-        """Let members beyond what a gang needs go by themselves, now that it has its places."""
+    def _plan_surplus_alone(self, gang: QueuedGang) -> None:
+        """Make each member beyond the gang's size a gang of its own, once the gang has places."""
         for pod in gang.surplus():
             if pod.alone is not None:
                 self.see(replace(pod, request=pod.alone, gang_size=1, alone=None))
 
     def _note_unfinished(self, gang: QueuedGang) -> None:
-        runs_by_half = gang.has_begun and any(pod.node is None for pod in gang.pods.values())
-        if runs_by_half or gang.victims:
+        runs_in_part = gang.has_begun and any(pod.node is None for pod in gang.pods.values())
+        if runs_in_part or gang.victims:
             self._unfinished[gang.key] = None
         else:
             self._unfinished.pop(gang.key, None)
 
-    def _tell_gathering(self, step: Step, *, now: float) -> None:
-        """Tell whose gang has been incomplete for a while what is missing."""
-        for key, since in list(self._gathering.items()):
-            gang = self._seen[key]
-            if now - since >= _GATHERING_SECONDS and gang.told != GATHERING:
-                gang.told = GATHERING
-                reason = gathering_words(gang)
-                step.tells.append(Tell(gang=key, uid=gang.first.uid, code=GATHERING, reason=reason))
-
     def _forget_gone(self, key: GangKey) -> None:
-        """Keep nothing of a gang without pods: a standby makes no steps, and hears of many."""
+        """Forget a gang without pods at once: a standby makes no steps and sees many gangs."""
         gang = self._seen.find(key)
         if gang is not None and not gang.pods:
             self._forget(gang)
 
     def _forget(self, gang: QueuedGang) -> None:
-        self._gathering.pop(gang.key, None)
+        self._notices.forget(gang.key)
         self._unfinished.pop(gang.key, None)
         self._waiting.remove(gang.key)
-        self._way.call_off(gang.key)
+        self._in_flight.cancel(gang.key)
         self._seen.forget(gang.key)
 
     def _take_back(self, gang: QueuedGang) -> None:
-        """Members vanished: what no released member needs is free again.
+        """Withdraw the places of a gang that has lost members, unless some member is released.
 
-        A released member keeps its place until its lease ends: it may be bound at this moment, and
-        a replacement of those that vanished may come in time.
+        Released members keep their places until the lease expires: one may be bound at this moment,
+        and replacements may be created in time.
         """
         self._waiting.remove(gang.key)
         gang.victims = ()
-        if not any(map(self._is_on_its_way, gang.pods.values())):
+        if not any(map(self._is_in_use, gang.pods.values())):
             self._withdraw(*gang.pods)
 
-    def _is_on_its_way(self, pod: QueuedPod) -> bool:
+    def _is_in_use(self, pod: QueuedPod) -> bool:
         is_written_to = self._attempts.is_under_way(pod.uid)
         return pod.is_released or is_written_to or is_bound(pod, self._cells)
 
-    def _shape(self, gang: QueuedGang) -> Shape:
-        is_peculiar = gang.has_begun or gang.victims or gang.disagreeing() is not None
+    def _shape(self, gang: QueuedGang) -> GangShape:
+        is_unique = gang.has_begun or gang.victims or gang.disagreeing() is not None
         return shape_of(
             gang.first.request,
             [pod.request.leaf_count for pod in unplaced(gang, self._cells)],
             nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
-            own=gang.key if is_peculiar else None,
+            own=gang.key if is_unique else None,
             may_preempt=gang.first.may_preempt,
         )
 
     # -- planning
 
-    def _plan(self, gang: QueuedGang, step: Step, *, now: float) -> None:
-        """Look for room for the members that have none."""
+    def _plan(self, gang: QueuedGang, *, now: float) -> None:
+        """Find places for the members that have none."""
         stranger = gang.disagreeing()
         if stranger is not None:
-            self._refuse(gang, mismatch(gang, stranger), step)
+            self._refuse(gang, mismatch(gang, stranger))
             return
         decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
-        step.decisions += decisions
         gang.victims = ()
         refused = refusal(decisions)
         if refused is not None and gang.starts_whole:
             self._withdraw(*(placed.request.member for placed in decisions[:-1]))
         match refused:
             case None:
-                gang.told = ""
+                pass
             case Preempt(victims=victims) as last:
-                # One that may not preempt only hears whom it waits for.
+                # A gang that may not preempt only learns which gangs it waits for.
                 gang.victims = victims if gang.first.may_preempt else ()
                 gang.has_reserved = self._cells.is_preempting(gang.key)
-                self._refuse(gang, last, step)
+                self._refuse(gang, last)
                 self._unseat_unbound(gang.victims)
             case Wait() | Reject() as last:
                 gang.shorten_refusals(now=now)
-                self._refuse(gang, last, step)
+                self._refuse(gang, last)
         self._seen.note_change(gang.key)
 
     def _unseat_unbound(self, victims: Sequence[GangKey]) -> None:
-        """Victims that do not run yet need not end: they give their places back, and wait."""
+        """Withdraw the places of victims' members that are not bound: they need not be ended."""
         for victim in victims:
             self._seen.note_change(victim)
             for uid in sorted(self._cells.members_of(victim)):
                 if not self._cells.is_bound(uid):
                     self._withdraw(uid)
 
-    def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt, step: Step) -> None:
-        # A gang that preempts, or that is wrong in itself, says nothing about those like it.
+    def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
+        # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
         self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
         self._waiting.refuse(gang.key)
-        if gang.told != decision.code:
-            gang.told, reason = decision.code, decision.reason
-            uid = gang.first.uid
-            step.tells.append(Tell(gang=gang.key, uid=uid, code=gang.told, reason=reason))
+        self._notices.waits(gang, decision.reason)
 
-    # -- acting
+    # -- actions
 
-    def _act(self, gang: QueuedGang, step: Step, *, now: float) -> None:
+    def _act(self, gang: QueuedGang, step: StepResult, *, now: float) -> None:
         actions = wanted_actions(gang, self._cells, self._contended)
-        if not any(isinstance(action, Release) for action in actions):
-            self._way.call_off(gang.key)
-        elif not self._way.lets_go(gang.key, gang.pods):
+        if not any(isinstance(action, ReleasePod) for action in actions):
+            self._in_flight.cancel(gang.key)
+        elif not self._in_flight.admits(gang.key, gang.pods):
             return
         self._begin(actions, step, now=now)
 
-    def _begin(self, actions: Iterable[Action], step: Step, *, now: float) -> None:
+    def _begin(self, actions: Iterable[Action], step: StepResult, *, now: float) -> None:
         for action in actions:
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)
                 step.actions.append(action)
-                if isinstance(action, Release):
-                    self._way.enter(action.uid, now=now)
+                if isinstance(action, ReleasePod):
+                    self._in_flight.enter(action.uid, now=now)

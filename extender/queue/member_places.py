@@ -1,4 +1,4 @@
-"""Places for the members of a gang that have none, one after the other."""
+"""Decisions about the members of a gang that have no place, one after the other."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
 
 
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
-    """Look for room for them, on nodes that all of them can use."""
+    """Decide about them, on nodes that all of them can use."""
     counts = gang.leaf_counts()
     requests = [replace(pod.request, gang_leaf_counts=counts) for pod in unplaced(gang, cells)]
     wishes = () if gang.first.request.ignores_candidates else gang.node_wishes()
@@ -33,10 +33,10 @@ def _decide_all(
     is_whole: bool,
     now: float,
 ) -> list[Decision]:
-    """Place one member after the other; the first finds room for all, the others take it.
+    """Decide about each member; the decision about the first one places the whole gang.
 
-    Nobody is asked about after one who preempts or is wrong. Where one has to wait, smaller ones
-    may still have a place, if their gang may run without him.
+    A preemption or a rejection ends the loop. After a member that has to wait, smaller members may
+    still get places if the gang may start without that member.
     """
     decisions: list[Decision] = []
     too_large = inf
@@ -56,6 +56,6 @@ def _decide_all(
 
 
 def refusal(decisions: Sequence[Decision]) -> Wait | Reject | Preempt | None:
-    """What those have to be told who have no place: the last is the gravest."""
+    """Return the decision to report for the members without places: the last one is the gravest."""
     refused = (one for one in reversed(decisions) if not isinstance(one, Place))
     return next(refused, None)

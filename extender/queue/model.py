@@ -1,9 +1,10 @@
-"""What the planner is told, and what it wants done. Immutable."""
+"""Input and output of the planner: pods, actions, notices. Immutable."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import MemberRequest, Reason
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
 
@@ -12,27 +13,27 @@ class QueuedPod:
     """A pod that our gate holds or held, as it was last seen."""
 
     request: MemberRequest
-    """What it asks for, as far as it alone can tell."""
+    """What it asks for, as far as the pod itself states it."""
     gang_size: int
     is_gated: bool
     is_ending: bool = False
     node: NodeName | None = None
-    """Where it is bound."""
+    """The node that it is bound to."""
     nominated: NodeName | None = None
-    """The node that kube-scheduler is told to look at first."""
+    """Its nominated node: kube-scheduler tries it first."""
     is_refused: bool = False
-    """kube-scheduler last found no node for it, not even the nominated one."""
+    """Whether kube-scheduler last found no node for it, not even the nominated one."""
     placement: Placement | None = None
-    """What its annotation says."""
+    """The placement of its annotation."""
     node_wish: Hashable = None
-    """Stands for its node selector, affinity and tolerations: equal wishes, equal nodes."""
+    """Its node selector, affinity and tolerations: pods with equal wishes fit the same nodes."""
     may_preempt: bool = True
     alone: MemberRequest | None = None
-    """What it asks for by itself, where its gang may have more members than it needs."""
+    """The request of the pod alone, where a gang may have more members than it needs."""
 
     @property
     def uid(self) -> PodUid:
-        """Which pod."""
+        """The UID of the pod."""
         return self.request.member
 
     @property
@@ -42,24 +43,24 @@ class QueuedPod:
 
     @property
     def is_released(self) -> bool:
-        """Its gate is lifted: there is no way back, for a gate can only be set at creation."""
+        """Whether its gate is lifted. That is final: a gate can only be set at creation."""
         return not self.is_gated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
-    """Lift a pod's gate, tell it where to go, and nominate its node."""
+class ReleasePod:
+    """Lift a pod's gate, write its placement, and nominate its node."""
 
     uid: PodUid
     placement: Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nominate:
-    """Nominate a released pod's node again: kube-scheduler forgets it after any error.
+class NominatePod:
+    """Nominate a released pod's node again: kube-scheduler drops a nomination after any error.
 
-    None for a pod that has no place, or none any more: kube-scheduler keeps a nominated node free
-    from others of its priority, even for a pod that our gate holds.
+    None clears the nomination of a pod without a place: kube-scheduler keeps other pods of the same
+    priority away from a nominated node, even for a pod behind a gate.
     """
 
     uid: PodUid
@@ -67,34 +68,33 @@ class Nominate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """End a member of a victim, gracefully."""
+class EvictPod:
+    """End a member of a victim, with its grace period."""
 
     uid: PodUid
     victim: GangKey
     preemptor: GangKey
-    reason: str
+    reason: Reason
 
 
-Action = Release | Nominate | End
+Action = ReleasePod | NominatePod | EvictPod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tell:
-    """A gang waits for another reason than before: its owner should know."""
+class Notice:
+    """The reason why a gang waits has changed: its owner is told."""
 
-    gang: GangKey
     uid: PodUid
-    code: str
-    reason: str
+    """The pod that carries the Event: the gang's oldest."""
+    reason: Reason
 
 
 @dataclass(slots=True)
-class Step:
-    """What one step decided, and what is to be done about it."""
+class StepResult:
+    """The actions to take and the notices to send after one step."""
 
-    decisions: list[Decision] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
-    tells: list[Tell] = field(default_factory=list)
+    notices: dict[GangKey, Notice | None] = field(default_factory=dict)
+    """Gangs whose reason to wait has changed; None for a gang that no longer waits."""
     has_more: bool = False
-    """There are gangs that this step had no time for."""
+    """Whether more gangs wait to be planned than one step handles."""

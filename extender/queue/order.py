@@ -1,8 +1,8 @@
-"""In which order waiting gangs are looked at.
+"""The order in which waiting gangs are planned.
 
-A rank is a tuple of numbers, made by a plain function of what a gang is; the least comes first, and
-of equal ones the least key. Gangs of different VCs do not compete for guaranteed cells, so that one
-order over all is an order within each.
+A rank is a tuple of numbers that a plain function computes from a gang's facts. The lowest rank
+comes first; of equal ranks the lowest key. Gangs of different VCs do not compete for guaranteed
+cells, so one order of all gangs is also an order within each VC.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from policy.submission import GangKey, VcName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What an order may look at."""
+    """The facts about a gang that an order may use."""
 
     gang: GangKey
     vc: VcName
     priority: int
     since: float
-    """When its oldest member was created, or the youngest of all when its last lease ran out."""
+    """When its oldest member was created; after its lease expired, when the youngest pod was."""
 
 
 Rank = tuple[float, ...]

@@ -1,15 +1,17 @@
-"""One gang as the planner sees it: the pods of it that exist, and what became of them."""
+"""One gang as the planner sees it: its pods that exist, and the planner's notes about it."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
+from extender.cells.answers import terms
+from extender.cells.model import ReasonCode
 from extender.queue.model import QueuedPod
 from extender.queue.order import Standing
 from policy.submission import GangKey, NodeName, PodUid
 
 PriorityOf = Callable[[PodUid], int | None]
-"""What a pod's priority is now; None if nobody can tell."""
+"""The current priority of a pod; None if it is unknown."""
 
 _REFUSED_SECONDS = 60.0
 _LONGEST_REFUSED_SECONDS = 480.0
@@ -22,38 +24,38 @@ class QueuedGang:
     key: GangKey
     pods: dict[PodUid, QueuedPod] = field(default_factory=dict)
     refused_nodes: dict[NodeName, float] = field(default_factory=dict)
-    """Nodes that kube-scheduler would not use for it, and until when we believe that."""
+    """Nodes that kube-scheduler refused for it, and when they may be tried again."""
     _refusals: Counter[NodeName] = field(default_factory=Counter)
     victims: tuple[GangKey, ...] = ()
-    """Whom it preempts at present."""
+    """The gangs that it preempts at present."""
     has_reserved: bool = False
-    """Whether what they leave is kept for it. Where that takes another order of cells, it cannot be
-    kept: they end nevertheless, and the gang looks again."""
+    """Whether the cells of its victims are reserved for it. Where the cells must first be mapped in
+    another way they cannot be reserved: the victims end, and the gang is planned again."""
     waits_since: float = 0.0
-    """Ranked like one that was created then, where it is no younger itself."""
-    told: str = ""
-    """Code of the reason that its owner was told last."""
+    """The gang is ranked as if it had been created then, unless it is younger."""
+    noticed: ReasonCode | None = None
+    """Code of the last notice to its owner; None if the gang has resumed since."""
     _in_order: list[QueuedPod] | None = None
-    """Its pods, sorted; None after a change. Looks are many, changes few."""
+    """Its pods, sorted; None after a change."""
 
     def put(self, pod: QueuedPod) -> None:
-        """A pod of it appeared or changed."""
+        """Note a pod that appeared or changed."""
         self.pods[pod.uid] = pod
         self._in_order = None
 
     def remove(self, uid: PodUid) -> None:
-        """A pod of it is gone."""
+        """Remove a pod."""
         del self.pods[uid]
         self._in_order = None
 
     def oldest_first(self) -> list[QueuedPod]:
-        """Its pods, in an order that every replica agrees on."""
+        """Return its pods, in an order that is the same in every replica."""
         if self._in_order is None:
             self._in_order = sorted(self.pods.values(), key=lambda pod: (pod.created, pod.uid))
         return self._in_order
 
     def reranked(self, priority_of: PriorityOf) -> list[QueuedPod]:
-        """Those of its pods that have another priority now, with it."""
+        """Return the pods whose priority has changed, with their new priority."""
         ranks = {uid: priority_of(uid) for uid in self.pods}
         return [
             _at_priority(pod, rank)
@@ -62,89 +64,89 @@ class QueuedGang:
         ]
 
     def members(self) -> list[QueuedPod]:
-        """The pods that count: surplus ones, the youngest, do not."""
+        """Return the oldest pods, up to the gang's size."""
         return self.oldest_first()[: self.size]
 
     def surplus(self) -> list[QueuedPod]:
-        """The pods beyond its size."""
+        """Return the pods beyond the gang's size."""
         return self.oldest_first()[self.size :]
 
     @property
     def first(self) -> QueuedPod:
-        """The pod that speaks for the gang."""
+        """The oldest pod: its values count for the gang."""
         return self.oldest_first()[0]
 
     @property
     def size(self) -> int:
-        """How many members it says it has."""
+        """The number of members that the first pod states."""
         return self.first.gang_size
 
     @property
     def least(self) -> int:
-        """How many must exist before it is looked at."""
+        """The number of members that must exist before the gang is planned."""
         gang_min = self.first.request.gang_min
         return self.size if gang_min is None else min(gang_min, self.size)
 
     @property
     def has_begun(self) -> bool:
-        """Some member runs: others come late, or replace one that failed."""
+        """Whether a member runs; others are late, or replace one that failed."""
         return any(pod.node is not None for pod in self.pods.values())
 
     @property
     def starts_whole(self) -> bool:
-        """All members that exist start together or none does."""
+        """Whether all members that exist must start together."""
         return self.first.request.gang_min is None and not self.has_begun
 
     @property
     def is_complete(self) -> bool:
-        """Enough members exist for a look."""
+        """Whether enough members exist to plan the gang."""
         return self.has_begun or len(self.pods) >= self.least
 
     def leaf_counts(self) -> tuple[int, ...]:
-        """Leaf cells of every member; those that do not exist yet are taken to be like the first.
+        """Return the leaf cells of every member; missing members are assumed to equal the first.
 
-        Only the pods themselves know that a gang is of mixed sizes: no label says so. HiveD's
-        annotation does, and is believed.
+        No label says that members differ in size; only the pods together do. HiveD's annotation
+        lists all members, and is used where it lists different sizes.
         """
-        told = self.first.request.gang_leaf_counts
-        if len(set(told)) > 1:
-            return told
-        there = [pod.request.leaf_count for pod in self.members()]
-        missing = [self.first.request.leaf_count] * (self.size - len(there))
-        return tuple(sorted([*there, *missing], reverse=True))
+        listed = self.first.request.gang_leaf_counts
+        if len(set(listed)) > 1:
+            return listed
+        existing = [pod.request.leaf_count for pod in self.members()]
+        missing = [self.first.request.leaf_count] * (self.size - len(existing))
+        return tuple(sorted([*existing, *missing], reverse=True))
 
     def disagreeing(self) -> QueuedPod | None:
-        """A member that does not ask for the same as the first."""
-        theirs = _terms(self.first)
-        return next((pod for pod in self.members() if _terms(pod) != theirs), None)
+        """Return a member whose values for the gang differ from the first member's, if any."""
+        theirs = gang_terms(self.first)
+        return next((pod for pod in self.members() if gang_terms(pod) != theirs), None)
 
     def node_wishes(self) -> tuple[Hashable, ...]:
-        """The different node wishes of its members."""
+        """Return the different node wishes of its members."""
         return tuple(dict.fromkeys(pod.node_wish for pod in self.members()))
 
     def standing(self) -> Standing:
-        """What its rank is made of."""
+        """Return the facts that its rank is computed from."""
         request = self.first.request
         since = max(self.first.created, self.waits_since)
         return Standing(gang=self.key, vc=request.vc, priority=request.priority, since=since)
 
     def refuse_node(self, node: NodeName, *, now: float) -> None:
-        """kube-scheduler would not use a node for it: we believe that for longer each time.
+        """Avoid a node that kube-scheduler refused, for longer after each refusal.
 
-        There may be many such nodes, and each takes seconds to find out. It would come back to the
-        first before it has tried the last, again and again.
+        It takes seconds to find out that a node is refused. With many such nodes and a fixed
+        pause, the gang would return to the first node before it has tried the last one.
         """
         seconds = min(_REFUSED_SECONDS * 2 ** self._refusals[node], _LONGEST_REFUSED_SECONDS)
         self._refusals[node] += 1
         self.refused_nodes[node] = now + seconds
 
     def shorten_refusals(self, *, now: float) -> None:
-        """Where no other is left, refused nodes are worth a look as soon as the first time."""
+        """Retry refused nodes after the shortest pause, because no other node is left."""
         soon = now + _REFUSED_SECONDS
         self.refused_nodes = {node: min(end, soon) for node, end in self.refused_nodes.items()}
 
     def forget_refused_nodes(self, now: float) -> None:
-        """Nodes refused long ago may have changed."""
+        """Drop refusals whose pause is over: the nodes may have changed."""
         left = {node: until for node, until in self.refused_nodes.items() if until > now}
         self.refused_nodes = left
 
@@ -154,24 +156,6 @@ def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
     return replace(pod, request=replace(pod.request, priority=rank), alone=alone)
 
 
-def _terms(pod: QueuedPod) -> Mapping[str, object]:
-    """What all members of a gang must agree on, by the words users know."""
-    request = pod.request
-    return {
-        "gang size": pod.gang_size,
-        "gang minimum": request.gang_min,
-        "VC": request.vc,
-        "priority": request.priority,
-        "leaf type": request.leaf_type,
-        "pinned cell": request.pinned,
-    }
-
-
-def disagreement(gang: QueuedGang, pod: QueuedPod) -> str:
-    """Say in what a member differs: `VC: lab, the gang's is team`."""
-    theirs, mine = _terms(gang.first), _terms(pod)
-    return ", ".join(
-        f"{word} {mine[word]} where the gang has {theirs[word]}"
-        for word in theirs
-        if mine[word] != theirs[word]
-    )
+def gang_terms(pod: QueuedPod) -> dict[str, int | str | None]:
+    """Return what all members of a gang must agree on, by the names that users know."""
+    return {"gang size": pod.gang_size, **terms(pod.request)}

@@ -1,7 +1,7 @@
 """Places that cannot be used: kube-scheduler refuses the node, or the node is lost.
 
-kube-scheduler's view may be a moment behind ours: one refusal means little, a lasting one much. A
-node that is lost is lost at once.
+kube-scheduler's cache may be a moment behind, so a refusal counts only once it has lasted. A lost
+node counts at once.
 """
 
 from math import inf
@@ -12,25 +12,25 @@ _STANDS_SECONDS = 3.0
 
 
 class RefusedPlaces:
-    """Whose place cannot be used, and since when."""
+    """Pods whose place cannot be used, and since when."""
 
     def __init__(self) -> None:
         self._since: dict[PodUid, float] = {}
 
     def refuse(self, uid: PodUid, *, now: float) -> None:
-        """kube-scheduler would not use the place of a pod."""
+        """Note that kube-scheduler refused the place of a pod."""
         self._since.setdefault(uid, now)
 
     def lose_node(self, uid: PodUid) -> None:
-        """The node of a pod's place is lost."""
+        """Note that the node of a pod's place is lost."""
         self._since[uid] = -inf
 
     def forget(self, uid: PodUid) -> None:
-        """A pod is bound or gone, or has no place any more."""
+        """Forget a pod that is bound, gone, or has no place any more."""
         self._since.pop(uid, None)
 
     def take_due(self, now: float) -> dict[PodUid, bool]:
-        """Return who gives its place up now, which is done with that; and whether by a refusal."""
+        """Remove and return the pods that give up their places now, and whether by a refusal."""
         due = {uid: since for uid, since in self._since.items() if now - since >= _STANDS_SECONDS}
         for uid in due:
             del self._since[uid]

@@ -1,7 +1,7 @@
-"""The gangs whose pods are seen, and which of them changed since they were looked at last.
+"""The gangs whose pods the planner has seen, and which of them have changed since the last step.
 
-A pod is of one gang at a time. A gang of which the last pod is gone stays until it is forgotten:
-there may be something to take back first.
+A pod belongs to one gang at a time. A gang whose last pod is gone stays until it is forgotten: its
+places may have to be withdrawn first.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ class SeenGangs:
         self._gang_of: dict[PodUid, GangKey] = {}
         self._changed: set[GangKey] = set()
         self._youngest = 0.0
-        """When the last pod was created, of all that were ever seen."""
+        """When the youngest of all pods that were seen was created."""
 
     def __getitem__(self, key: GangKey) -> QueuedGang:
         return self._gangs[key]
@@ -30,20 +30,20 @@ class SeenGangs:
 
     @property
     def pods(self) -> Collection[PodUid]:
-        """All pods, those seen first to begin with."""
+        """All pods, in the order in which they were first seen."""
         return self._gang_of.keys()
 
     def find(self, key: GangKey) -> QueuedGang | None:
-        """Return a gang that has, or just had, pods."""
+        """Return a gang, if it is known."""
         return self._gangs.get(key)
 
     def find_of(self, uid: PodUid) -> QueuedGang | None:
-        """Return the gang that a pod is of."""
+        """Return the gang of a pod."""
         key = self._gang_of.get(uid)
         return None if key is None else self._gangs[key]
 
     def put(self, pod: QueuedPod) -> bool:
-        """Note how a pod is now; tell whether there is a change to one that stays."""
+        """Note the state of a pod; return False if it has not changed or is ending."""
         key = pod.request.gang
         if self._gang_of.get(pod.uid, key) != key or pod.is_ending:
             self.drop(pod.uid)
@@ -59,26 +59,26 @@ class SeenGangs:
         return True
 
     def drop(self, uid: PodUid) -> None:
-        """A pod, known or not, is gone."""
+        """Remove a pod, if it is known."""
         key = self._gang_of.pop(uid, None)
         if key is not None:
             self._gangs[key].remove(uid)
             self.note_change(key)
 
     def forget(self, key: GangKey) -> None:
-        """Nothing is left to be done for a gang without pods."""
+        """Forget a gang without pods."""
         del self._gangs[key]
         self._changed.discard(key)
 
     def note_change(self, key: GangKey) -> None:
-        """Something happened to a gang, if it is one of these: it is to be looked at."""
+        """Mark a gang as changed."""
         self._changed.add(key)
 
     def take_changed(self) -> list[GangKey]:
-        """Return what is to be looked at, which is done with that; by name."""
+        """Return the changed gangs by key, and clear the marks."""
         changed, self._changed = sorted(self._changed), set()
         return changed
 
     def send_back(self, gang: QueuedGang) -> None:
-        """Let a gang wait behind all its equals that were seen so far."""
+        """Rank a gang behind all gangs of the same priority that were seen so far."""
         gang.waits_since = nextafter(self._youngest, inf)

@@ -1,10 +1,9 @@
-"""Gangs that wait to be planned, in order, and never asked twice in vain.
+"""Waiting gangs in order; a gang that cannot fit yet is not planned again.
 
-Gangs that ask for the same have the same *shape*: where one does not fit, none does. A shape that
-did not fit is not looked at again until something happened that can help it, and neither is any
-shape that asks for at least as much of the same *kind*, unless the smallest members of a gang may
-start without the others. So the cost of an event depends on how many different shapes wait, not on
-how many gangs.
+Gangs with equal requests have the same *shape*: where one does not fit, none does. A shape that did
+not fit is skipped until an event may help it. Shapes that ask for at least as much of the same
+*kind* are skipped, too, unless the gang may start with its smallest members. So the cost of an
+event depends on the number of different shapes that wait, not on the number of gangs.
 """
 
 from bisect import bisect_left, insort
@@ -17,29 +16,29 @@ from extender.cells.model import MemberRequest
 from extender.queue.order import Rank
 from policy.submission import GangKey, LeafType, PodUid
 
-_NOBODY = GangKey("", "")
+_NO_GANG = GangKey("", "")
 
 _Place = tuple[Rank, GangKey]
 _Kind = tuple[MemberRequest, Hashable, bool, GangKey | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What a gang asks for, whoever it is."""
+class GangShape:
+    """What a gang asks for, without its name."""
 
     request: MemberRequest
     """Without names and sizes."""
     sizes: tuple[int, ...]
     """Leaf cells of each member that has no place yet, largest first."""
     nodes: Hashable
-    """Stands for the nodes that it may use."""
+    """Identifies the nodes that it may use."""
     may_preempt: bool = True
     own: GangKey | None = None
-    """The gang itself, if it has begun: then nobody else is like it."""
+    """The gang itself, if no other gang has its shape: for example, some members run."""
 
     @property
     def kind(self) -> _Kind:
-        """All but the sizes: shapes of one kind can be compared."""
+        """Everything except the sizes: shapes of one kind can be compared."""
         return self.request, self.nodes, self.may_preempt, self.own
 
 
@@ -50,12 +49,12 @@ def shape_of(
     nodes: Hashable,
     own: GangKey | None,
     may_preempt: bool = True,
-) -> Shape:
-    """Forget who asks."""
+) -> GangShape:
+    """Return the shape of a gang."""
     nameless = replace(
-        request, member=PodUid(""), gang=_NOBODY, leaf_count=0, gang_leaf_counts=(), created=0.0
+        request, member=PodUid(""), gang=_NO_GANG, leaf_count=0, gang_leaf_counts=(), created=0.0
     )
-    return Shape(nameless, tuple(sorted(sizes, reverse=True)), nodes, may_preempt, own)
+    return GangShape(nameless, tuple(sorted(sizes, reverse=True)), nodes, may_preempt, own)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,20 +65,20 @@ class _Line:
     is_refused: bool = False
 
 
-class Waiting:
-    """The waiting gangs."""
+class WaitingGangs:
+    """The queue of waiting gangs."""
 
     def __init__(self) -> None:
-        self._lines: dict[Shape, _Line] = {}
-        self._entries: dict[GangKey, tuple[Shape, Rank]] = {}
-        self._heads: list[tuple[_Place, int, Shape]] = []
-        """A heap of the first of every line that is worth a look, and of some that are no more; the
+        self._lines: dict[GangShape, _Line] = {}
+        self._entries: dict[GangKey, tuple[GangShape, Rank]] = {}
+        self._heads: list[tuple[_Place, int, GangShape]] = []
+        """A heap with the first gang of every line that may be planned, and outdated entries; the
         number keeps shapes from being compared."""
         self._count = count()
         self._new: list[_Place] = []
-        """Gangs that nobody has looked at: each is owed an answer in its own words."""
+        """Gangs that were never planned: each gets a decision, and so a reason, of its own."""
         self._woken: dict[LeafType | None, None] = {}
-        """What came free since the last look."""
+        """Leaf types that may be usable since the last call of `first`."""
         self._too_much: dict[_Kind, list[tuple[int, ...]]] = {}
         """Sizes that did not fit, by kind."""
 
@@ -89,8 +88,8 @@ class Waiting:
     def __contains__(self, gang: GangKey) -> bool:
         return gang in self._entries
 
-    def put(self, gang: GangKey, shape: Shape, rank: Rank) -> None:
-        """Let a gang wait; one that waits already is moved if it changed."""
+    def put(self, gang: GangKey, shape: GangShape, rank: Rank) -> None:
+        """Add a gang, or move it if its shape or rank has changed."""
         if self._entries.get(gang) == (shape, rank):
             return
         self.remove(gang)
@@ -101,7 +100,7 @@ class Waiting:
         self._offer(shape, line)
 
     def remove(self, gang: GangKey) -> None:
-        """A gang waits no longer."""
+        """Remove a gang, if it waits."""
         entry = self._entries.pop(gang, None)
         if entry is None:
             return
@@ -114,27 +113,27 @@ class Waiting:
         else:
             del self._lines[shape]
 
-    def _offer(self, shape: Shape, line: _Line) -> None:
-        """The first of a line may be another one now."""
+    def _offer(self, shape: GangShape, line: _Line) -> None:
+        """Offer the first gang of a line, unless the shape was refused."""
         if not line.is_refused:
             heappush(self._heads, (line.places[0], next(self._count), shape))
 
     def first(self) -> GangKey | None:
-        """The best ranked gang that is worth a look."""
-        self._rise()
-        while self._heads and not self._is_worth_a_look(*self._heads[0]):
+        """Return the best ranked gang that may fit."""
+        self._apply_wakes()
+        while self._heads and not self._may_fit(*self._heads[0]):
             heappop(self._heads)
         heads = [place for place, _, _ in self._heads[:1]]
         return min([*heads, *self._new[:1]])[1] if heads or self._new else None
 
-    def _is_worth_a_look(self, place: _Place, _: int, shape: Shape) -> bool:
+    def _may_fit(self, place: _Place, _: int, shape: GangShape) -> bool:
         line = self._lines.get(shape)
         is_first = line is not None and not line.is_refused and line.places[0] == place
         return is_first and not self._asks_too_much(shape)
 
     def refuse(self, gang: GangKey) -> None:
-        """A gang does not fit: neither will those that ask for as much."""
-        self._rise()
+        """Note that a gang does not fit: gangs that ask for at least as much are skipped."""
+        self._apply_wakes()
         shape, rank = self._entries[gang]
         _take_out(self._new, (rank, gang))
         self._lines[shape].is_refused = True
@@ -142,11 +141,11 @@ class Waiting:
             self._too_much.setdefault(shape.kind, []).append(shape.sizes)
 
     def wake(self, leaf_type: LeafType | None = None) -> None:
-        """Leaf cells of a type came free or joined; None: of any type."""
+        """Leaf cells of a type, or of any type if None, may be usable now."""
         self._woken[leaf_type] = None
 
-    def _rise(self) -> None:
-        """Make true what `wake` said, once for all that happened since the last look."""
+    def _apply_wakes(self) -> None:
+        """Retry the shapes that the events since the last call may help."""
         if not self._woken:
             return
         for kind in list(self._too_much):
@@ -162,7 +161,7 @@ class Waiting:
     def _is_woken(self, request: MemberRequest) -> bool:
         return any(_may_use(request, leaf_type) for leaf_type in self._woken)
 
-    def _asks_too_much(self, shape: Shape) -> bool:
+    def _asks_too_much(self, shape: GangShape) -> bool:
         tried = self._too_much.get(shape.kind, ())
         if shape.request.gang_min is not None:
             return shape.sizes in tried
@@ -180,7 +179,7 @@ def _may_use(request: MemberRequest, leaf_type: LeafType | None) -> bool:
 
 
 def _is_at_least(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
-    """Whether a gang of these sizes holds one of the others, member by member."""
+    """Tell whether these sizes are at least as large as the others, member by member."""
     return len(sizes) >= len(others) and all(
         size >= other for size, other in zip(sizes, others, strict=False)
     )

@@ -8,25 +8,25 @@ while, and its controller starts it again.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Final, NoReturn
 
-from extender.cells.model import MemberRequest
-from extender.cluster.cluster import Asked, Cluster
+from extender.cells.model import Decision, MemberRequest
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
-from extender.verbs.questions import ToRequest
-from kube.read.pods import ManagedPod
+from extender.feeds.requests import ToRequest
+from extender.outcomes.evictions import Evictions
+from extender.outcomes.outcomes import Outcomes
 from policy.errors import RequestError
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 5.0
-
-Release = Callable[[list[ManagedPod], str], None]
 
 
 class HalfBoundGangs:
@@ -38,13 +38,15 @@ class HalfBoundGangs:
         cluster: Cluster,
         pods: PodSink,
         to_request: ToRequest,
-        release: Release,
+        evictions: Evictions,
+        outcomes: Outcomes,
         clock: Clock,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
         self._to_request = to_request
-        self._release = release
+        self._evictions = evictions
+        self._outcomes = outcomes
         self._clock = clock
         self._open: dict[GangKey, float] = {}
         """By gang: when we lose patience."""
@@ -56,12 +58,20 @@ class HalfBoundGangs:
         now = self._clock.monotonic()
         nodes = dict.fromkeys(self._cluster.nodes)
         for request in self._missing():
-            asked = Asked(kind=Kind.PLACEMENT, now=now, pod=str(request.gang))
-            self._cluster.decide(request, candidate_nodes=nodes, asked=asked)
+            context = DecisionContext(kind=RowKind.PLACEMENT, now=now, pod=str(request.gang))
+            decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
+            self._record(decision, offered=nodes)
             self._open[request.gang] = now + _PATIENCE_SECONDS
             self._asked.setdefault(request.gang, {})[request.member] = None
         if self._open:
             logger.info("gangs were half bound", extra={"gangs": list(map(str, self._open))})
+
+    def _record(self, decision: Decision, *, offered: Collection[NodeName]) -> None:
+        pod = self._pods.get(decision.request.member)
+        if pod is None or pod.is_released:
+            self._outcomes.decided(decision)  # the planner reports the gangs that it released
+        else:
+            self._outcomes.pod_decided(pod, decision, offered=offered)
 
     async def run(self) -> NoReturn:
         """End those that cannot be completed."""
@@ -79,7 +89,8 @@ class HalfBoundGangs:
             elif now >= deadline:
                 self._close(gang)
                 why = f"gang {gang} was interrupted half bound and cannot be completed"
-                self._release(bound, why)
+                for pod in bound:
+                    self._evictions.start(pod, why=why, is_wanted=lambda: True)
 
     def _close(self, gang: GangKey) -> None:
         del self._open[gang], self._asked[gang]
@@ -93,7 +104,7 @@ class HalfBoundGangs:
         """Requests of unbound members whose gang runs in part, in a defined order."""
         found: list[MemberRequest] = []
         for pod in sorted(self._pods, key=lambda pod: (pod.namespace, pod.name)):
-            if pod.node is not None or pod.is_gated or self._cluster.has_member(pod.uid):
+            if pod.node is not None or pod.is_gated or self._cluster.has_place(pod.uid):
                 continue
             try:
                 request = self._to_request(pod)

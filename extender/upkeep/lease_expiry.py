@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 
 from extender.cluster.cluster import Cluster
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.waiting_pods import WaitingPods
+from extender.outcomes.waiting_list import WaitingList
 from extender.verbs.preempt import Preemption
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
@@ -41,7 +41,7 @@ def expire_unused(
 
 
 async def see_preemptions_through(
-    waiting: WaitingPods, preemption: Preemption, *, clock: Clock, patience_seconds: float
+    waiting: WaitingList, preemption: Preemption, *, clock: Clock, patience_seconds: float
 ) -> NoReturn:
     """Preempt where kube-scheduler sees no need to, and keep what victims are about to leave."""
     rounds = 0
@@ -49,7 +49,7 @@ async def see_preemptions_through(
         await asyncio.sleep(_EVERY_SECONDS)
         rounds += 1
         now = clock.now()
-        for pod in list(waiting):
+        for pod in list(waiting.pods.values()):
             is_overdue = (now - pod.since).total_seconds() >= patience_seconds
             if pod.asks_to_preempt and is_overdue:
                 preemption.preempt_alone(pod)

@@ -10,21 +10,22 @@ or its pod be refused by somebody after us, and nobody should pay for either for
 
 import asyncio
 import logging
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizes
+from extender.feeds.requests import GangSizeSource
 from extender.metrics import ExtenderMetrics
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import ManagedPod
 from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey
-from state.ledger.ledger import Charge, Ledger, LiveCharge, Term
+from service.clock import Clock
+from service.memory import BoundedMap
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +55,11 @@ class Bookkeeper:
         *,
         ledger: Ledger,
         pods: PodSink,
-        sizes: GangSizes,
+        sizes: GangSizeSource,
         classes: Callable[[], Classes],
         epoch: Callable[[], int],
         metrics: ExtenderMetrics,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock,
     ) -> None:
         self._ledger = ledger
         self._pods = pods
@@ -66,19 +67,20 @@ class Bookkeeper:
         self._classes = classes
         self._epoch = epoch
         self._metrics = metrics
-        self._monotonic = monotonic
+        self._clock = clock
+        self._monotonic = clock.monotonic
         self._full: _Full = {}
         """Charges of which every place was taken, and since when we know."""
         self._appeared: dict[GangKey, ManagedPod] = {}
-        self._ended: dict[GangKey, None] = {}
+        self._ended: BoundedMap[GangKey, None] = BoundedMap(_MOST_ENDED)
         self._confirmed: set[GangKey] = set()
         self.compares_soon = False
         """Whether something was seen that only a comparison sets right."""
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
 
-    def _term(self) -> Term:
-        return Term(leadership=LEADERSHIP, epoch=self._epoch())
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)
@@ -94,10 +96,8 @@ class Bookkeeper:
         if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
             self._confirmed.discard(gang)
             self._appeared.pop(gang, None)
+            self.compares_soon |= self._ended.is_full
             self._ended[gang] = None
-        if len(self._ended) > _MOST_ENDED:
-            del self._ended[next(iter(self._ended))]
-            self.compares_soon = True
 
     def _note_size(self, pod: ManagedPod) -> None:
         """A PodGroup says how many members are needed, not how many there are: look soon."""
@@ -106,18 +106,18 @@ class Bookkeeper:
 
     async def run(self) -> NoReturn:
         """Keep the ledger until cancelled; what fails is tried again."""
-        compared = proven = time.monotonic()
+        compared = proven = self._monotonic()
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
             pause = _SOON_SECONDS if self.compares_soon else _COMPARE_SECONDS
             try:
                 await self.settle()
-                if time.monotonic() >= proven + _PROVE_EVERY_SECONDS:
+                if self._monotonic() >= proven + _PROVE_EVERY_SECONDS:
                     await self.prove()
-                    proven = time.monotonic()
-                if time.monotonic() >= compared + pause:
+                    proven = self._monotonic()
+                if self._monotonic() >= compared + pause:
                     await self.compare()
-                    compared = time.monotonic()
+                    compared = self._monotonic()
             except (BackendError, ConflictError) as exc:
                 logger.warning("ledger not kept, will retry", extra={"error": str(exc)})
 
@@ -210,7 +210,7 @@ class Bookkeeper:
     def _leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
         """What a charged gang holds; pods of a young charge may be on their way."""
         proven = self._proven_leaf_count(pods, live)
-        is_young = time.time() < live.charged_at.timestamp() + _PROVEN_SECONDS
+        is_young = self._clock.now().timestamp() < live.charged_at.timestamp() + _PROVEN_SECONDS
         return max(proven, live.charge.leaf_count) if is_young else proven
 
     def _is_left(self, pods: Sequence[ManagedPod], live: LiveCharge, known_full: _Full) -> bool:
@@ -253,7 +253,7 @@ def _is_due(pod: ManagedPod) -> bool:
     return not (pod.is_gated and pod.is_uncharged)
 
 
-def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Charge | None:
+def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Charge | None:
     """What a pod says of its gang's charge; None where it does not say enough."""
     if pod.submitter is None or pod.class_name is None:
         return None
@@ -275,7 +275,7 @@ def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> Char
     )
 
 
-def _told_leaf_count(pod: ManagedPod, sizes: GangSizes) -> int:
+def _told_leaf_count(pod: ManagedPod, sizes: GangSizeSource) -> int:
     if pod.is_charged_alone:
         return pod.leaf_count
     return pod.gang_leaf_count or pod.leaf_count * (sizes.size(pod) or 1)

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.waiting_pods import WaitingPods
+from extender.outcomes.waiting_list import WaitingList
 from kube.read.pods import ManagedPod
 from policy.submission import PodUid
 from service.tasks import in_slices
@@ -51,7 +51,7 @@ class Reconciler:
         *,
         cluster: Cluster,
         pods: PodSink,
-        waiting: WaitingPods,
+        waiting: WaitingList,
         to_bound: ToBound,
         metrics: ExtenderMetrics,
     ) -> None:
@@ -92,7 +92,7 @@ class Reconciler:
                 self._doubt(pod)
         for uid in self._ghosts():
             self._count(Drift.GHOST, uid)
-            self._waiting.remove(uid)
+            self._waiting.remove_pod(uid)
             self._cluster.forget_member(uid)
 
     def _doubt(self, pod: ManagedPod) -> None:
@@ -117,7 +117,7 @@ class Reconciler:
 
     def _mend(self, pod: ManagedPod) -> None:
         self._doubts.pop(pod.uid, None)
-        placement = self._cluster.engine.placement(pod.uid)
+        placement = self._cluster.placement(pod.uid)
         if placement is None or placement.node != pod.node:
             self._count(Drift.MISSING, pod.uid)
             self._cluster.observe_bound(self._to_bound(pod))
@@ -131,8 +131,8 @@ class Reconciler:
     def _ghosts(self) -> list[PodUid]:
         """Members without a pod, now and the last time: a feed may be behind what we have bound."""
         bound = [uid for uid, member in self._cluster.members.items() if member.is_bound]
-        waiting = [pod.uid for pod in self._waiting]
-        unknown = {uid for uid in (*bound, *waiting) if not self._pods.knows(uid)}
+        asked = (*bound, *self._waiting.pods)
+        unknown = {uid for uid in asked if not self._pods.knows(uid)}
         ghosts = sorted(unknown & self._suspects)
         self._suspects = unknown
         return ghosts

@@ -10,7 +10,7 @@ from extender.cells.model import GangView
 from extender.cells.observe.reconfiguration import Effect
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
-from extender.verbs.questions import ToRequest
+from extender.feeds.requests import ToRequest
 from kube.follow.policies import PolicySink
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
@@ -54,7 +54,7 @@ class Reranker:
             self._rerank()
 
     def _rerank(self) -> None:
-        gangs = self._cluster.engine.gangs()
+        gangs = self._cluster.gangs()
         ranks = {gang.gang: self._priority(gang) for gang in gangs}
         before = {gang.gang: gang.priority for gang in gangs}
         changed = {
@@ -69,7 +69,7 @@ class Reranker:
 
     def _priority(self, gang: GangView) -> int | None:
         """What a gang's class means now, by the first member that says so."""
-        for uid in (*gang.members, *gang.asking):
+        for uid in (*gang.members, *gang.waiting_members):
             pod = self._pods.get(uid)
             priority = self._priority_of(pod) if pod is not None else None
             if priority is not None:

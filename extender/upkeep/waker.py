@@ -12,9 +12,9 @@ from typing import Final, NoReturn, Protocol
 from extender.cells.model import Place
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import ToRequest
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.waiting_pods import Waiting, WaitingPods
-from extender.verbs.questions import ToRequest
+from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from kube.api.binder import PodRef
 from policy.errors import BackendError, RequestError
 from service.clock import Clock
@@ -39,7 +39,7 @@ class Waker:
         *,
         cluster: Cluster,
         pods: PodSink,
-        waiting: WaitingPods,
+        waiting: WaitingList,
         to_request: ToRequest,
         waker: WakePods,
         metrics: ExtenderMetrics,
@@ -58,12 +58,12 @@ class Waker:
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
             now = self._clock.monotonic()
-            for waiting in list(self._waiting):
+            for waiting in list(self._waiting.pods.values()):
                 is_old = waiting.asked <= now - _EVERY_SECONDS
                 if is_old and waiting.version != self._cluster.version:
                     await self._look(waiting)
 
-    async def _look(self, waiting: Waiting) -> None:
+    async def _look(self, waiting: RefusedPod) -> None:
         """Wake a pod if it would fit now; once per change, however long kube-scheduler takes."""
         waiting.version = self._cluster.version
         if not self._would_fit(waiting):
@@ -78,7 +78,7 @@ class Waker:
             waiting.version = -1
             logger.warning("pod not woken", extra={"pod_uid": waiting.uid, "error": str(exc)})
 
-    def _would_fit(self, waiting: Waiting) -> bool:
+    def _would_fit(self, waiting: RefusedPod) -> bool:
         pod = self._pods.get(waiting.uid)
         if pod is None or pod.node is not None:
             return False
@@ -87,4 +87,4 @@ class Waker:
         except RequestError:
             return False
         nodes = dict.fromkeys(waiting.offered)
-        return isinstance(self._cluster.engine.plan(request, candidate_nodes=nodes), Place)
+        return isinstance(self._cluster.what_if(request, candidate_nodes=nodes), Place)

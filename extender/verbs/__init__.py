@@ -1,9 +1,14 @@
 """kube-scheduler's verbs: filter, prioritize, preempt, bind.
 
-bind       Bind: one API call that puts a pod on its node, with its placement.
-filter     Filter and prioritize: the node that was chosen for a pod, or why there is none.
-preempt    Preempt: whom kube-scheduler may end for a pod, and whom we end ourselves.
-questions  What every verb begins with: which pod is meant, and what the engine says about it.
-routes     kube-scheduler's verbs over HTTP.
-wire       The words of kube-scheduler's extender protocol, and how ours become them and back.
+Each verb reads the wire, asks `cluster` for a decision and answers in the words of the protocol.
+Pods that the planner places are answered from their lease. Nothing here keeps state of its own or
+starts background work. Imported by the wiring and by `upkeep`, which finishes preemptions.
+
+bind               Bind: one API call that puts a pod on its node, with its placement.
+filter             Filter and prioritize: the node that was chosen for a pod, or why there is none.
+preempt            Preempt: which victims kube-scheduler ends for a pod, and which Cellgate ends.
+questions          Reads the pod that a verb is about, and decides about it.
+repeated_refusals  Refusals that hold until the cluster changes.
+routes             The verbs over HTTP.
+wire               kube-scheduler's extender protocol: arguments and answers.
 """

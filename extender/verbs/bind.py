@@ -9,19 +9,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from extender.cells.model import Placement
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
+from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.planning.pending_writes import Writing
-from extender.term import Leading
+from extender.planning.pending_writes import PendingWrites
 from extender.verbs import wire
 from kube.api.binder import PodRef, is_unknown
+from kube.placement_annotations import placement_annotations
 from policy.errors import BackendError, RequestError
+from policy.placement import Placement
 from policy.submission import PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
 
@@ -39,16 +40,16 @@ class Binding:
     def __init__(
         self,
         *,
-        leading: Leading,
+        leading: LeaderRole,
         cluster: Cluster,
         pods: PodSink,
         binder: BindPods,
-        writing: Writing,
+        pending: PendingWrites,
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         self._leading = leading
-        self._writing = writing
+        self._pending = pending
         self._cluster = cluster
         self._pods = pods
         self._binder = binder
@@ -60,7 +61,7 @@ class Binding:
     async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
         """Bind the pod to the node it was placed on, and to no other."""
         began = self._clock.monotonic()
-        await self._writing.over(PodUid(arguments.uid))
+        await self._pending.wait(PodUid(arguments.uid))
         placement = self._placement(arguments)
         pod = self._pods.get(PodUid(arguments.uid))
         reference = PodRef(
@@ -73,7 +74,7 @@ class Binding:
         try:
             with self._noted(PodUid(arguments.uid)):
                 await self._binder.bind(
-                    reference, node=arguments.node, annotations=wire.to_annotations(placement)
+                    reference, node=arguments.node, annotations=placement_annotations(placement)
                 )
         except BackendError as exc:
             self._metrics.binds.labels("failed").inc()
@@ -107,7 +108,7 @@ class Binding:
         # The feed will say so, too, but may be late, and a lease does not wait for it.
         self._keep(arguments, placement)
         self._cluster.journal.note(
-            Kind.BIND,
+            RowKind.BIND,
             f"{arguments.namespace}/{arguments.name}",
             "bound",
             f"bound to {arguments.node}",
@@ -123,7 +124,7 @@ class Binding:
             self._cluster.observe_bound(PlacedMember(request=member.request, placement=placement))
 
     def _placement(self, arguments: wire.BindArguments) -> Placement:
-        placement = self._cluster.engine.placement(PodUid(arguments.uid))
+        placement = self._cluster.placement(PodUid(arguments.uid))
         if placement is None:
             raise RequestError.at(
                 "PodUID",

@@ -10,14 +10,13 @@ import orjson
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cluster.cluster import Cluster
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.outcomes import Outcomes
-from extender.outcomes.waiting_pods import Refusals
 from extender.planning.planning_loop import Planner
 from extender.verbs import wire
 from extender.verbs.questions import Questions, read_uid
+from extender.verbs.repeated_refusals import RepeatedRefusals
 from kube.read.pods import ManagedPod
 from service.bodies import parse_body
-from state.log.records import Kind
+from state.log.records import RowKind
 
 
 class Filter:
@@ -29,15 +28,13 @@ class Filter:
         planner: Planner,
         questions: Questions,
         cluster: Cluster,
-        outcomes: Outcomes,
         metrics: ExtenderMetrics,
     ) -> None:
         self._planner = planner
         self._questions = questions
         self._cluster = cluster
-        self._outcomes = outcomes
         self._metrics = metrics
-        self._refusals = Refusals()
+        self._refusals = RepeatedRefusals()
 
     def filter(self, body: bytes) -> bytes:
         """Say which of the nodes offered the pod may use: the one that was chosen for it."""
@@ -51,16 +48,9 @@ class Filter:
             return orjson.dumps(wire.pass_answer(arguments))
         if self._planner.plans_for(pod.uid):
             return orjson.dumps(self._answer_planned(pod, arguments))
-        decision = self._questions.decide(pod, arguments.candidate_nodes, kind=Kind.PLACEMENT)
+        decision = self._questions.decide(pod, arguments.candidate_nodes, kind=RowKind.PLACEMENT)
         if isinstance(decision, Place):
-            self._outcomes.placed(pod, decision)
             return orjson.dumps(wire.chosen_answer(decision.placement.node, arguments))
-        self._outcomes.waits(
-            pod,
-            decision,
-            offered=list(arguments.candidate_nodes),
-            asks_to_preempt=isinstance(decision, Preempt),
-        )
         refusal = _refusal(decision, arguments)
         self._refusals.put(body, refusal, version=self._cluster.version)
         return refusal
@@ -69,7 +59,7 @@ class Filter:
         self, pod: ManagedPod, arguments: wire.FilterArguments
     ) -> Mapping[str, object]:
         """Answer from the lease: where a planned pod goes was decided before it came here."""
-        placement = self._cluster.engine.placement(pod.uid)
+        placement = self._cluster.placement(pod.uid)
         if placement is None:
             return wire.wait_answer(f"gang {pod.gang.key} waits to be planned again", arguments)
         if placement.node in arguments.candidate_nodes:
@@ -80,7 +70,7 @@ class Filter:
 
     def prioritize(self, arguments: wire.FilterArguments) -> list[Mapping[str, str | int]]:
         """Prefer the node that filter chose; asked only where other nodes are left beside it."""
-        placement = self._cluster.engine.placement(read_uid(arguments.pod))
+        placement = self._cluster.placement(read_uid(arguments.pod))
         return wire.prioritize_answer(
             arguments.candidate_nodes, placement.node if placement else None
         )
@@ -89,5 +79,5 @@ class Filter:
 def _refusal(decision: Wait | Reject | Preempt, arguments: wire.FilterArguments) -> bytes:
     """What its owner must change is an error, which kube-scheduler repeats less often."""
     if isinstance(decision, Reject):
-        return orjson.dumps(wire.error_answer(decision.reason))
-    return orjson.dumps(wire.wait_answer(decision.reason, arguments))
+        return orjson.dumps(wire.error_answer(decision.reason.text))
+    return orjson.dumps(wire.wait_answer(decision.reason.text, arguments))

@@ -4,21 +4,20 @@ Between plan and apply nothing is awaited, so that one event loop is the single 
 engine wants.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from extender.cells.model import Decision, MemberRequest, ReasonCode, Wait
-from extender.cluster.cluster import Asked, Cluster
+from extender.cells.model import Decision, ReasonCode, Wait
+from extender.cluster.cluster import Cluster
+from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import to_single_request
-from extender.metrics import ExtenderMetrics
+from extender.feeds.requests import ToRequest, to_single_request
+from extender.outcomes.outcomes import EndedBy, Outcomes
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
-
-ToRequest = Callable[[ManagedPod], MemberRequest]
+from state.log.records import RowKind
 
 
 class Questions:
@@ -30,13 +29,13 @@ class Questions:
         cluster: Cluster,
         pods: PodSink,
         to_request: ToRequest,
-        metrics: ExtenderMetrics,
+        outcomes: Outcomes,
         clock: Clock,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
         self._to_request = to_request
-        self._metrics = metrics
+        self._outcomes = outcomes
         self._clock = clock
 
     def read(self, obj: Mapping[str, Any]) -> ManagedPod | None:
@@ -48,7 +47,7 @@ class Questions:
         if self._pods.has_ended(uid) or (pod is not None and pod.is_finished):
             raise RequestError.at("Pod", "pod has ended or was deleted")
         if pod is not None and not pod.uid:
-            raise RequestError.at("Pod.metadata.uid", "must be set")
+            raise RequestError.at("Pod.metadata.uid", "is required")
         return pod
 
     def decide(
@@ -56,22 +55,28 @@ class Questions:
         pod: ManagedPod,
         candidate_nodes: Collection[NodeName],
         *,
-        kind: Kind,
-        applies_preemption: bool = False,
+        kind: RowKind,
+        ended_by: EndedBy | None = None,
     ) -> Decision:
-        """Ask about a pod, and make true what is answered."""
+        """Decide about a pod, apply the decision and record it.
+
+        `ended_by` is the program that ends victims. Without it no cells are reserved where others
+        have to end first.
+        """
         request = self._to_request(pod)
-        asked = Asked(
+        context = DecisionContext(
             kind=kind,
             now=self._clock.monotonic(),
-            applies_preemption=applies_preemption,
+            applies_preemption=ended_by is not None,
             pod=pod.display_name,
         )
-        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, asked=asked)
+        decision = self._cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
         if _is_beyond_size(pod, decision):
             single = to_single_request(request, pod)
-            decision = self._cluster.decide(single, candidate_nodes=candidate_nodes, asked=asked)
-        self._metrics.count_decision(decision)
+            decision = self._cluster.decide(
+                single, candidate_nodes=candidate_nodes, context=context
+            )
+        self._outcomes.pod_decided(pod, decision, offered=candidate_nodes, ended_by=ended_by)
         return decision
 
 
@@ -87,5 +92,5 @@ def _is_beyond_size(pod: ManagedPod, decision: Decision) -> bool:
     return (
         pod.gang.size is None
         and isinstance(decision, Wait)
-        and decision.code is ReasonCode.GANG_FULL
+        and decision.reason.code is ReasonCode.GANG_FULL
     )

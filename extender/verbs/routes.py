@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from extender.leader_role import LeaderRole, NotLeadingError
 from extender.metrics import ExtenderMetrics
-from extender.term import Leading, NotLeadingError
 from extender.verbs import wire
-from extender.wiring import Verbs
+from extender.wiring import ExtenderVerbs
 from policy.errors import RequestError
 from service.bodies import parse_body
 from service.health import Health
@@ -25,7 +25,7 @@ class VerbRoutes:
     """`/v1/extender/…`: what kube-scheduler calls."""
 
     def __init__(
-        self, verbs: Verbs, leading: Leading, health: Health, metrics: ExtenderMetrics
+        self, verbs: ExtenderVerbs, leading: LeaderRole, health: Health, metrics: ExtenderMetrics
     ) -> None:
         self._verbs = verbs
         self._leading = leading

@@ -12,9 +12,6 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, model_validator
 
-from extender.cells.model import Placement
-from kube.hived.bind_info import placement_annotations
-from kube.read import placements
 from policy.submission import NodeName, PodUid
 from service.bodies import Body
 
@@ -109,19 +106,6 @@ class BindArguments(_GoBody):
     namespace: str = Field(alias="PodNamespace")
     uid: str = Field(alias="PodUID")
     node: str = Field(alias="Node")
-
-
-def to_annotations(placement: Placement) -> dict[str, str]:
-    """What a bound pod carries: our own annotation, and HiveD's beside it."""
-    return placement_annotations(
-        placements.Placement(
-            node=placement.node,
-            leaf_cells=placement.leaf_cells,
-            vc_cell=placement.vc_cell,
-            vc_cell_type=placement.vc_cell_type,
-            chain=placement.chain,
-        )
-    )
 
 
 def chosen_answer(node: NodeName, arguments: FilterArguments) -> dict[str, Any]:

@@ -1,15 +1,20 @@
-"""Every request to an API server: list, watch, patch, bind, evict, Events, leadership.
+"""Requests to an API server: list, watch, patch, bind, evict, Events and leadership.
 
-binder                  Put a pod on a node: one API call that writes the node and the …
-client                  A thin client of the Kubernetes API: raw JSON in, raw JSON out.
-events                  Events: what happened to an object, told where its owner looks …
-feed                    A live copy of one kind of object: list once, then watch, for ever.
-leader_label            What the leader writes on its own pod: its term, and the label by …
-leadership              Leadership: of several replicas one leads, by a Lease of Kubernetes …
-pod_ender               End a pod gracefully, and say on it that it was preempted: as …
-pod_waker               Let kube-scheduler look at a pod again: it does so when anything of …
-pod_writer              What the planner does to pods: release them to a node, and nominate …
-secrets                 Secrets: read, and written only as what they were when they were read.
-token_reviews           Asking the API server who a token is, and what they may do.
-webhook_configurations  Webhook configurations: the part of them that says whom the API …
+The one idea: every write names what it was decided on (a uid, a resource version, an epoch), so
+that a write that comes too late fails instead of doing harm. Library errors become `KubeError`
+here. What is written is decided by `extender` and `webhook`.
+
+May be imported by `kube.follow` and by every package above `kube`.
+
+    binder                  Binds a pod: node and annotations in one request.
+    client                  A thin client of the Kubernetes API: JSON in, JSON out.
+    events                  Writes Events in the background.
+    feed                    A live copy of one kind of object, by list and watch.
+    leader_label            The label and the term on the leader's own pod.
+    leadership              Leader election by a Kubernetes Lease.
+    pod_ender               Ends a preempted pod gracefully, with a DisruptionTarget condition.
+    pod_writer              Lifts the gate of a pod, nominates its node, and wakes it.
+    secrets                 Reads Secrets, and writes them if they have not changed.
+    token_reviews           Asks the API server whose token it is and what the user may do.
+    webhook_configurations  Publishes our CA in the webhook configurations.
 """

@@ -1,4 +1,4 @@
-"""Put a pod on a node: one API call that writes the node and the annotations together."""
+"""Binds a pod to a node: one request that writes the node and the annotations together."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRef:
-    """A pod as of one moment: a namesake or a changed pod is another one."""
+    """A pod at one version: a pod of the same name or a changed pod is another one."""
 
     namespace: str
     name: str
@@ -31,17 +31,17 @@ class Binder:
     """Binds pods through the API server."""
 
     def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
-        """`check_leading` raises BackendError when bindings are somebody else's business."""
+        """`check_leading` raises BackendError when another replica may lead."""
         self._client = client
         self._check_leading = check_leading
 
     async def bind(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> None:
-        """Bind, on the condition that the pod is still the one that was decided about.
+        """Bind, provided that the pod is still the one that was decided about.
 
-        kube-scheduler writes conditions to a pod just before it is bound, so that our view may be
-        a moment old: then the pod is read again, and only its own change is a reason to give up.
-        A pod that is on that node already is bound, whoever asks twice. We may have slept
-        meanwhile, and whoever leads since may have told the pod another place.
+        kube-scheduler writes conditions to a pod just before it is bound, so our version may be
+        outdated: then the pod is read again, and only a change that matters ends the attempt. A
+        pod that is on that node already counts as bound. If this process was suspended, a new
+        leader may have given the pod another placement.
         """
         for tries_left in reversed(range(_TRIES)):
             self._check_leading()
@@ -66,20 +66,20 @@ def _is_bound(now: Object, pod: PodRef, node: str) -> bool:
 
 
 def _has_lost(now: Object, pod: PodRef, annotations: Mapping[str, str]) -> bool:
-    """Whether it is another pod, bound elsewhere, ending, told another place, or as it was."""
+    """Whether it is another pod, bound elsewhere, ending, placed elsewhere, or unchanged."""
     metadata = now["metadata"]
-    told = (metadata.get("annotations") or {}).get(PLACEMENT_ANNOTATION)
+    placement = (metadata.get("annotations") or {}).get(PLACEMENT_ANNOTATION)
     return bool(
         metadata["uid"] != pod.uid
         or metadata["resourceVersion"] == pod.resource_version
         or metadata.get("deletionTimestamp")
         or now["spec"].get("nodeName")
-        or told not in (None, annotations.get(PLACEMENT_ANNOTATION))
+        or placement not in (None, annotations.get(PLACEMENT_ANNOTATION))
     )
 
 
 def is_unknown(error: BackendError) -> bool:
-    """Whether a binding that failed may have been made all the same."""
+    """Whether a binding that failed may have been stored nevertheless."""
     return not isinstance(error, KubeError) or error.status == 0 or error.status >= 500
 
 

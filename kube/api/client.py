@@ -1,8 +1,8 @@
 """A thin client of the Kubernetes API: raw JSON in, raw JSON out.
 
-kubernetes-asyncio finds the cluster and proves who we are (kubeconfig, in-cluster token, client
-certificates, refreshed tokens); its typed models are not used, since decoding into them costs more
-than all our decisions together.
+kubernetes-asyncio finds the cluster and authenticates (kubeconfig, in-cluster token, client
+certificates, refreshed tokens). Its typed models are not used: decoding into them costs more than
+all our decisions together.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-"""Accepted instead of JSON: of the object that is answered, who it is and its version."""
+"""Accepted instead of JSON: the metadata of the object alone."""
 
 _CONNECT_SECONDS = 5.0
 _REQUEST_SECONDS = 15.0
 _READ_BUFFER_BYTES: Final = 2**21
-"""Taken from a connection at once: nearly every object whole."""
+"""Read from a connection at once: nearly every object whole."""
 _HEADERS: Final = {"User-Agent": "cellgate", "Accept-Encoding": "identity"}
 
 
 class KubeError(BackendError):
-    """The API server said no, or nothing; `status` is 0 when no answer came."""
+    """The API server refused or did not answer; `status` is 0 if no answer came."""
 
     def __init__(self, message: str, *, status: int = 0) -> None:
         super().__init__(message)
@@ -54,12 +54,12 @@ class KubeError(BackendError):
 
     @property
     def is_conflict(self) -> bool:
-        """The object is not as we believed (a precondition failed), or it exists already."""
+        """A precondition failed, or the object exists already."""
         return self.status == 409
 
     @property
     def is_gone(self) -> bool:
-        """The resource version is too old to go on from: list again."""
+        """The resource version is too old to watch from: list again."""
         return self.status == 410
 
 
@@ -141,7 +141,7 @@ class KubeClient:
 
 @asynccontextmanager
 async def connect(kubeconfig: str | None) -> AsyncIterator[KubeClient]:
-    """Connect as the kubeconfig says, or as the pod we run in; SettingsError if nobody answers."""
+    """Connect by the kubeconfig, or as the pod we run in; SettingsError if no server answers."""
     configuration = Configuration()
     await _load(configuration, kubeconfig)
     async with ApiClient(configuration) as api, open_session(api) as session:
@@ -160,8 +160,8 @@ async def connect(kubeconfig: str | None) -> AsyncIterator[KubeClient]:
 def open_session(api: ApiClient) -> aiohttp.ClientSession:
     """Use the library's connections and certificates, but not its session.
 
-    That one reads ~/.netrc and the environment for every request, in a thread: it costs more than
-    the request itself.
+    Its session reads ~/.netrc and the environment for every request, in a thread, which costs more
+    than the request itself.
     """
     return aiohttp.ClientSession(
         connector=api.rest_client.pool_manager.connector,
@@ -173,10 +173,10 @@ def open_session(api: ApiClient) -> aiohttp.ClientSession:
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield lines of any length, as `content` itself does not.
+    """Yield lines of any length, which `content` itself does not.
 
-    One line of a watch is a whole object. etcd takes 1.5 MB, and of each `<` in it the API server
-    makes six letters: whoever may create a pod must not end our watch by it.
+    One line of a watch is a whole object. etcd stores 1.5 MB, and the API server writes each `<`
+    as six letters: a user who creates such a pod must not end our watch.
     """
     parts: list[bytes] = []
     async for chunk in content.iter_any():
@@ -190,7 +190,7 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _proxy_from_environment(url: str | None) -> str | None:
-    """The proxy on the way to an API server, if HTTPS_PROXY and the like ask for one."""
+    """The proxy for an API server, if HTTPS_PROXY or a similar variable names one."""
     parts = urlsplit(url or "")
     if proxy_bypass(parts.netloc):
         return None
@@ -211,7 +211,7 @@ async def _load(configuration: Configuration, kubeconfig: str | None) -> None:
     except SettingsError:
         raise
     except Exception as exc:
-        # kubernetes-asyncio does not check the shape of the file it reads: anything may come.
+        # kubernetes-asyncio does not check the file it reads, so any error may come.
         raise SettingsError(f"{kubeconfig} is not a kubeconfig; check --kubeconfig") from exc
 
 

@@ -1,20 +1,20 @@
-"""Events: what happened to an object, told where its owner looks (`kubectl describe`).
+"""Events: what happened to an object, shown to its owner by `kubectl describe`.
 
-Written behind whatever caused them, and dropped rather than waited for: an Event is a courtesy. The
-same one again within a minute is not written again: a Job of a thousand pods gets it once.
+They are written in the background and dropped if there are too many: nothing waits for an Event.
+The same one is not written again within a minute, so a Job of a thousand pods gets it once.
 """
 
 import asyncio
 import logging
-import time
 import uuid
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
 from kube.api.client import KubeClient, KubeError, Object
+from service.clock import Clock
+from service.memory import ExpiringMap
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _WAITING: Final = 1_000
 _REPEAT_SECONDS: Final = 60.0
 _REMEMBERED: Final = 10_000
 _MESSAGE_CHARS: Final = 1_024
-"""As much as Kubernetes takes."""
+"""The most that Kubernetes accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Event:
     def about(
         cls, obj: Mapping[str, Any], *, reason: str, message: str, is_unique: bool = False
     ) -> "Event":
-        """Build an event about an object of Kubernetes; a pod need not say that it is one."""
+        """Build an Event about a Kubernetes object; without a kind it is a pod."""
         metadata = obj["metadata"]
         return cls(
             namespace=metadata.get("namespace") or "default",
@@ -62,7 +62,7 @@ class Event:
         )
 
     def to_object(self, *, now: datetime) -> Object:
-        """Write it as Kubernetes wants it."""
+        """Write it as Kubernetes expects it."""
         at = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "apiVersion": "v1",
@@ -87,33 +87,29 @@ class Event:
 
     def _own_name(self) -> str:
         """A name that no other Event has, unless it is to be written once."""
-        told = f"{self.uid}/{self.resource_version}/{self.reason}/{self.message}"
-        own = uuid.uuid5(uuid.NAMESPACE_OID, told) if self.is_unique else uuid.uuid4()
+        content = f"{self.uid}/{self.resource_version}/{self.reason}/{self.message}"
+        own = uuid.uuid5(uuid.NAMESPACE_OID, content) if self.is_unique else uuid.uuid4()
         return f"{_COMPONENT}.{own.hex}"
 
 
 class EventWriter:
     """Writes events in the background; `run` is a task of the caller's."""
 
-    def __init__(
-        self, client: KubeClient, *, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
-        self._monotonic = monotonic
+        self._clock = clock
         self._waiting: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
-        self._written: OrderedDict[Event, float] = OrderedDict()
+        self._written: ExpiringMap[Event, None] = ExpiringMap(
+            _REMEMBERED, seconds=_REPEAT_SECONDS, monotonic=clock.monotonic
+        )
         self.dropped = 0
-        """Events that found no room, or that the API server did not take."""
+        """Events that were too many, or that the API server refused."""
 
     def write(self, event: Event) -> None:
         """Write an event soon, unless the same one was written just now. Never waits."""
-        now = self._monotonic()
-        if self._written.get(event, now - 2 * _REPEAT_SECONDS) > now - _REPEAT_SECONDS:
+        if event in self._written:
             return
-        self._written[event] = now
-        self._written.move_to_end(event)
-        while len(self._written) > _REMEMBERED:
-            self._written.popitem(last=False)
+        self._written[event] = None
         try:
             self._waiting.put_nowait(event)
         except asyncio.QueueFull:
@@ -125,11 +121,10 @@ class EventWriter:
             event = await self._waiting.get()
             path = f"/api/v1/namespaces/{event.namespace}/events"
             try:
-                await self._client.request(
-                    "POST", path, body=event.to_object(now=datetime.now(UTC))
-                )
+                body = event.to_object(now=self._clock.now())
+                await self._client.request("POST", path, body=body)
             except KubeError as exc:
                 if event.is_unique and exc.is_conflict:
-                    continue  # somebody has told it before us
+                    continue  # another replica has written it
                 self.dropped += 1
                 logger.info("event not written", extra={"path": path, "error": str(exc)})

@@ -1,43 +1,57 @@
-"""A live copy of one kind of object: list once, then watch, for ever.
+"""A live copy of one kind of object: list once, then watch.
 
-A feed survives everything an API server does to its watchers: ended streams are resumed from the
-last resource version, a version that is too old (410) means listing again, failures are retried
-with a jittered backoff. The sink sees each object at least once and in order.
+A feed goes on after every failure of the API server: an ended stream is resumed from the last
+resource version, a version that is too old (410) leads to a new list, and failures are retried with
+a jittered backoff. The sink sees each object at least once and in order.
 """
 
 import asyncio
 import logging
 import random
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kube.api.client import KubeClient, KubeError, Object
+from service.clock import Clock
 
 logger = logging.getLogger(__name__)
 
 _PAGE_SIZE = "500"
 _WATCH_SECONDS = 60
-"""Then the API server ends a stream. Short: one that died silently is told apart only by that."""
+"""Then the API server ends a stream. Short, because only this reveals a dead connection."""
 _PATIENCE = 1.25
-"""How much longer than that a stream may be silent before it is dead."""
+"""A stream that is silent for this multiple of that time is dead."""
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MOST_SECONDS = 10.0
-_MISSING_PAUSE_SECONDS = 60.0
 
 
 class Sink(Protocol):
     """Where the objects of a feed go. Must not raise: one bad object must not stop the feed."""
 
     def replace(self, objects: Sequence[Object]) -> None:
-        """Forget what was known; these are all the objects there are."""
+        """Forget all objects; these are the ones that exist."""
 
     def upsert(self, obj: Object) -> None:
         """An object appeared or changed."""
 
     def remove(self, obj: Object) -> None:
-        """An object is gone; this is how it looked last."""
+        """An object was deleted; this is its last state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSource:
+    """Where a feed gets its objects, and where they go."""
+
+    path: str
+    sink: Sink
+    query: Mapping[str, str] = field(default_factory=dict)
+    trim: Callable[[Object], Object] | None = None
+    """Keeps of each object what the sink looks at: a list holds all of them at once."""
+    is_optional: bool = False
+    """Whether the cluster may lose the kind: the feed ends then. If the kind cannot be listed, as
+    when its conversion webhook is broken, it is as good as synced, and followed once it can be."""
 
 
 class Feed:
@@ -46,30 +60,22 @@ class Feed:
     def __init__(
         self,
         client: KubeClient,
-        path: str,
+        source: FeedSource,
         *,
-        sink: Sink,
-        on_synced: Callable[[], None],
-        query: Mapping[str, str] | None = None,
-        trim: Callable[[Object], Object] | None = None,
-        is_optional: bool = False,
+        clock: Clock,
+        on_synced: Callable[[], None] = lambda: None,
         watch_seconds: int = _WATCH_SECONDS,
     ) -> None:
-        """Follow the objects at a path.
-
-        `trim` keeps of each object what the sink looks at: a list holds all of them at once. An
-        optional kind may be one that the cluster lacks, or whose owner's webhook is broken: it is
-        as good as synced then, and followed as soon as it can be.
-        """
-        self._is_optional = is_optional
-        self._watch_seconds = watch_seconds
         self._client = client
-        self._path = path
-        self._sink = sink
-        self._query = dict(query or {})
-        self._trim = trim or (lambda obj: obj)
+        self._sink = source.sink
+        self._query = source.query
+        self._trim = source.trim or (lambda obj: obj)
+        self._is_optional = source.is_optional
+        self._monotonic = clock.monotonic
         self._on_synced = on_synced
-        self._heard = time.monotonic()
+        self._watch_seconds = watch_seconds
+        self.path = source.path
+        self._heard = self._monotonic()
         self._flows = asyncio.Event()
         self._flows.set()
         self._reached = ""
@@ -78,15 +84,15 @@ class Feed:
 
     @property
     def silent_seconds(self) -> float:
-        """How long the API server has said nothing; its bookmarks come about every minute."""
-        return time.monotonic() - self._heard
+        """Seconds since the API server last sent anything; bookmarks come every minute or so."""
+        return self._monotonic() - self._heard
 
     def pause(self) -> None:
-        """Tell the sink nothing until `resume`: what happens waits at the API server."""
+        """Hold back all events until `resume`."""
         self._flows.clear()
 
     def resume(self) -> None:
-        """Tell the sink what happened meanwhile, and what happens."""
+        """Pass on the events that were held back, and all further ones."""
         self._flows.set()
 
     async def reach(self, version: str) -> None:
@@ -101,11 +107,11 @@ class Feed:
         return version
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled; of an optional kind, until the cluster lacks it."""
         backoff = _BACKOFF_FIRST_SECONDS
         version: str | None = None
         while True:
-            began = time.monotonic()
+            began = self._monotonic()
             try:
                 if version is None:
                     version = self._note(await self._list())
@@ -115,37 +121,32 @@ class Feed:
                     version, backoff = self._note(seen), _BACKOFF_FIRST_SECONDS
             except KubeError as exc:
                 if exc.is_missing and self._is_optional:
-                    await self._pass_over()
-                    continue
+                    self._sink.replace([])
+                    self._on_synced()
+                    return
                 if exc.is_gone:
                     version = None
-                if self._is_optional:
+                if self._is_optional and exc.status:
                     self._on_synced()
-                logger.warning("watch interrupted", extra={"path": self._path, "error": str(exc)})
-            if time.monotonic() - began > _BACKOFF_MOST_SECONDS:
-                backoff = _BACKOFF_FIRST_SECONDS  # it was well, and only had nothing to say
-            # After an orderly end too: a server that ends every stream at once is not flooded.
+                logger.warning("watch interrupted", extra={"path": self.path, "error": str(exc)})
+            if self._monotonic() - began > _BACKOFF_MOST_SECONDS:
+                backoff = _BACKOFF_FIRST_SECONDS  # the stream worked, without any event
+            # After a normal end too: a server that ends every stream at once must not be flooded.
             await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
             backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
-
-    async def _pass_over(self) -> None:
-        """The cluster does not know the kind: there is none, and there may be later."""
-        self._sink.replace([])
-        self._on_synced()
-        await asyncio.sleep(_MISSING_PAUSE_SECONDS)
 
     async def _list(self) -> str:
         objects: list[Object] = []
         query = {**self._query, "limit": _PAGE_SIZE}
         while True:
-            page = await self._client.request("GET", self._path, query=query)
-            with _expected_shape(self._path):
+            page = await self._client.request("GET", self.path, query=query)
+            with _expected_shape(self.path):
                 objects.extend(map(self._trim, page.get("items") or ()))
                 version, token = (
                     page["metadata"]["resourceVersion"],
                     page["metadata"].get("continue"),
                 )
-            self._heard = time.monotonic()
+            self._heard = self._monotonic()
             if not token:
                 await self._flows.wait()
                 self._sink.replace(objects)
@@ -161,15 +162,15 @@ class Feed:
             "timeoutSeconds": str(self._watch_seconds),
         }
         events = self._client.watch(
-            self._path, query=query, idle_seconds=self._watch_seconds * _PATIENCE
+            self.path, query=query, idle_seconds=self._watch_seconds * _PATIENCE
         )
         async for event in events:
-            with _expected_shape(self._path):
+            with _expected_shape(self.path):
                 kind, obj = event["type"], event["object"]
                 if kind == "ERROR":
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
                 reached = str(obj["metadata"]["resourceVersion"])
-            self._heard = time.monotonic()
+            self._heard = self._monotonic()
             await self._flows.wait()
             if kind == "DELETED":
                 self._sink.remove(obj)
@@ -185,7 +186,7 @@ def _is_at_least(reached: str, version: str) -> bool:
 
 @contextmanager
 def paused(feeds: Iterable[Feed]) -> Iterator[None]:
-    """Let nothing change that these feeds tell, while the body runs."""
+    """Hold back the events of these feeds while the body runs."""
     held = list(feeds)
     for feed in held:
         feed.pause()
@@ -198,7 +199,7 @@ def paused(feeds: Iterable[Feed]) -> Iterator[None]:
 
 @contextmanager
 def _expected_shape(path: str) -> Iterator[None]:
-    """Treat an answer that is not Kubernetes' like any other failure of the API server."""
+    """Treat an answer that is not one of Kubernetes like any other failure of the API server."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as exc:

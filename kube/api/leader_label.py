@@ -1,4 +1,4 @@
-"""What the leader writes on its own pod: its term, and the label by which the Service finds it."""
+"""What the leader writes on its own pod: its epoch, and the label that the Service selects."""
 
 from urllib.parse import quote
 
@@ -15,9 +15,9 @@ class LeaderLabel:
         self._pod = pod
 
     async def claim(self, epoch: int) -> str | None:
-        """Write our term on our pod; its resource version then, None if there is no such pod.
+        """Write our epoch on our pod; return its resource version, None if there is no such pod.
 
-        Whoever follows pods and has seen that version has seen all that was written before.
+        A pod feed that has reached that version has seen all earlier writes to pods.
         """
         body = {"metadata": {"annotations": {EPOCH_ANNOTATION: str(epoch)}}}
         try:
@@ -29,7 +29,7 @@ class LeaderLabel:
         return str(written["metadata"]["resourceVersion"])
 
     async def move_here(self) -> None:
-        """Label our pod, and no other: a leader that died could not take its label off."""
+        """Label our pod, and remove the label from others: a leader that died could not do so."""
         listed = await self._client.request(
             "GET", self._pods, query={"labelSelector": f"{LEADER_LABEL}=true"}
         )
@@ -44,7 +44,7 @@ class LeaderLabel:
         try:
             await self._set(pod, None)
         except KubeError as exc:
-            if not exc.is_missing:  # gone, and its label with it
+            if not exc.is_missing:
                 raise
 
     async def _set(self, pod: str, value: str | None) -> None:

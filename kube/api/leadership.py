@@ -1,15 +1,17 @@
-"""Leadership: of several replicas one leads, by a Lease of Kubernetes that it keeps renewing.
+"""Leader election: one of several replicas leads, by a Kubernetes Lease that it keeps renewing.
 
 Three rules keep two replicas from leading at once:
 
-- A follower takes a Lease over only when it has watched it stay unchanged for the Lease's whole
-  duration, by its own clock: clocks of different machines are never compared.
-- A leader counts from the moment *before* it sent the renewal that succeeded last, and stops at
-  `renew_within_seconds`, which is shorter than the duration. So it has stopped before another can
-  begin, even if it was paused in between: the first thing it asks when it wakes is the time.
-- Every write names the resource version it was decided on: of two that take over, one fails.
+- A follower takes a Lease over only after it saw the Lease unchanged for its whole duration, by its
+  own clock: clocks of different machines are never compared.
+- A leader counts from the moment *before* it sent the last successful renewal, and stops after
+  `renew_within_seconds`, which is shorter than the duration. So it has stopped before another
+  replica can start, even if it was suspended in between, since it checks the time before every act.
+- Every write names the resource version it was decided on: of two replicas that take over, one
+  fails.
 
-`False` means that somebody else leads; an error means that we do not know, and changes nothing.
+`False` means that another replica leads; an error means that the leader is not known, and changes
+nothing.
 """
 
 import asyncio
@@ -27,29 +29,29 @@ logger = logging.getLogger(__name__)
 
 _API_VERSION = "coordination.k8s.io/v1"
 _MISSING = ""
-"""The version of a Lease that is not there."""
+"""The version of a Lease that does not exist."""
 _EPOCH_DIGITS = 15
-"""Of milliseconds for some ten thousand years: nobody of ours wrote more, and no database takes any
-number. A term that begins with such an epoch could not be kept books of, nor could those after."""
+"""Enough milliseconds for ten thousand years. A greater epoch was not written by us, and would not
+fit into the database, nor would those after it."""
 _MOST_TRANSITIONS = 2**31 - 1
-"""More than that the API server refuses, and with it every leader."""
+"""The most that the API server accepts; without this limit no replica could lead any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipSettings:
-    """Who leads what, and how patiently."""
+    """The Lease, this replica's identity, and the times."""
 
     name: str
     namespace: str
     identity: str
-    """Unique to this process: a restarted one is somebody else."""
+    """Unique to this process; a restarted process has another one."""
     duration_seconds: int = 4
-    """So long must a Lease stay unchanged before somebody else takes it."""
+    """How long a Lease must stay unchanged before another replica takes it."""
     renew_within_seconds: float = 3.0
-    """A leader that could not renew for so long stops."""
+    """A leader that could not renew for this long stops."""
     renew_seconds: float = 0.5
     look_seconds: float = 0.5
-    """How often a follower looks: by up to twice that it is late to notice that nobody leads."""
+    """How often a follower reads the Lease; it notices a lost leader up to twice that later."""
 
     @property
     def path(self) -> str:
@@ -64,7 +66,7 @@ class LeadershipSettings:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a Lease says."""
+    """The content of a Lease."""
 
     holder: str
     version: str
@@ -74,7 +76,7 @@ class Record:
 
 
 def read_record(lease: Mapping[str, Any]) -> Record:
-    """Understand a Lease, whoever wrote it."""
+    """Read a Lease that any program may have written."""
     metadata, spec = lease.get("metadata") or {}, lease.get("spec") or {}
     epoch = str((metadata.get("annotations") or {}).get(EPOCH_ANNOTATION, "0"))
     return Record(
@@ -87,22 +89,22 @@ def read_record(lease: Mapping[str, Any]) -> Record:
 
 
 class Observation:
-    """Since when a Lease is as it is, by our own clock."""
+    """How long a Lease has been unchanged, by our own clock."""
 
     def __init__(self) -> None:
         self._version: str | None = None
         self._since = 0.0
 
     def is_stale(self, record: Record, *, now: float, duration_seconds: float) -> bool:
-        """Whether it stayed unchanged for its whole duration, or was given back."""
+        """Whether it stayed unchanged for its whole duration, or has no holder."""
         if record.version != self._version:
             self._version, self._since = record.version, now
         return not record.holder or now - self._since >= duration_seconds
 
     def is_gone(self, *, now: float, duration_seconds: float) -> bool:
-        """Whether a Lease that is missing has been for that long, or was never seen.
+        """Whether a missing Lease has been missing for that long, or was never seen.
 
-        Somebody deleted it: who holds it does not know yet, and leads for a while.
+        After it was deleted its holder does not know yet, and leads for a while.
         """
         if self._version is None:
             return True
@@ -112,7 +114,7 @@ class Observation:
 
 
 class Leadership:
-    """Runs for leadership, and keeps it."""
+    """Acquires leadership and keeps it."""
 
     def __init__(
         self,
@@ -130,19 +132,21 @@ class Leadership:
         self._leads_until = float("-inf")
         self._record: Record | None = None
         self.epoch = 0
-        """Fencing number of our term: grows with every change of leader."""
+        """Fencing number of our term; it grows with every change of leader."""
 
     @property
     def is_leading(self) -> bool:
-        """Whether we lead at this very moment; ask it before every act."""
+        """Whether we lead at this moment; check it before every act."""
         return self._monotonic() < self._leads_until
 
     async def acquire(self, *, on_wait: Callable[[], None] = lambda: None) -> None:
-        """Wait until we lead; `on_wait` is called when somebody else does."""
+        """Wait until we lead; `on_wait` is called after every attempt that failed."""
         while not await self.attempt():
             on_wait()
             await asyncio.sleep(self._settings.look_seconds)
-        logger.info("leading", extra={"leadership": self._settings.name, "epoch": self.epoch})
+        logger.info(
+            "leadership acquired", extra={"leadership": self._settings.name, "epoch": self.epoch}
+        )
 
     async def keep(self) -> None:
         """Renew until leadership is lost; returns when it is."""
@@ -152,20 +156,20 @@ class Leadership:
         logger.warning("leadership lost", extra={"leadership": self._settings.name})
 
     async def resign(self) -> None:
-        """Give leadership back, so that a standby need not wait for the Lease to go stale."""
+        """Give up leadership, so that a standby need not wait until the Lease expires."""
         record, self._record = self._record, None
         was_leading, self._leads_until = self.is_leading, float("-inf")
         if not was_leading:
             return
         try:
             if record is None or not await self._give_back(record):
-                # We were stopped in the middle of a renewal, and it was written.
+                # We were stopped during a renewal, and it was stored.
                 await self._give_back(await self._look())
         except KubeError as exc:
-            logger.info("leadership not given back", extra={"error": str(exc)})
+            logger.info("leadership not given up", extra={"error": str(exc)})
 
     async def _give_back(self, record: Record) -> bool:
-        """Let the Lease be nobody's; False if it is not as we knew it."""
+        """Remove the holder of the Lease; False if it has changed."""
         if not self._is_ours(record):
             return False
         try:
@@ -177,14 +181,14 @@ class Leadership:
         return True
 
     async def attempt(self) -> bool:
-        """Take or renew; False if somebody else leads or we cannot tell."""
+        """Take or renew the Lease; False if another replica leads or the leader is not known."""
         asked = self._monotonic()
         try:
             # Not `wait_for`: that of Python 3.11 loses a cancellation that comes with the answer.
             async with asyncio.timeout(self._settings.renew_within_seconds):
                 record = await self._ask()
         except (KubeError, TimeoutError) as exc:
-            logger.warning("leadership unclear", extra={"error": str(exc) or "no answer in time"})
+            logger.warning("leader not known", extra={"error": str(exc) or "no answer in time"})
             return self.is_leading
         if record is None:
             self._leads_until = float("-inf")
@@ -197,7 +201,7 @@ class Leadership:
         return await self._renew_known() or await self._take()
 
     async def _renew_known(self) -> Record | None:
-        """Renew in one call what we hold as far as we know; None if it is no longer so."""
+        """Renew in one request the Lease that we hold; None if we no longer hold it."""
         record = self._record
         if record is None:
             return None
@@ -210,7 +214,7 @@ class Leadership:
             return None
 
     async def _take(self) -> Record | None:
-        """Look, and take the Lease if it is ours, stale, free or not there."""
+        """Read the Lease, and take it if it is ours, expired, free or missing."""
         try:
             record = await self._look()
         except KubeError as exc:
@@ -232,7 +236,7 @@ class Leadership:
         return read_record(await self._client.request("GET", self._settings.path))
 
     def _is_ours(self, record: Record) -> bool:
-        """Whether our own term goes on: a renewal was written whose answer we did not hear."""
+        """Whether our own term goes on: a renewal was stored whose answer did not arrive."""
         return record.holder == self._settings.identity and record.epoch == self.epoch
 
     def _may_take(self, record: Record | None) -> bool:
@@ -246,7 +250,7 @@ class Leadership:
 
     async def _begin_term(self, record: Record | None) -> Record:
         now = self._utc_now()
-        # Also greater than the epochs of a Lease that somebody deleted, as far as clocks tell.
+        # Also greater than the epochs of a deleted Lease, as far as the clocks agree.
         epoch = max((record.epoch if record else 0) + 1, int(now.timestamp() * 1000))
         mine = Record(
             holder=self._settings.identity,

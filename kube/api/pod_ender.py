@@ -1,17 +1,17 @@
-"""End a pod gracefully, and say on it that it was preempted: as kube-scheduler does it.
+"""Ends a pod gracefully, with a condition that says that it was preempted, as kube-scheduler does.
 
-That takes two writes, and much may happen before each: the pod is told to end by its owner, or by
-whoever leads since; or nobody needs its end any more. So the pod is read first, and both writes
-name the version that they are about. Only a pod that is not ending yet is written to.
+This takes two writes, and before each of them the owner or a new leader may delete the pod, or its
+end may no longer be needed. So the pod is read first, and both writes name its resource version.
+Only a pod that is not ending yet is written to.
 
-Who dies between the two leaves a condition on a pod that goes on. That is taken back, or made good,
-by the next who looks at the pod for the same reason; failing that, by kube-controller-manager,
-which denies such a condition after two minutes. Until then a Job that ignores disruptions would
-forgive the pod a failure of its own, once.
+A process that dies between the two writes leaves the condition on a pod that keeps running. The
+next attempt for the same reason removes the condition or deletes the pod; otherwise
+kube-controller-manager resets the condition after two minutes. Until then a Job that ignores
+disruptions would not count one failure of the pod.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -19,13 +19,14 @@ from kube.api.binder import PodRef
 from kube.api.client import STRATEGIC_PATCH, KubeClient, KubeError, Object
 from kube.read.pods import has_finished
 from policy.errors import BackendError
+from service.clock import Clock
 
 _CONDITION: Final = "DisruptionTarget"
 _TRIES: Final = 3
 
 
 class Ended(StrEnum):
-    """By whom a pod was told to end."""
+    """Who deleted a pod."""
 
     NOW = "now, by us"
     BEFORE = "before, for the same reason: by us, or by the leader before us"
@@ -35,17 +36,20 @@ class Ended(StrEnum):
 class PodEnder:
     """Ends pods through the API server."""
 
-    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
-        """`check_leading` raises BackendError when victims are somebody else's business."""
+    def __init__(
+        self, client: KubeClient, *, check_leading: Callable[[], None], clock: Clock
+    ) -> None:
+        """`check_leading` raises BackendError when another replica may lead."""
         self._client = client
+        self._clock = clock
         self._check_leading = check_leading
 
     async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
         """End a pod after its own grace period, unless it is ending already.
 
-        The condition tells its controller that it was no failure of the pod's own. A pod that is
-        not wanted to end any more is spared, also between the two writes: then the condition is
-        taken back. BackendError if it was spared, or if the API server did not do it.
+        The condition tells its controller that the pod did not fail. A pod that need not end any
+        more is left running, also between the two writes: then the condition is removed.
+        BackendError if the pod was left running, or if the API server failed.
         """
         tries_left = _TRIES
         while True:
@@ -59,18 +63,18 @@ class PodEnder:
                     raise
 
     async def _end(self, pod: PodRef, why: str, is_wanted: Callable[[], bool]) -> Ended:
-        """End the pod as it is now; a conflict if it is another before that was done."""
+        """End the pod as it is now; a conflict if it changes before that is done."""
         now = await self._client.request("GET", pod.path)
         if now["metadata"]["uid"] != pod.uid or has_finished(now):
             return Ended.BY_OTHERS
         if now["metadata"].get("deletionTimestamp"):
-            return Ended.BEFORE if _is_told(now, why) else Ended.BY_OTHERS
+            return Ended.BEFORE if _has_condition(now, why) else Ended.BY_OTHERS
         self._check_leading()
-        if is_wanted() and not _is_told(now, why):
-            now = await self._put_condition(pod, now, _disrupted(why))
+        if is_wanted() and not _has_condition(now, why):
+            now = await self._put_condition(pod, now, _disrupted(why, now=self._clock.now()))
             self._check_leading()  # we may have slept
         if not is_wanted():
-            if _is_told(now, why):
+            if _has_condition(now, why):
                 await self._put_condition(pod, now, {"type": _CONDITION, "$patch": "delete"})
             raise BackendError(f"pod {pod.namespace}/{pod.name} need not end any more")
         preconditions = {"uid": pod.uid, "resourceVersion": now["metadata"]["resourceVersion"]}
@@ -78,7 +82,7 @@ class PodEnder:
         return Ended.NOW
 
     async def _put_condition(self, pod: PodRef, now: Object, condition: Object) -> Object:
-        """Write a condition, unless the pod has changed; the pod as written."""
+        """Write a condition, unless the pod has changed; return the pod as written."""
         version = {"resourceVersion": now["metadata"]["resourceVersion"]}
         return await self._client.request(
             "PATCH",
@@ -88,8 +92,8 @@ class PodEnder:
         )
 
 
-def _is_told(pod: Object, why: str) -> bool:
-    """Whether a pod has our condition with these very words: nobody else would write them."""
+def _has_condition(pod: Object, why: str) -> bool:
+    """Whether a pod has our condition with exactly this message."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(
         one["type"] == _CONDITION and one["status"] == "True" and one.get("message") == why
@@ -97,11 +101,11 @@ def _is_told(pod: Object, why: str) -> bool:
     )
 
 
-def _disrupted(why: str) -> Object:
+def _disrupted(why: str, *, now: datetime) -> Object:
     return {
         "type": _CONDITION,
         "status": "True",
         "reason": "PreemptionByScheduler",
         "message": why,
-        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }

@@ -1,34 +1,42 @@
-"""What the planner does to pods: release them to a node, and nominate it again.
+"""Writes of the planner to pods: lift the gate, nominate a node, and wake a pod.
 
-Every write names the pod's uid: a namesake that was created since is left alone.
+Every write names the pod's uid, so that a new pod of the same name is left alone.
 """
 
 from collections.abc import Callable, Mapping
 
 from kube.api.binder import PodRef
-from kube.api.client import MERGE_PATCH, METADATA_ONLY, STRATEGIC_PATCH, KubeClient, Object
-from kube.marks import QUEUED_GATE
+from kube.api.client import (
+    MERGE_PATCH,
+    METADATA_ONLY,
+    STRATEGIC_PATCH,
+    KubeClient,
+    KubeError,
+    Object,
+)
+from kube.marks import QUEUED_GATE, WOKEN_ANNOTATION
+from service.clock import Clock
 
 
 class PodWriter:
     """Writes to pods through the API server; KubeError if that failed.
 
-    Each answers the pod's resource version as written, which its feed tells only a moment later.
+    Each returns the pod's resource version as written, before its feed reports it.
     """
 
     def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
-        """`check_leading` raises BackendError when pods are somebody else's business."""
+        """`check_leading` raises BackendError when another replica may lead."""
         self._client = client
         self._check_leading = check_leading
 
     async def release(self, pod: PodRef, *, node: str, annotations: Mapping[str, str]) -> str:
-        """Lift our gate and say where the pod goes, nominated first.
+        """Nominate the node, then lift our gate and write the placement annotations.
 
         In this order kube-scheduler looks at the nominated node alone. The other way round it
         might see the pod before the nomination, and would search the whole cluster.
 
-        We may sleep between the two. Then the pod is another leader's, who may have bound it
-        elsewhere: its placement must stay as it is.
+        If this process is suspended between the two, a new leader may bind the pod elsewhere: its
+        placement must then stay as it is.
         """
         version = await self.nominate(pod, node=node)
         self._check_leading()
@@ -36,7 +44,7 @@ class PodWriter:
         return await self._patch(pod.path, body, content_type=STRATEGIC_PATCH)
 
     async def nominate(self, pod: PodRef, *, node: str | None) -> str:
-        """Tell kube-scheduler which node to look at first, and to keep free; None: none."""
+        """Set the node that kube-scheduler tries first and keeps free; None removes it."""
         body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
         return await self._patch(f"{pod.path}/status", body, content_type=MERGE_PATCH)
 
@@ -45,6 +53,26 @@ class PodWriter:
             "PATCH", path, body=body, content_type=content_type, accept=METADATA_ONLY
         )
         return str(written["metadata"]["resourceVersion"])
+
+
+class PodWaker:
+    """Lets kube-scheduler try a waiting pod again: it does so when the pod changes."""
+
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    async def wake(self, pod: PodRef) -> None:
+        """Change an annotation, unless the pod is gone. KubeError if it failed."""
+        at = self._clock.now().isoformat(timespec="milliseconds")
+        metadata = {"uid": pod.uid, "annotations": {WOKEN_ANNOTATION: at}}
+        try:
+            await self._client.request(
+                "PATCH", pod.path, body={"metadata": metadata}, content_type=MERGE_PATCH
+            )
+        except KubeError as exc:
+            if not exc.is_missing and not exc.is_conflict:
+                raise
 
 
 def _release(pod: PodRef, annotations: Mapping[str, str], *, version: str) -> Object:

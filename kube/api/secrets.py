@@ -1,4 +1,4 @@
-"""Secrets: read, and written only as what they were when they were read."""
+"""Secrets: read, and written only if they have not changed since."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from kube.api.client import KubeClient, KubeError, Object
 from kube.marks import RENEW_ANNOTATION
-from kube.read.objects import mapping
+from kube.values.objects import mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,14 +19,14 @@ class Secret:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     version: str | None = None
-    """By which a write knows that nobody else wrote meanwhile; None for one that is not there."""
+    """Its resource version, the precondition of a write; None for one that does not exist."""
 
 
 MISSING = Secret(files={}, labels={}, annotations={})
 
 
 def read_secret(obj: Object) -> Secret:
-    """Understand a Secret; ValueError if it is damaged."""
+    """Read a Secret; ValueError if it is damaged."""
     metadata = mapping(obj.get("metadata"))
     try:
         files = {
@@ -52,7 +52,7 @@ class Secrets:
         self.path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets"
 
     async def load(self, name: str) -> Secret:
-        """Read one; `MISSING` if it is not there."""
+        """Read one; `MISSING` if it does not exist."""
         try:
             return read_secret(await self._client.request("GET", f"{self.path}/{name}"))
         except KubeError as exc:
@@ -61,9 +61,9 @@ class Secrets:
             raise
 
     async def save(self, name: str, files: Mapping[str, bytes], *, over: Secret) -> None:
-        """Write one whole; KubeError (a conflict) if it is not any more what `over` was.
+        """Write one whole; KubeError (a conflict) if it has changed since `over` was read.
 
-        What others wrote on it stays, but for the wish to renew it, which is granted.
+        Labels and annotations of others stay; the annotation that asks for renewal is removed.
         """
         annotations = {
             key: value for key, value in over.annotations.items() if key != RENEW_ANNOTATION

@@ -1,4 +1,4 @@
-"""Asking the API server who a token is, and what they may do."""
+"""Asks the API server whose token it is, and what that user may do."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,37 +11,37 @@ _RIGHTS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """Whom the API server knows by a token: a user, or a service account."""
+class ApiUser:
+    """The user of a token, or the service account."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What else an authenticator said of them; authorizers may look at it."""
+    """Further facts from the authenticator, which authorizers may use."""
 
 
-class Reviews:
-    """TokenReview and SubjectAccessReview; KubeError if the API server does not say."""
+class AccessReviews:
+    """TokenReview and SubjectAccessReview; KubeError if the API server does not answer."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
-    async def identify(self, token: str) -> Person | None:
-        """Whose token it is; None if it is nobody's, or has expired."""
+    async def identify(self, token: str) -> ApiUser | None:
+        """The user of a token; None if it is not valid."""
         status = await self._ask(_WHO, "authentication.k8s.io", "TokenReview", {"token": token})
         user = status.get("user") or {}
         if status.get("authenticated") is not True or not user.get("username"):
             return None
-        return _read_person(user)
+        return _read_user(user)
 
-    async def may(self, person: Person, *, verb: str, path: str) -> bool:
-        """Whether they may do that to a path that is no Kubernetes resource."""
+    async def may(self, user: ApiUser, *, verb: str, path: str) -> bool:
+        """Whether a user may use a verb on a path that is no Kubernetes resource."""
         spec = {
-            "user": person.name,
-            "uid": person.uid,
-            "groups": list(person.groups),
-            "extra": {key: list(values) for key, values in person.extra},
+            "user": user.name,
+            "uid": user.uid,
+            "groups": list(user.groups),
+            "extra": {key: list(values) for key, values in user.extra},
             "nonResourceAttributes": {"path": path, "verb": verb},
         }
         status = await self._ask(_RIGHTS, "authorization.k8s.io", "SubjectAccessReview", spec)
@@ -53,9 +53,9 @@ class Reviews:
         return answer.get("status") or {}
 
 
-def _read_person(user: Mapping[str, Any]) -> Person:
+def _read_user(user: Mapping[str, Any]) -> ApiUser:
     extra = user.get("extra") or {}
-    return Person(
+    return ApiUser(
         name=str(user["username"]),
         uid=str(user.get("uid") or ""),
         groups=tuple(map(str, user.get("groups") or ())),

@@ -1,11 +1,11 @@
-"""Webhook configurations: the part of them that says whom the API server believes."""
+"""Webhook configurations: the CA certificates by which the API server verifies our webhook."""
 
 import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
 from kube.api.client import STRATEGIC_PATCH, KubeClient, KubeError
-from kube.read.objects import items, mapping
+from kube.values.objects import items, mapping
 
 NAME: Final = "cellgate"
 GROUP: Final = "/apis/admissionregistration.k8s.io/v1"
@@ -13,10 +13,10 @@ KINDS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfiguration
 
 
 async def publish_bundle(client: KubeClient, kind: str, bundle: bytes) -> bool:
-    """Let the API server believe these CAs when it calls us; True if it did not before.
+    """Write the CA bundle into a configuration; True if it was another one before.
 
-    Only `caBundle` is written: whoever applies the manifests, which do not have it, leaves it
-    alone. A configuration that is not there needs nothing.
+    Only `caBundle` is written: the manifests do not have it, so applying them leaves it alone. A
+    configuration that does not exist needs nothing.
     """
     path = f"{GROUP}/{kind}/{NAME}"
     try:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kube.api.events import Event, EventWriter
-from kube.read.objects import mapping, marks_of
-from policy.documents.documents import DATA_KEY, LABEL, Kind, parse_label
+from kube.api.feed import FeedSource
+from kube.values.objects import mapping, marks_of
+from policy.documents.parser import DATA_KEY, LABEL, DocumentKind, parse_label
 from policy.errors import Problem, SpecError
 from policy.store import Policy, PolicyStore, PolicyText, build_policy, list_problems
 from policy.wording import count_of, describe
@@ -31,7 +32,7 @@ def is_policy(config_map: Object) -> bool:
 
 
 def source_of(config_map: Object) -> str:
-    """Name a ConfigMap to people."""
+    """Name a ConfigMap in messages."""
     return f"ConfigMap {_name(config_map)}"
 
 
@@ -51,7 +52,7 @@ def _read_text(config_map: Object) -> PolicyText:
         raise SpecError([Problem("", f"data has no {DATA_KEY}; the document belongs there")])
     text = data[DATA_KEY]
     if not isinstance(text, str):
-        message = f"must be text, not {describe(text)}"
+        message = f"must be a string, not {describe(text)}"
         raise SpecError([Problem(f"data[{DATA_KEY}]", message)])
     return PolicyText(kind=kind, source=source_of(config_map), text=text)
 
@@ -76,45 +77,50 @@ class PolicySink:
 
     @property
     def policy(self) -> Policy:
-        """What decisions are made by."""
+        """The policy in force."""
         return self._store.policy
 
     @property
     def cluster_text(self) -> str | None:
         """The text of the Cluster document in force."""
-        return self._store.text(Kind.CLUSTER)
+        return self._store.text(DocumentKind.CLUSTER)
 
     @property
     def lacks_valid_cluster(self) -> bool:
         """There is a Cluster document, and none was ever valid: nothing may be decided yet."""
         return self._has_cluster and self.cluster_text is None
 
+    def source(self, namespace: str) -> FeedSource:
+        """What to follow: the documents of a namespace."""
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        return FeedSource(path=path, sink=self, query={"labelSelector": LABEL})
+
     def replace(self, objects: Sequence[Object]) -> None:
-        """Take a whole list: what is not in it is gone."""
+        """Take all documents there are; any other is gone."""
         self._config_maps = {_name(obj): obj for obj in objects}
         self._update()
 
     def upsert(self, obj: Object) -> None:
-        """Take note of a document that appeared or changed."""
+        """A document appeared or changed."""
         self._config_maps[_name(obj)] = obj
         self._update()
 
     def remove(self, obj: Object) -> None:
-        """Take note of a document that is gone."""
+        """A document is gone."""
         self._config_maps.pop(_name(obj), None)
         self._update()
 
     def use_cluster_file(self, text: str, *, path: str) -> None:
         """Take the Cluster document from a file; from now on ConfigMaps with one are ignored."""
-        self._cluster_file = PolicyText(kind=Kind.CLUSTER, source=f"File {path}", text=text)
+        self._cluster_file = PolicyText(kind=DocumentKind.CLUSTER, source=f"File {path}", text=text)
         self._update()
 
     def check(self, config_map: Object) -> Policy:
-        """Return the policy with this document; SpecError with all that would be wrong with it."""
+        """Return the policy with this document. Raises SpecError with all problems."""
         return build_policy([*self._texts_without(_name(config_map)), read_policy_text(config_map)])
 
     def check_without(self, config_map: Object) -> Policy:
-        """Return the policy without this document; SpecError with all that would be wrong."""
+        """Return the policy without this document. Raises SpecError with all problems."""
         return build_policy(self._texts_without(_name(config_map)))
 
     def _texts_without(self, name: str) -> list[PolicyText]:
@@ -125,10 +131,10 @@ class PolicySink:
         texts, problems = _read_texts(self._config_maps.values())
         ignored: list[Problem] = []
         if self._cluster_file is not None:
-            ignored = [_ignored(text) for text in texts if text.kind is Kind.CLUSTER]
-            others = (text for text in texts if text.kind is not Kind.CLUSTER)
+            ignored = [_ignored(text) for text in texts if text.kind is DocumentKind.CLUSTER]
+            others = (text for text in texts if text.kind is not DocumentKind.CLUSTER)
             texts = [self._cluster_file, *others]
-        self._has_cluster = any(text.kind is Kind.CLUSTER for text in texts)
+        self._has_cluster = any(text.kind is DocumentKind.CLUSTER for text in texts)
         before = self._store.policy.version
         policy = self._store.update(texts)
         problems.update(self._store.problems)
@@ -163,7 +169,10 @@ def _event(config_map: Object, problems: Sequence[Problem]) -> Event:
 
 
 def _ignored(text: PolicyText) -> Problem:
-    return Problem(text.source, "is not used, because --cluster names a file")
+    return Problem(
+        text.source,
+        "is not used, because the extender reads the Cluster document from a file (--cluster)",
+    )
 
 
 def _read_texts(

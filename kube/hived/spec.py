@@ -1,7 +1,7 @@
 """HiveD's pod annotation `pod-scheduling-spec`: what a HiveD user asks for.
 
-It is accepted as HiveD accepts it: same defaults, same old words, unknown fields ignored. Messages
-begin with HiveD's own words where it has any, so that whoever knows them recognises them. Stricter
+It is accepted as HiveD accepts it: same defaults, same old names of fields, unknown fields ignored.
+Messages begin with HiveD's own words where it has any, so that its users recognise them. Stricter
 than HiveD on purpose: sizes are bounded, and names have no control characters.
 """
 
@@ -11,12 +11,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from kube import marks
-from kube.hived.yaml_fields import YamlFields
-from kube.hived.yaml_tree import YamlError, format_yaml, parse_yaml
-from kube.read import size_limits
-from kube.read.fields import Problems
-from kube.read.texts import FREE_TEXT
-from policy.errors import RequestError
+from kube.hived.yaml_values import YamlFields, format_yaml, open_yaml
+from kube.values import size_limits
+from kube.values.texts import FREE_TEXT
 from policy.submission import LeafType, VcName
 
 PATH: Final = f"metadata.annotations[{marks.HIVED_SPEC_ANNOTATION}]"
@@ -61,7 +58,7 @@ class HivedGang:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HivedSpec:
-    """What the annotation says, defaults filled in; a gang of None is the pod alone."""
+    """The annotation with its defaults; a gang of None is the pod alone."""
 
     vc: VcName
     priority: int = 0
@@ -71,7 +68,7 @@ class HivedSpec:
     leaf_type: LeafType | None = None
     leaf_count: int
     gang_release: bool = False
-    """HiveD reads it and does nothing with it."""
+    """HiveD reads it and ignores it."""
     lazy_preemption: bool = False
     """May be made opportunistic instead of being preempted."""
     ignore_candidate_nodes: bool = True
@@ -107,7 +104,7 @@ def format_spec(spec: HivedSpec) -> str:
 
 
 def modernise(text: str) -> str:
-    """Replace HiveD's old words by its new ones, wherever they stand, as HiveD does."""
+    """Replace the old names of HiveD's fields by the new ones, as HiveD does."""
     for old, new in _OLD_WORDS.items():
         text = text.replace(old, new)
     return text
@@ -121,15 +118,10 @@ def _format_gang(gang: HivedGang) -> dict[str, Any]:
 
 
 def _parse(text: str) -> HivedSpec:
-    problems = Problems()
-    try:
-        tree = parse_yaml(modernise(text), max_length=size_limits.MAX_SPEC_LENGTH)
-    except YamlError as exc:
-        raise RequestError.at(PATH, f"must be {exc}") from exc
-    fields = YamlFields(tree, path=PATH, problems=problems)
-    problems.check()
+    fields = open_yaml(modernise(text), path=PATH, max_bytes=size_limits.MAX_SPEC_BYTES)
+    fields.problems.check()
     spec = _read_spec(fields)
-    problems.check()
+    fields.problems.check()
     return spec
 
 
@@ -148,18 +140,20 @@ def _read_spec(fields: YamlFields) -> HivedSpec:
         gang_release=fields.flag("gangReleaseEnable"),
         lazy_preemption=fields.flag("lazyPreemptionEnable"),
         ignore_candidate_nodes=fields.flag("ignoreK8sSuggestedNodes", default=True),
-        gang=_read_gang(fields, leaf_count) if fields.is_given("affinityGroup") else None,
+        gang=_read_gang(fields, leaf_count)
+        if fields.values.get("affinityGroup") is not None
+        else None,
     )
 
 
 def _read_leaf_count(fields: YamlFields, *, words: str) -> int:
     """Read a leaf count; 0 if it is wrong."""
     maximum = size_limits.MAX_LEAF_COUNT
-    return fields.number("leafCellNumber", minimum=1, maximum=maximum, below=words) or 0
+    return fields.count("leafCellNumber", minimum=1, maximum=maximum, below=words) or 0
 
 
 def _read_priority(fields: YamlFields) -> int:
-    priority = fields.number(
+    priority = fields.count(
         "priority",
         minimum=OPPORTUNISTIC_PRIORITY,
         maximum=MAX_PRIORITY,
@@ -193,7 +187,7 @@ def _read_members(part: YamlFields) -> HivedMembers:
     words = "AffinityGroup.Members has non-positive"
     maximum = size_limits.MAX_GANG_SIZE
     return HivedMembers(
-        pod_count=part.number("podNumber", minimum=1, maximum=maximum, below=f"{words} PodNumber")
+        pod_count=part.count("podNumber", minimum=1, maximum=maximum, below=f"{words} PodNumber")
         or 0,
         leaf_count=_read_leaf_count(part, words=f"{words} LeafCellNumber"),
     )

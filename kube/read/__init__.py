@@ -1,19 +1,19 @@
 """Kubernetes objects translated into our own types. Pure.
 
-charged_gang  Under which name a pod's gang is charged, the same for whoever admits it and …
-fields        Reading JSON that somebody else wrote.
-gangs         Which gang a pod belongs to.
-leaf_demand   How many leaf cells a pod asks for, counted as Kubernetes counts effective …
-managed_pod   A pod in our own words: what `kube.read.pods` makes of Kubernetes' JSON.
-node_choice   Which nodes a pod may use, by its selector, affinity and tolerations: as …
-nodes         Nodes understood: which devices a node offers, of which type, and whether it …
-objects       Looking into JSON that somebody else wrote, where it does not matter what is …
-placements    The annotation `cellgate.io/placement`: where a pod was put. Recovery rebuilds …
-pod_groups    PodGroups, native and of others: how large a gang is, where only its PodGroup …
-pods          Kubernetes pods in our own words: the one translation that both services use.
-quantities    Kubernetes quantities that count whole things: `8`, `"8"`, `"2k"`, `"8000m"`, …
-size_limits   How large things may be before we call them a mistake, and why.
-submitters    Who really submitted a pod, as the template webhook stamps it on the pod …
-texts         What a text may look like where it serves as a name, and how a bad value is …
-trimming      Less of an object: what our own readers look at, and nothing else. Pure.
+The one idea: both services read an object with the same function, so that they agree on what it
+means. `pods.read_pod` is the one reader of pods. Nothing here sends a request or keeps state, but
+for `node_choice`, which remembers which nodes suit which pods.
+
+May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
+
+    charged_gang  The name under which a pod's gang is charged in the quota ledger.
+    gangs         Which gang a pod belongs to, by any of the seven forms that we know.
+    leaf_demand   How many leaf cells a pod asks for, counted as Kubernetes counts requests.
+    managed_pod   `ManagedPod`: all that we know of a pod.
+    node_choice   Which nodes a pod may use, by its selector, affinity and tolerations.
+    nodes         Which devices a node has, of which type, and whether it may be used.
+    pod_groups    PodGroups of Kubernetes, the coscheduling plugin and Volcano: sizes of gangs.
+    pods          Reads a pod: `read_pod`.
+    submitters    The user and groups that the template webhook stamps on a pod template.
+    trimming      Drops what we never read of pods and nodes, to save memory.
 """

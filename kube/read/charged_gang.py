@@ -1,9 +1,9 @@
-"""Under which name a pod's gang is charged, the same for whoever admits it and whoever sees it run.
+"""The name under which a pod's gang is charged: the webhook and the extender derive the same one.
 
 A pod that Kubernetes will name (`generateName`) has no name when it is admitted. As a gang of one
-it is charged by that prefix, a `*`, which no name has, and the id of the decision, which the pod
-then carries as an annotation. A pod of a PodGroup that is no gang is charged as a gang of one, and
-carries a mark that says so.
+it is charged under that prefix, a `*`, which no name contains, and the id of the decision, which
+the pod then carries as an annotation. A pod of a PodGroup that is no gang is charged as a gang of
+one; an annotation says so.
 """
 
 from kube.read.gangs import GangForm

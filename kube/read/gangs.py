@@ -1,12 +1,11 @@
 """Which gang a pod belongs to.
 
 HiveD's annotation comes first: it is a complete scheduling spec, and such a pod must be treated as
-HiveD would treat it, whatever other marks it carries. Then the forms of others, the native one
-first, and at last our own labels; the first form found counts alone. A pod without any mark is a
-gang of one.
+HiveD would treat it. Then come the forms of other projects, the native one first, and last our own
+labels. Only the first form found counts. A pod without any mark is a gang of one.
 
-A gang's key is the pod's namespace and the gang's name, for HiveD's gangs too, although HiveD's
-names are global: one namespace must not be able to join another's gang.
+A gang's key is the pod's namespace and the gang's name. This holds for HiveD's gangs too, although
+HiveD's names are global: a pod must not be able to join a gang of another namespace.
 """
 
 from collections.abc import Callable
@@ -16,14 +15,14 @@ from typing import Final, NamedTuple
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.fields import Fields
-from kube.read.size_limits import MAX_GANG_SIZE
-from kube.read.texts import LABEL_VALUE, OBJECT_NAME
+from kube.values.fields import Fields
+from kube.values.size_limits import MAX_GANG_SIZE
+from kube.values.texts import LABEL_VALUE, OBJECT_NAME
 from policy.submission import GangKey
 
 
 class GangForm(StrEnum):
-    """By which marks a gang was recognised."""
+    """By which labels, annotations or fields a gang was recognised."""
 
     NATIVE = "native"
     COSCHEDULING = "coscheduling"
@@ -35,14 +34,14 @@ class GangForm(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gang:
+class DeclaredGang:
     """A gang as one of its members describes it."""
 
     key: GangKey
     size: int | None
-    """How many members it has; None where only a PodGroup object says so."""
+    """How many members it has; None if only a PodGroup can say so."""
     min_size: int | None = None
-    """How many are enough to start; None where all are needed, or a PodGroup object says so."""
+    """How many are enough to start; None if all are needed or only a PodGroup can say so."""
     form: GangForm
 
 
@@ -60,26 +59,28 @@ class _Named(NamedTuple):
     min_size: int | None = None
 
 
-def read_gang(pod: PodMarks, *, namespace: str, single_name: str, hived: HivedSpec | None) -> Gang:
+def read_gang(
+    pod: PodMarks, *, namespace: str, single_name: str, hived: HivedSpec | None
+) -> DeclaredGang:
     """Recognise a pod's gang; `single_name` names it if it is a gang of one. Problems are noted."""
     if hived is not None:
         name = hived.gang.name if hived.gang else single_name
         size = hived.gang.size if hived.gang else 1
-        return Gang(key=GangKey(namespace, name), size=size, form=GangForm.HIVED)
+        return DeclaredGang(key=GangKey(namespace, name), size=size, form=GangForm.HIVED)
     for form, read in _READERS if _has_marks(pod) else ():
         named = read(pod)
         if named is not None:
-            return Gang(
+            return DeclaredGang(
                 key=GangKey(namespace, named.name),
                 size=named.size,
                 min_size=named.min_size,
                 form=form,
             )
-    return Gang(key=GangKey(namespace, single_name), size=1, form=GangForm.SINGLE)
+    return DeclaredGang(key=GangKey(namespace, single_name), size=1, form=GangForm.SINGLE)
 
 
 def _has_marks(pod: PodMarks) -> bool:
-    """Tell the common pod without any mark quickly."""
+    """Recognise the common case of a pod without any mark quickly."""
     return not (
         pod.labels.values.keys().isdisjoint(_LABELS)
         and pod.annotations.values.keys().isdisjoint(_ANNOTATIONS)
@@ -126,7 +127,7 @@ def _read_cellgate(pod: PodMarks) -> _Named | None:
     if not pod.labels.text(marks.GANG_LABEL):
         for key in (marks.GANG_SIZE_LABEL, marks.GANG_MIN_LABEL):
             if pod.labels.text(key):
-                pod.labels.note(key, f"must stand with the label {marks.GANG_LABEL}")
+                pod.labels.note(key, f"needs the label {marks.GANG_LABEL} beside it")
         return None
     name = pod.labels.text(marks.GANG_LABEL, LABEL_VALUE)
     size = _required_size(pod.labels, marks.GANG_SIZE_LABEL)
@@ -136,7 +137,7 @@ def _read_cellgate(pod: PodMarks) -> _Named | None:
 
 def _required_size(texts: Fields, key: str) -> int | None:
     if not texts.text(key):
-        texts.note(key, "must be set: the number of pods in the gang")
+        texts.note(key, "is required: the number of pods in the gang")
         return None
     return texts.number_text(key, maximum=MAX_GANG_SIZE)
 

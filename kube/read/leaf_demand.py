@@ -5,9 +5,8 @@ An ordinary init container runs alone, but for the sidecars that started before 
 
     effective = max(containers + sidecars, each init container + sidecars before it) + overhead
 
-A container that names a limit but no request asks for its limit. The pod's own `spec.resources` is
-not looked at: it carries no extended resources, and kube-scheduler does not call us for its sake.
-Devices of resource claims (DRA) are not asked for in this way.
+A container with a limit but no request asks for its limit. The pod's own `spec.resources` is not
+read: it has no extended resources. Devices of resource claims (DRA) are not requested in this way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +14,14 @@ from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from kube import marks
-from kube.read.fields import Fields
-from kube.read.objects import containers_of, mapping
-from kube.read.quantities import parse_count
-from kube.read.size_limits import MAX_LEAF_COUNT
-from kube.read.texts import range_problem
+from kube.values.fields import Fields
+from kube.values.objects import containers_of, mapping
+from kube.values.quantities import parse_count
+from kube.values.size_limits import MAX_LEAF_COUNT
+from kube.values.texts import range_problem
 
 MATCHED_RESOURCES: Final = frozenset({*marks.DEFAULT_LEAF_RESOURCES, marks.HIVED_ENABLE_RESOURCE})
-"""What makes a pod a managed one."""
+"""The resources that make a pod a managed one."""
 
 
 class LeafDemand(NamedTuple):
@@ -34,7 +33,7 @@ class LeafDemand(NamedTuple):
 
     @property
     def is_managed(self) -> bool:
-        """Whether the pod is our business."""
+        """Whether Cellgate manages the pod."""
         return self.device_count > 0 or self.is_for_hived
 
 
@@ -46,7 +45,7 @@ class _Role(Enum):
 
 
 class _Part(NamedTuple):
-    """A part of a pod that asks for resources: how much of each, and in which fields it says so."""
+    """A part of a pod that requests resources: how much of each, and in which fields."""
 
     role: _Role
     asked: Mapping[str, Any]
@@ -64,7 +63,7 @@ class _Part(NamedTuple):
 
 
 def is_matched(spec: Mapping[str, Any]) -> bool:
-    """Whether the webhook is asked about a pod spec, by the conditions of our manifests."""
+    """Whether the conditions of our webhook configuration match a pod spec."""
     resources = (mapping(one.get("resources")) for one in containers_of(spec))
     limits = (mapping(one.get("limits")) for one in resources)
     return any(not MATCHED_RESOURCES.isdisjoint(limit) for limit in limits)

@@ -1,4 +1,4 @@
-"""A pod in our own words: what `kube.read.pods` makes of Kubernetes' JSON."""
+"""`ManagedPod`: all that we know of a pod. `kube.read.pods` builds it from Kubernetes' JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from typing import Any
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.gangs import Gang
+from kube.read.gangs import DeclaredGang
 from kube.read.node_choice import NodeWish, read_wish
-from kube.read.placements import Placement
 from policy.errors import Problem
+from policy.placement import Placement
 from policy.submission import (
     DEFAULT_VC,
     ClassName,
@@ -24,7 +24,7 @@ from policy.submission import (
 
 
 class PodPhase(StrEnum):
-    """How far a pod is; a pod that is being admitted is pending."""
+    """The phase of a pod; a pod that is being admitted is pending."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -34,7 +34,7 @@ class PodPhase(StrEnum):
 
     @property
     def is_finished(self) -> bool:
-        """Whether a pod has ended and holds nothing any more."""
+        """Whether a pod has ended, so that it holds no devices."""
         return self in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
@@ -46,7 +46,7 @@ class ManagedPod:
     """Empty while a pod is being admitted."""
     namespace: str
     name: str
-    """Empty where Kubernetes has yet to make it from `generate_name`."""
+    """Empty until Kubernetes has made it from `generate_name`."""
     generate_name: str = ""
     resource_version: str = ""
     created: float = 0.0
@@ -56,11 +56,11 @@ class ManagedPod:
     phase: PodPhase = PodPhase.PENDING
     is_deleting: bool = False
     grace_seconds: int = 0
-    """How long it was given to end, if it was told to."""
+    """Its grace period, if it was deleted."""
     is_gated: bool = False
-    """Whether our own gate holds it; gates of others do not count."""
+    """Whether our own scheduling gate holds it."""
     is_held_by_others: bool = False
-    """Whether a gate holds it that is not ours."""
+    """Whether another scheduling gate holds it."""
     # These three are read only of pods that our gate holds or held, until they are bound.
     nominated_node: NodeName | None = field(default=None, compare=False)
     """The node that kube-scheduler looks at first."""
@@ -70,19 +70,19 @@ class ManagedPod:
     """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
 
-    gang: Gang
+    gang: DeclaredGang
     vc: VcName = DEFAULT_VC
     leaf_type: LeafType | None = None
     leaf_count: int
     leaf_resource: str | None = None
     """None for a HiveD pod that asks for cells but for no device of the device plugin."""
     device_count: int = 0
-    """What its containers ask of it; differs from `leaf_count` where HiveD's annotation counts."""
+    """What its containers request; `leaf_count` may differ because of HiveD's annotation."""
 
     class_name: ClassName | None = None
     priority: int | None = None
     may_preempt: bool = True
-    """False for `preemptionPolicy: Never`: it waits, and nobody is ended for it."""
+    """False for `preemptionPolicy: Never`: it waits, and no gang is preempted for it."""
     requested_class: ClassName | None = None
     decision: str | None = None
     submitter: UserName | None = None
@@ -92,18 +92,18 @@ class ManagedPod:
     hived: HivedSpec | None = None
     placement: Placement | None = None
     placement_problem: Problem | None = None
-    """Why there is a placement annotation but no placement: recovery must see such a pod."""
+    """Why its placement annotation cannot be read: recovery must see such a pod."""
     is_uncharged: bool = False
-    """Whether it waits for quota: nobody has charged its gang when it was admitted."""
+    """Whether its gang was not charged at admission, and waits for quota."""
     is_charged_alone: bool = False
-    """Whether it is charged for itself, although it carries the mark of a group."""
+    """Whether it is charged by itself although it belongs to a PodGroup."""
     is_released: bool = False
-    """Whether it carries a placement of ours and no gate of ours: the planner let it go there."""
+    """Whether the planner lifted its gate: it has our placement and not our gate."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def display_name(self) -> str:
-        """Name it to a human: `lab/bert-0`, or `lab/bert-*` before it has a name."""
+        """Its name in messages: `lab/bert-0`, or `lab/bert-*` before it has a name."""
         return f"{self.namespace}/{self.name or f'{self.generate_name}*'}"
 
     @property
@@ -113,15 +113,15 @@ class ManagedPod:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has ended and holds nothing any more."""
+        """Whether it has ended, so that it holds no devices."""
         return self.phase.is_finished
 
     @property
     def gang_leaf_count(self) -> int | None:
         """Leaf cells of the whole gang; None while its size is not known.
 
-        Only HiveD's annotation tells what the other members ask for; elsewhere they are taken to
-        be like this one.
+        Only HiveD's annotation says what the other members ask for; otherwise they are assumed to
+        ask for as much as this one.
         """
         if self.hived is not None and self.hived.gang is not None:
             return self.hived.gang.leaf_count
@@ -130,7 +130,7 @@ class ManagedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceUse:
-    """Devices that a bound pod holds, whatever else is wrong with it."""
+    """The devices of a bound pod, also of one that has problems."""
 
     uid: PodUid
     node: NodeName

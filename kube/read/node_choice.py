@@ -1,10 +1,10 @@
-"""Which nodes a pod may use, by its selector, affinity and tolerations: as kube-scheduler decides.
+"""Which nodes a pod may use, by its selector, affinity and tolerations, as kube-scheduler decides.
 
 The planner places gangs before kube-scheduler sees them, and must not choose a node that
-kube-scheduler would refuse. It looks at what cannot change while a pod waits; room for CPU and
-memory is kube-scheduler's own business, and a node that it refuses for that is avoided afterwards.
+kube-scheduler would refuse. This module checks what does not change while a pod waits. CPU and
+memory are left to kube-scheduler; the planner avoids a node that kube-scheduler refused.
 
-Pods and nodes come from the API server, which has checked their shape.
+Pods and nodes come from the API server, which has validated them.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from policy.submission import NodeName
+from service.memory import BoundedMap
 
 POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations")
 """The fields of a pod's spec that say which nodes it may use."""
@@ -20,7 +21,7 @@ _CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class NodeRequirement:
     """One condition on a label of a node, or on its name."""
 
     key: str
@@ -53,7 +54,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """What keeps pods away from a node."""
+    """A taint of a node that keeps pods away."""
 
     key: str
     value: str
@@ -62,7 +63,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """Which taints a pod does not mind; empty fields match all."""
+    """A toleration of a pod; empty fields match all."""
 
     key: str
     operator: str
@@ -70,7 +71,7 @@ class Toleration:
     effect: str
 
     def covers(self, taint: Taint) -> bool:
-        """Whether this taint does not keep the pod away."""
+        """Whether the pod tolerates this taint."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:
@@ -80,10 +81,10 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeWish:
-    """What a pod wants of its node. Equal wishes suit the same nodes."""
+    """The conditions of a pod on its node. Equal wishes suit the same nodes."""
 
     selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[tuple[Requirement, ...], ...] | None = None
+    terms: tuple[tuple[NodeRequirement, ...], ...] | None = None
     """Required affinity: one of the terms must be met, with all its requirements."""
     tolerations: tuple[Toleration, ...] = ()
 
@@ -103,7 +104,7 @@ class NodeWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTraits:
-    """What of a node wishes are about."""
+    """The properties of a node that wishes refer to."""
 
     name: NodeName
     labels: Mapping[str, str]
@@ -111,7 +112,7 @@ class NodeTraits:
 
 
 def read_wish(spec: Mapping[str, Any]) -> NodeWish:
-    """What a pod wants of its node, by its spec."""
+    """Read the conditions of a pod on its node from its spec."""
     return NodeWish(
         selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
         terms=_read_terms(spec),
@@ -120,7 +121,7 @@ def read_wish(spec: Mapping[str, Any]) -> NodeWish:
 
 
 def read_traits(node: Mapping[str, Any]) -> NodeTraits:
-    """What of a node wishes are about; a cordon is a taint."""
+    """Read the properties of a node that wishes refer to; a cordon counts as a taint."""
     metadata, spec = node["metadata"], node.get("spec") or {}
     taints = [
         Taint(one["key"], one.get("value") or "", one["effect"])
@@ -137,14 +138,14 @@ def read_traits(node: Mapping[str, Any]) -> NodeTraits:
 
 
 class NodeChoice:
-    """The nodes that suit each wish, kept up to date as nodes come, change and go."""
+    """The nodes that suit each wish, kept up to date as nodes join, change and leave."""
 
     def __init__(self) -> None:
         self._nodes: dict[NodeName, NodeTraits] = {}
-        self._suiting: dict[Hashable, dict[NodeName, None]] = {}
+        self._suiting: BoundedMap[Hashable, dict[NodeName, None]] = BoundedMap(_MOST_WISHES)
 
     def upsert(self, node: NodeTraits) -> bool:
-        """A node joined or changed; True if that matters to any wish."""
+        """Take note of a node that joined or changed; True if any wish may be affected."""
         if self._nodes.get(node.name) == node:
             return False
         self._nodes[node.name] = node
@@ -156,7 +157,7 @@ class NodeChoice:
         return True
 
     def remove(self, name: NodeName) -> None:
-        """A node left."""
+        """Take note of a node that left."""
         self._nodes.pop(name, None)
         for suiting in self._suiting.values():
             suiting.pop(name, None)
@@ -164,7 +165,7 @@ class NodeChoice:
     def fitting(
         self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
     ) -> Collection[NodeName]:
-        """The nodes that suit all these wishes; all nodes, where there is none."""
+        """Return the nodes that suit all these wishes; all nodes if there is no wish."""
         if len(wishes) == 1 and not without:
             return self._of(wishes[0])
         left = [self._of(wish) for wish in wishes]
@@ -174,26 +175,20 @@ class NodeChoice:
             if name not in without and all(name in suiting for suiting in left)
         }
 
-    def forget_wishes(self) -> None:
-        """Forget the wishes seen so far: those of pods long gone must not pile up."""
-        self._suiting.clear()
-
     def _of(self, wish: Hashable) -> dict[NodeName, None]:
         assert isinstance(wish, NodeWish)
         if wish not in self._suiting:
-            if len(self._suiting) >= _MOST_WISHES:
-                self.forget_wishes()
             self._suiting[wish] = {
                 name: None for name, node in self._nodes.items() if wish.suits(node)
             }
         return self._suiting[wish]
 
 
-# As many different selectors as real users have at a time; more only cost time, not memory.
+# More different wishes than real users have at a time; further ones cost time, not memory.
 _MOST_WISHES = 256
 
 
-def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] | None:
+def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[NodeRequirement, ...], ...] | None:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if required is None:
@@ -201,14 +196,14 @@ def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] 
     return tuple(_read_term(term) for term in required.get("nodeSelectorTerms") or ())
 
 
-def _read_term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
+def _read_term(term: Mapping[str, Any]) -> tuple[NodeRequirement, ...]:
     labels = [_read_requirement(one, False) for one in term.get("matchExpressions") or ()]
     fields = [_read_requirement(one, True) for one in term.get("matchFields") or ()]
     return (*labels, *fields)
 
 
-def _read_requirement(one: Mapping[str, Any], is_field: bool) -> Requirement:
-    return Requirement(one["key"], one["operator"], tuple(one.get("values") or ()), is_field)
+def _read_requirement(one: Mapping[str, Any], is_field: bool) -> NodeRequirement:
+    return NodeRequirement(one["key"], one["operator"], tuple(one.get("values") or ()), is_field)
 
 
 def _read_toleration(one: Mapping[str, Any]) -> Toleration:

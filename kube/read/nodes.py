@@ -1,6 +1,6 @@
-"""Nodes understood: which devices a node offers, of which type, and whether it may be used.
+"""Nodes: which devices a node offers, of which type, and whether it may be used.
 
-Pure. A node with a broken number is a node without such devices: nobody must crash over it.
+A node whose number of devices cannot be read counts as a node without such devices.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.marks import DEFAULT_LEAF_RESOURCES
-from kube.read.objects import mapping
-from kube.read.quantities import parse_count
+from kube.values.objects import mapping
+from kube.values.quantities import parse_count
 from policy.submission import LeafType, NodeName
 
 _LEAF_TYPE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
@@ -25,24 +25,24 @@ class KubeNode:
     leaf_counts: Mapping[str, int] = field(default_factory=dict)
     """Devices by the name of their resource, bad ones included."""
     usable_count: int = 0
-    """Devices that the kubelet hands out, of the resource that it has most of."""
+    """Devices that the kubelet allocates, of the resource that the node has most of."""
     leaf_type: LeafType | None = None
 
     @property
     def leaf_count(self) -> int:
-        """Devices of the resource that it has most of."""
+        """Devices of the resource that the node has most of."""
         return max(self.leaf_counts.values(), default=0)
 
 
 def read_node(
     node: Mapping[str, Any], *, leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES
 ) -> KubeNode:
-    """Understand a node."""
+    """Translate a node."""
     labels, status = node["metadata"].get("labels") or {}, node.get("status") or {}
     usable = _counts(status.get("allocatable"), leaf_resources)
-    # A bad device is not allocatable; one that a restarting kubelet has forgotten is neither.
-    there = _counts(status.get("capacity"), leaf_resources)
-    leaf_counts = {name: max(there[name], usable[name]) for name in leaf_resources}
+    # A bad device is not allocatable. After a restart of the kubelet, capacity may be too low.
+    existing = _counts(status.get("capacity"), leaf_resources)
+    leaf_counts = {name: max(existing[name], usable[name]) for name in leaf_resources}
     return KubeNode(
         name=NodeName(node["metadata"]["name"]),
         is_healthy=_is_healthy(node),
@@ -58,7 +58,7 @@ def _counts(resources: object, names: Sequence[str]) -> dict[str, int]:
 
 
 def _is_healthy(node: Mapping[str, Any]) -> bool:
-    """Ready and not cordoned; a node that says nothing of its readiness is not ready."""
+    """Whether a node is ready and not cordoned; without a Ready condition it is not ready."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     is_ready = any(
         condition.get("type") == "Ready" and condition.get("status") == "True"

@@ -1,26 +1,19 @@
-"""PodGroups, native and of others: how large a gang is, where only its PodGroup says so.
+"""PodGroups of Kubernetes, the coscheduling plugin and Volcano: the size of a gang.
 
-A native one has a class, too. It cannot be changed once the group exists, and kube-scheduler takes
-no group whose pods have another priority: what is decided about the pods must fit the group.
+A native PodGroup also has a class, which cannot be changed. kube-scheduler accepts no group whose
+pods have another priority, so a decision about the pods must agree with the group.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kube.read.gangs import GangForm
-from kube.read.objects import mapping
-from kube.read.size_limits import MAX_GANG_SIZE
+from kube.values.objects import mapping
+from kube.values.size_limits import MAX_GANG_SIZE
 from policy.submission import ClassName, GangKey
 
 API_VERSION: Final = "scheduling.k8s.io/v1beta1"
 KIND: Final = "PodGroup"
-APIS: Final[Mapping[GangForm, str]] = {
-    GangForm.NATIVE: API_VERSION,
-    GangForm.COSCHEDULING: "scheduling.x-k8s.io/v1alpha1",
-    GangForm.VOLCANO: "scheduling.volcano.sh/v1beta1",
-}
-"""Whose PodGroups there are, each a kind of its own that a cluster may lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +27,7 @@ class PodGroup:
 
 
 def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
-    """Translate a PodGroup; what is not understood of it is taken as not said."""
+    """Translate a PodGroup; a field that cannot be read counts as missing."""
     metadata, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
     policy = mapping(spec.get("schedulingPolicy") or spec.get("policy"))
     gang = mapping(policy.get("gang"))
@@ -45,33 +38,3 @@ def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
         min_size=count if is_count else None,
         class_name=ClassName(class_name) if isinstance(class_name, str) and class_name else None,
     )
-
-
-class PodGroupSink:
-    """Keeps the PodGroups that exist."""
-
-    def __init__(self, *, on_change: Callable[[], None] = lambda: None) -> None:
-        """`on_change` hears of what pods could see, not of every status."""
-        self._groups: dict[GangKey, PodGroup] = {}
-        self._on_change = on_change
-
-    def find(self, key: GangKey) -> PodGroup | None:
-        """Return a PodGroup, None if it is not known."""
-        return self._groups.get(key)
-
-    def replace(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        """Take a whole list: what is not in it is gone."""
-        self._groups = {group.key: group for group in map(read_pod_group, objects)}
-        self._on_change()
-
-    def upsert(self, obj: Mapping[str, Any]) -> None:
-        """Take note of a PodGroup that appeared or changed."""
-        group = read_pod_group(obj)
-        if self._groups.get(group.key) != group:
-            self._groups[group.key] = group
-            self._on_change()
-
-    def remove(self, obj: Mapping[str, Any]) -> None:
-        """Take note of a PodGroup that is gone."""
-        self._groups.pop(read_pod_group(obj).key, None)
-        self._on_change()

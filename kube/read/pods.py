@@ -1,7 +1,7 @@
-"""Kubernetes pods in our own words: the one translation that both services use.
+"""Reads a pod: the one translation that both services use.
 
-Pure: a pod comes in as the API server's JSON, and nothing of that JSON is changed. It may be
-hostile: whatever it holds, `read_pod` returns or raises RequestError.
+A pod comes in as the API server's JSON, which is not changed. It may be hostile: for any content
+`read_pod` returns or raises RequestError.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,21 +10,20 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from kube import marks
-from kube.hived import bind_info
 from kube.hived import spec as hived
-from kube.hived.bind_info import placement_annotations
 from kube.hived.spec import HivedSpec
 from kube.marks import DEFAULT_LEAF_RESOURCES
-from kube.read import gangs, placements, submitters
-from kube.read.fields import Fields, Problems
-from kube.read.gangs import Gang, GangForm, PodMarks
+from kube.placement_annotations import parse_bind_info, parse_placement
+from kube.read import gangs, submitters
+from kube.read.gangs import GangForm, PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
-from kube.read.objects import items
-from kube.read.placements import Placement
-from kube.read.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
+from kube.values.fields import Fields, Problems
+from kube.values.objects import items
+from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
 from policy.errors import Problem, RequestError
+from policy.placement import Placement
 from policy.submission import (
     DEFAULT_VC,
     ClassName,
@@ -36,18 +35,11 @@ from policy.submission import (
 )
 
 __all__ = [
-    "read_pod",
-    "read_device_use",
-    "has_finished",
-    "placement_annotations",
-    "ManagedPod",
-    "DeviceUse",
-    "PodPhase",
-    "Gang",
     "GangForm",
-    "HivedSpec",
-    "Placement",
-    "DEFAULT_LEAF_RESOURCES",
+    "ManagedPod",
+    "has_finished",
+    "read_device_use",
+    "read_pod",
 ]
 
 _NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -64,12 +56,12 @@ def read_pod(
     leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES,
     request_uid: str = "",
 ) -> ManagedPod | None:
-    """Translate a pod; None for one that asks for no leaf cell and so is not ours.
+    """Translate a pod; None for one that asks for no leaf cell and so is not managed.
 
     Raises RequestError with every problem and its path. A pod that is being admitted may have no
-    name yet, and a pod template never has one: as a gang of one it is then called by its
-    `generateName`, a `*`, which no pod's name has, and `request_uid`. The webhook gives the uid of
-    the admission request, so that two such pods are two gangs.
+    name yet, and a pod template never has one. As a gang of one it is then named by its
+    `generateName`, a `*`, which no pod's name contains, and `request_uid`: the webhook passes the
+    uid of the admission request, so that two such pods are two gangs.
     """
     problems = Problems()
     parts = _split(pod, problems)
@@ -86,10 +78,10 @@ def read_pod(
 def read_device_use(
     pod: Mapping[str, Any], *, leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES
 ) -> DeviceUse | None:
-    """Tell which devices a pod holds by its containers alone: for pods that `read_pod` refuses.
+    """Return the devices that the containers of a pod hold: for pods that `read_pod` refuses.
 
-    None for a pod that is not bound, has ended or holds none. Raises RequestError only for what no
-    API server stores.
+    None for a pod that is not bound, has ended or holds none. Raises RequestError only for content
+    that no API server stores.
     """
     problems = Problems()
     parts = _split(pod, problems)
@@ -108,7 +100,7 @@ def read_device_use(
 
 
 def has_finished(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod has ended, whatever else it says."""
+    """Whether a pod has ended, also one that `read_pod` refuses."""
     status = pod.get("status")
     phase = status.get("phase") if isinstance(status, Mapping) else None
     return isinstance(phase, str) and phase in _PHASES and _PHASES[phase].is_finished
@@ -186,7 +178,7 @@ def _translate(
 
 
 def _read_hived(annotations: Fields, demand: LeafDemand) -> HivedSpec | None:
-    """Read HiveD's annotation; without one, only a pod that asks for devices can be understood."""
+    """Read HiveD's annotation, which a pod that requests no devices must have."""
     text = annotations.text(marks.HIVED_SPEC_ANNOTATION)
     if not text:
         if demand.resource is None and demand.is_for_hived:
@@ -201,12 +193,12 @@ def _read_hived(annotations: Fields, demand: LeafDemand) -> HivedSpec | None:
 
 
 def _read_placement(annotations: Fields) -> tuple[Placement | None, Problem | None]:
-    """Read our annotation, or HiveD's on a pod that HiveD bound; a broken one is no error here."""
+    """Read our annotation, or HiveD's on a pod that HiveD bound; a problem is returned."""
     try:
         if text := annotations.text(marks.PLACEMENT_ANNOTATION):
-            return placements.parse_placement(text), None
+            return parse_placement(text), None
         if text := annotations.text(marks.HIVED_BIND_INFO_ANNOTATION):
-            return bind_info.parse_bind_info(text).to_placement(), None
+            return parse_bind_info(text), None
     except RequestError as exc:
         return None, exc.problems[0]
     return None, None
@@ -236,13 +228,13 @@ def _read_phase(status: Fields) -> PodPhase:
 
 
 def _read_grace(metadata: Fields) -> int:
-    """The API server wrote it: what it would not write counts as nothing."""
+    """Return the grace period; a value that the API server would not write counts as 0."""
     grace = metadata.values.get("deletionGracePeriodSeconds")
     return grace if isinstance(grace, int) and grace > 0 else 0
 
 
 def _read_created(metadata: Fields) -> float:
-    """Seconds since 1970; 0 for what Kubernetes would not write, which only makes a pod older."""
+    """Return seconds since 1970; 0 for a value that Kubernetes would not write."""
     try:
         created = datetime.fromisoformat(metadata.text("creationTimestamp"))
     except ValueError:

@@ -1,8 +1,7 @@
-"""Who really submitted a pod, as the template webhook stamps it on the pod template.
+"""The submitter of a pod, as the template webhook stamps it on the pod template.
 
-The groups are a JSON list of names, sorted and without repetition, so that a stamp can be compared
-as text: `["system:authenticated","vision"]`. Whether a stamp may be believed is the webhook's
-business; here it is only read.
+The groups are a JSON list of names, sorted and without repetition, so that stamps can be compared
+as text: `["system:authenticated","vision"]`. The webhook decides whether a stamp can be trusted.
 """
 
 from collections.abc import Iterable
@@ -10,13 +9,14 @@ from collections.abc import Iterable
 import orjson
 
 from kube import marks
-from kube.read.fields import Fields
-from kube.read.texts import FREE_TEXT, show
+from kube.values.fields import Fields
+from kube.values.texts import FREE_TEXT
 from policy.submission import GroupName, UserName
+from policy.wording import describe
 
 
 def read_submitter(annotations: Fields) -> UserName | None:
-    """Read the submitter's name; None if nobody stamped one."""
+    """Read the submitter's name; None without a stamp."""
     return UserName(annotations.text(marks.SUBMITTER_ANNOTATION, FREE_TEXT)) or None
 
 
@@ -37,16 +37,16 @@ def read_submitter_groups(annotations: Fields) -> tuple[GroupName, ...]:
 
 
 def format_submitter_groups(groups: Iterable[str]) -> str:
-    """Write the groups; the same groups give the same text. One without a name is none."""
+    """Write the groups; equal groups give equal texts. Empty names are left out."""
     return orjson.dumps(sorted(set(filter(None, groups)))).decode()
 
 
 def _problem(names: object) -> str | None:
     if not isinstance(names, list):
-        return f"must be a JSON list of group names, not {show(names)}"
+        return f"must be a JSON list of group names, not {describe(names)}"
     for name in names:
         if not isinstance(name, str) or not name:
-            return f"must be a JSON list of group names, not of {show(name)}"
+            return f"must be a JSON list of group names, not of {describe(name)}"
         if problem := FREE_TEXT.problem(name):
             return f"each name {problem}"
     return None

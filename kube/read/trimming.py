@@ -1,7 +1,7 @@
-"""Less of an object: what our own readers look at, and nothing else. Pure.
+"""Trims pods and nodes to what our readers read.
 
-A copy of every pod and node of a cluster is kept for a moment when it is listed; whole ones would
-cost gigabytes. What is kept is passed on as it is: judging it is the readers' work.
+While a cluster is listed, a copy of every pod and node is in memory; whole ones would take
+gigabytes. What is kept is passed on unchanged; the readers check it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -60,7 +60,7 @@ def _some(fields: object, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def _annotations(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Ours, HiveD's, and those that name a gang; others may be as large as the pod itself."""
+    """Keep ours, HiveD's and those that name a gang; others may be as large as the pod itself."""
     annotations = metadata.get("annotations")
     if not isinstance(annotations, Mapping):
         return {}

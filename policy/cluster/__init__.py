@@ -1,21 +1,23 @@
-"""The Cluster document: which cells exist, and which of them were promised to whom. Pure.
+"""The Cluster document: which cells exist, and what each VC was promised.
 
-It has two forms. HiveD's YAML (`hived*.py`) lists every cell; it is read unchanged. The derived
-form (`derived*.py`) names node labels, and the cells are built from the nodes that are alive. Both
-end as a `policy.topology.Topology` of which `safety` has proven that all promises can be kept at
-once.
+The one idea: the document has two forms and one result. HiveD's YAML (`hived*`) lists every cell
+and is read unchanged. The derived form (`derived*`) names node labels, and the cells are built from
+the nodes that are alive. Both end as a `policy.topology.Topology` for which `safety` has proven
+that all promises can be kept at once.
 
-    branches          Places of nodes as a tree of names, with the cells that were built of them.
-    derived           The derived form of the Cluster document: cells are built from the labels …
-    derived_cells     Live nodes into chains of cells, by their labels.
-    derived_promises  Promises against the nodes that are alive: kept as far as they fit, and …
-    document          What both forms of the Cluster document have in common, and what comes out …
-    fields            Values of HiveD's YAML as HiveD takes them, and how to look at them before …
-    hived             HiveD's configuration file, unchanged: the form of the Cluster document …
-    hived_cells       HiveD's physical cells into trees: inferred children, addresses as HiveD …
-    hived_keys        Keys of HiveD's YAML that mean nothing: mistakes, or none of our business.
-    hived_types       HiveD's cell types into ladders: the levels of each chain.
-    hived_vcs         HiveD's virtual clusters: which cells each was promised.
-    promises          Promises of all VCs against all chains: what does not fit, in words.
-    safety            The proof that every VC can be given all that it was promised, at the same …
+May be imported by `policy` and by every package above it.
+
+    derived           The derived form of the document.
+    derived_cells     Builds chains of cells from the labels of live nodes.
+    derived_promises  Promises compared with live nodes: kept as far as they fit.
+    document          What both forms share, and what is built from them.
+    fields            Values of HiveD's YAML, as HiveD reads them.
+    hived             HiveD's form of the document.
+    hived_cells       HiveD's physical cells: inferred children and addresses.
+    hived_keys        Keys of HiveD's YAML that are mistakes, or that have no effect here.
+    hived_types       HiveD's cell types: the levels of each chain.
+    hived_vcs         HiveD's virtual clusters: the cells that each was promised.
+    node_tree         Nodes as a tree of places, with the cells built from them.
+    promises          Promises that do not fit, in words.
+    safety            The proof that every VC can get all that it was promised at the same time.
 """

@@ -14,9 +14,10 @@ from policy.cluster.document import (
     BuiltCluster,
     ClusterDocument,
 )
-from policy.cluster.fields import entries_of, items_of, named_entries_of
-from policy.documents.models import Strict
-from policy.documents.yaml_text import Plain
+from policy.cluster.fields import entries_of, named_entries_of
+from policy.documents.models import Strict, items_of
+from policy.documents.names import check_line
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
 from policy.wording import describe, join_path, listing, quote
@@ -31,10 +32,10 @@ _MAX_KEY_CHARS: Final = 317
 def _check_key(value: object) -> str:
     """Pass the name of a label, a resource or a leaf type."""
     if not isinstance(value, str):
-        raise ValueError(f"must be text, not {describe(value)}")
-    if not value or len(value) > _MAX_KEY_CHARS or not value.isprintable():
-        raise ValueError(f"{quote(value)} is not a name of 1 to {_MAX_KEY_CHARS} characters")
-    return value
+        raise ValueError(f"must be a string, not {describe(value)}")
+    if not value:
+        raise ValueError("must not be empty")
+    return check_line(value, most=_MAX_KEY_CHARS)
 
 
 _Key = Annotated[str, BeforeValidator(_check_key)]

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from policy.cluster.branches import Branch
 from policy.cluster.document import LiveNode
-from policy.cluster.safety import Shape
+from policy.cluster.node_tree import Branch
+from policy.cluster.safety import Composition
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName
 from policy.topology import CellTypeName, Chain, ChainName, Level
@@ -55,7 +55,7 @@ class DerivedCells:
 
     rules: Sequence[NodeRule]
     chains: Mapping[ChainName, Chain]
-    shapes: Mapping[ChainName, Shape]
+    compositions: Mapping[ChainName, Composition]
     """What the cells of each chain are like, whatever they are called."""
     rule_of: Mapping[ChainName, int]
     warnings: tuple[Problem, ...]
@@ -117,7 +117,9 @@ class CellBuilder:
         return DerivedCells(
             rules=self._rules,
             chains={chain.name: chain for chain in chains.values()},
-            shapes={chain.name: self._roots[key].shape() for key, chain in chains.items()},
+            compositions={
+                chain.name: self._roots[key].composition() for key, chain in chains.items()
+            },
             rule_of={chain.name: key[0] for key, chain in chains.items()},
             warnings=tuple(self._warnings()),
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from policy.cluster.derived_cells import DerivedCells
-from policy.cluster.promises import promised_by_vc, shape_shortage, to_problem
+from policy.cluster.promises import composition_shortage, promised_by_vc, to_problem
 from policy.cluster.safety import Shortage
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
@@ -89,11 +89,11 @@ class _Keeper:
 
     def cut(self, chain: Chain) -> None:
         """Cut promises until the chain holds them; each round settles a lower level."""
-        shape = self.cells.shapes[chain.name]
-        shortage = shape_shortage(shape, chain, self.vcs)
+        composition = self.cells.compositions[chain.name]
+        shortage = composition_shortage(composition, chain, self.vcs)
         while shortage is not None:
             self._cut_level(chain, shortage)
-            shortage = shape_shortage(shape, chain, self.vcs)
+            shortage = composition_shortage(composition, chain, self.vcs)
 
     def _cut_level(self, chain: Chain, shortage: Shortage) -> None:
         promised = promised_by_vc(self.vcs, chain=chain.name, level=shortage.level)

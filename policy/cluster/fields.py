@@ -11,7 +11,10 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator
 
 from policy.cluster.document import MAX_CELLS, MAX_NAME_CHARS
-from policy.documents.yaml_text import Plain, as_written
+from policy.documents.models import items_of, mapping_of
+from policy.documents.names import check_line
+from policy.documents.yaml_text import as_written
+from policy.documents.yaml_tree import Plain
 from policy.wording import describe
 
 Path = tuple[str | int, ...]
@@ -26,13 +29,8 @@ _FLAGS: Final = {
 def check_text(value: object) -> str:
     """Pass any scalar as the text it was written as; nothing is an empty one."""
     if isinstance(value, list | dict):
-        raise ValueError(f"must be text, not {describe(value)}")
-    text = as_written(value)
-    if len(text) > MAX_NAME_CHARS:
-        raise ValueError(f"is {len(text)} characters long; at most {MAX_NAME_CHARS} are allowed")
-    if not text.isprintable():
-        raise ValueError("must not hold control characters")
-    return text
+        raise ValueError(f"must be a string, not {describe(value)}")
+    return check_line(as_written(value), most=MAX_NAME_CHARS)
 
 
 def _check_number(value: object, *, least: int) -> int:
@@ -92,17 +90,6 @@ def cell_count_of(data: Mapping[str, Plain], key: str) -> int | None:
         return check_cell_count(data.get(key))
     except ValueError:
         return None
-
-
-def mapping_of(value: Plain) -> Mapping[str, Plain]:
-    """Return a mapping; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def items_of(data: Mapping[str, Plain], key: str) -> list[Plain]:
-    """Return a list; an empty one for anything else."""
-    value = data.get(key)
-    return value if isinstance(value, list) else []
 
 
 def entries_of(data: Mapping[str, Plain], key: str) -> Iterator[tuple[int, Mapping[str, Plain]]]:

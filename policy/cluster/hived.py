@@ -20,14 +20,14 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from policy.cluster.document import Builder, BuiltCluster, ClusterDocument, LiveNode
-from policy.cluster.fields import CellCount, ChildCount, Flag, RequiredText, Text, mapping_of
+from policy.cluster.fields import CellCount, ChildCount, Flag, RequiredText, Text
 from policy.cluster.hived_cells import read_cells
 from policy.cluster.hived_keys import judge_keys
 from policy.cluster.hived_types import read_types
 from policy.cluster.hived_vcs import read_vcs
 from policy.cluster.promises import check_promises
-from policy.documents.models import API_VERSION
-from policy.documents.yaml_text import Plain
+from policy.documents.models import API_VERSION, mapping_of
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import NodeName, VcName
 from policy.topology import Topology

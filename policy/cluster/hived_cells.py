@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from policy.cluster.document import MAX_CELLS
-from policy.cluster.fields import Path, entries_of, items_of, text_of
+from policy.cluster.fields import Path, entries_of, text_of
 from policy.cluster.hived_types import CellTypes
-from policy.documents.yaml_text import Plain
+from policy.documents.models import items_of
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, Chain, ChainName, Level, PhysicalCell, PinnedCellId

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from policy.cluster.fields import Path, entries_of, items_of, mapping_of, named_entries_of
-from policy.documents.yaml_text import Plain
+from policy.cluster.fields import Path, entries_of, named_entries_of
+from policy.documents.models import items_of, mapping_of
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.wording import count_of, join_path, listing, quote
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from policy.cluster.document import MAX_LEVELS
-from policy.cluster.fields import check_child_count, check_flag, mapping_of, text_of
-from policy.documents.yaml_text import Plain
+from policy.cluster.fields import check_child_count, check_flag, text_of
+from policy.documents.models import mapping_of
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.topology import CellTypeName, Level
 from policy.wording import join_path, quote

@@ -11,7 +11,7 @@ from typing import Final
 
 from policy.cluster.fields import Path, cell_count_of, entries_of, named_entries_of, text_of
 from policy.cluster.hived_cells import PhysicalCells
-from policy.documents.yaml_text import Plain
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import VcName
 from policy.topology import Chain, ChainName, PhysicalCell, PinnedCellId, Promise, VirtualCluster

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from policy.cluster.safety import Shape, Shortage, find_shortage, find_shortage_in
+from policy.cluster.safety import Composition, Shortage, find_shortage, find_shortage_in
 from policy.errors import Problem
 from policy.submission import VcName
 from policy.topology import Chain, ChainName, PhysicalCell, PinnedCellId, Topology, VirtualCluster
@@ -29,12 +29,12 @@ def check_promises(topology: Topology) -> list[Problem]:
     return problems
 
 
-def shape_shortage(
-    shape: Shape, chain: Chain, vcs: Mapping[VcName, VirtualCluster]
+def composition_shortage(
+    composition: Composition, chain: Chain, vcs: Mapping[VcName, VirtualCluster]
 ) -> Shortage | None:
-    """Return where a chain of that shape falls short; None is the proof that it does not."""
+    """Return where a chain of that composition falls short; None is the proof that it does not."""
     promised = _promised_by_chain(vcs)[chain.name]
-    return find_shortage_in(shape, top_level=len(chain.levels), promised=promised)
+    return find_shortage_in(composition, top_level=len(chain.levels), promised=promised)
 
 
 def _promised_by_chain(

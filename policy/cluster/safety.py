@@ -65,14 +65,14 @@ def find_shortage(
     return forest.find_shortage(needed)
 
 
-Shape = tuple[tuple["Shape", int], ...]
-"""What a cell is made of: the shapes of its children with their numbers, sorted. A leaf is ()."""
+Composition = tuple[tuple["Composition", int], ...]
+"""What a cell is made of: what each child is made of, with their numbers, sorted. A leaf is ()."""
 
 
 def find_shortage_in(
-    shape: Shape, *, top_level: int, promised: Mapping[int, int]
+    composition: Composition, *, top_level: int, promised: Mapping[int, int]
 ) -> Shortage | None:
-    """Return the same of a chain without pinned cells; `shape` is that of all of it together.
+    """Return the same of a chain without pinned cells; `composition` is that of all of it together.
 
     Its cost is that of the cells that are different, not of all.
     """
@@ -80,15 +80,15 @@ def find_shortage_in(
     if not needed:
         return None
     forest = Forest(needed)
-    for top, times in shape:
+    for top, times in composition:
         forest.add(_bag_of(forest, top, top_level), level=top_level, times=times)
     return forest.find_shortage(needed)
 
 
-def _bag_of(forest: "Forest", shape: Shape, level: int) -> "Bag":
+def _bag_of(forest: "Forest", composition: Composition, level: int) -> "Bag":
     if level < forest.levels[-1]:
         return ()
-    parts = [(_bag_of(forest, part, level - 1), times) for part, times in shape]
+    parts = [(_bag_of(forest, part, level - 1), times) for part, times in composition]
     return forest.bag(level, [bag for bag, times in parts for _ in range(times)])
 
 

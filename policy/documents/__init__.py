@@ -1,15 +1,25 @@
-"""The documents that admins write: models, parsing, validation, problems with their paths.
+"""Policy documents: from the YAML of a ConfigMap to a typed document, or to all its problems.
 
-checks          What documents say about each other, and what a whole rule table says about …
-contradictions  What documents say against each other: each problem is told at the document …
-documents       The text of a policy ConfigMap into a typed document, or every problem with …
-identity        The Identity document: groups, access to VCs, trusted controllers, kinds …
-models          The documents that admins write, as strict models: one per kind, shape and …
-names           Names in documents that Kubernetes does not restrict: users, groups, leaf …
-quotas          The Quotas document: what admins write about groups and users. Strict models …
-reference       The policy reference: what the models say about themselves, as Markdown …
-salvage         What can be read of a document that has problems, so that all others are …
-shaping         The Shaping document: node selectors, tolerations, resources, mounts and run …
-validation      What pydantic says about a document, in our own words.
-yaml_text       YAML text into plain data, for texts that somebody else wrote.
+The one idea: an admin hears of every problem at once, each with its path, and no text whatever
+raises anything but `SpecError`. A `…_document` module is the strict model of one kind, and the
+policy reference is generated from it. What a document means for decisions is not here but in the
+folder of its subject: `rules`, `quotas`, `identity`, `cluster`.
+
+May be imported by `policy` and by every package above it.
+
+    classes_document   The Classes document.
+    contradictions     What documents say against each other.
+    identity_document  The Identity document.
+    model_errors       Errors of the models (pydantic), in our own words.
+    models             What all models share: strictness, common checks, types of fields.
+    names              What names and other short texts may look like.
+    parser             Reads a document: `parse_document`. The registry of kinds, `MODELS`.
+    partial_document   The readable part of a document that has problems.
+    quotas_document    The Quotas document.
+    reference          Writes docs/policy-reference.md from the models.
+    rule_checks        Rules that can never apply, and classes that do not exist.
+    rules_document     The Rules document.
+    shaping_document   The Shaping document.
+    yaml_text          What plain values of a document mean: numbers, booleans, null.
+    yaml_tree          The one reader of YAML, for texts that may be hostile.
 """

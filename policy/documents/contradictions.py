@@ -3,35 +3,35 @@
 from collections.abc import Iterator
 
 from policy.classes import Classes
-from policy.documents.checks import check_over, check_policy
-from policy.documents.identity import IdentityDocument
-from policy.documents.models import RulesDocument
-from policy.documents.quotas import QuotasDocument
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rule_checks import check_over, check_policy
+from policy.documents.rules_document import RulesDocument
 from policy.errors import Problem
-from policy.policy import Documents, Policy, Slot, documents_of
+from policy.policy import DocumentKey, Documents, Policy, documents_of
 from policy.wording import join_path, quote
 
 
-def find_contradictions(documents: Documents, policy: Policy) -> dict[Slot, list[Problem]]:
+def find_contradictions(documents: Documents, policy: Policy) -> dict[DocumentKey, list[Problem]]:
     """Return all problems of a policy, by the document in which they are found."""
-    found: dict[Slot, list[Problem]] = {}
-    for slot, problem in _problems(documents, policy):
-        found.setdefault(slot, []).append(problem)
+    found: dict[DocumentKey, list[Problem]] = {}
+    for key, problem in _problems(documents, policy):
+        found.setdefault(key, []).append(problem)
     return found
 
 
-def _problems(documents: Documents, policy: Policy) -> Iterator[tuple[Slot, Problem]]:
-    for slot, _ in documents_of(documents, RulesDocument):
+def _problems(documents: Documents, policy: Policy) -> Iterator[tuple[DocumentKey, Problem]]:
+    for key, _ in documents_of(documents, RulesDocument):
         for problem in check_policy(policy.classes, policy.rules):
-            yield slot, problem
+            yield key, problem
     yield from _groups_given_twice(documents)
-    for slot, quotas in documents_of(documents, QuotasDocument):
+    for key, quotas in documents_of(documents, QuotasDocument):
         for problem in _over_problems(quotas, policy.classes):
-            yield slot, problem
+            yield key, problem
     if policy.cluster is not None:
-        for slot, identity in documents_of(documents, IdentityDocument):
+        for key, identity in documents_of(documents, IdentityDocument):
             for problem in identity.problems_with_vcs(policy.cluster.vc_names):
-                yield slot, problem
+                yield key, problem
 
 
 def _over_problems(quotas: QuotasDocument, classes: Classes) -> Iterator[Problem]:
@@ -41,11 +41,11 @@ def _over_problems(quotas: QuotasDocument, classes: Classes) -> Iterator[Problem
             yield Problem(join_path(("groups", place, "over")), problem)
 
 
-def _groups_given_twice(documents: Documents) -> Iterator[tuple[Slot, Problem]]:
-    first: dict[str, Slot] = {}
-    for slot, quotas in documents_of(documents, QuotasDocument):
+def _groups_given_twice(documents: Documents) -> Iterator[tuple[DocumentKey, Problem]]:
+    first: dict[str, DocumentKey] = {}
+    for key, quotas in documents_of(documents, QuotasDocument):
         for place, group in enumerate(quotas.groups):
-            other = first.setdefault(group.name, slot)
-            if other != slot:
+            other = first.setdefault(group.name, key)
+            if other != key:
                 message = f"{other.source} has quotas of group {quote(group.name)} already"
-                yield slot, Problem(join_path(("groups", place, "name")), message)
+                yield key, Problem(join_path(("groups", place, "name")), message)

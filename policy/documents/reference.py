@@ -8,8 +8,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from policy.cluster.hived import HivedClusterDocument
-from policy.documents.documents import MODELS
-from policy.documents.validation import models_in
+from policy.documents.model_errors import models_in
+from policy.documents.parser import MODELS
 from policy.rules.comparison import Comparison
 from policy.rules.expression import Expression
 from policy.rules.patterns import Pattern

@@ -1,5 +1,11 @@
-"""Users, groups, access to VCs, and who may change which document.
+"""Who a submitter is, which VCs are open to them, and who may change which document.
 
-identity   Identity: who is in which group, who may use which VC, and whose word about …
-ownership  Who may change which policy document, beyond what Kubernetes' own rights allow.
+The one idea: groups come from the API server and from the Identity document together, and a name
+written on a pod counts only if a trusted controller sent the pod. How this is written is in
+`policy.documents.identity_document`.
+
+May be imported by `policy` and by every package above it.
+
+    identity   Groups of users, access to VCs, trusted controllers, kinds with pod templates.
+    ownership  Which users may change which policy document.
 """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from policy.errors import Problem, RequestError
-from policy.quotas.quotas import Allowance, QuotaGroup, QuotaTable
+from policy.quotas.quota_table import Allowance, QuotaGroup, QuotaTable
 from policy.submission import GroupName, UserName
 from policy.wording import join_path, listing, quote
 

@@ -1,7 +1,14 @@
-"""Quotas and limits of groups and users.
+"""Quotas: how much groups and their users may hold, and what happens over a limit.
 
-admission  What rules and quotas decide together about one gang, and how it is told to people.
-limits     Limits on what is held: whose holdings, of what, and how much at most.
-quotas     Quotas: how much a group, and each user within it, may hold.
-wording    Limits in words: who holds what, what was asked for, what the limit is, what …
+The one idea: a quota is a list of limits for one charge. `quota_table` says which limits apply to a
+gang, the ledger in `state` compares them with what is held, and `admission` applies the group's
+choice (`over`) to a gang that exceeds one. How quotas are written is in
+`policy.documents.quotas_document`.
+
+May be imported by `policy` and by every package above it.
+
+    admission    `AdmissionDecision`: what rules and quotas decide together, in words.
+    limits       A limit, what it measures, and by how much it is exceeded.
+    quota_table  Which group pays for a gang, and which limits then apply.
+    wording      An exceeded limit in words: what is held, asked for, allowed, and what would fit.
 """

@@ -10,7 +10,7 @@ from typing import Final
 
 from policy.classes import Classes
 from policy.quotas.limits import Exceeded
-from policy.quotas.quotas import FAIL, QUEUE, QuotaGroup
+from policy.quotas.quota_table import FAIL, QUEUE, QuotaGroup
 from policy.quotas.wording import describe_excess, describe_excess_shortly
 from policy.rules.decision import WARNING_CHARS, Outcome, RuleDecision, class_text
 from policy.submission import ClassName, GroupName
@@ -57,7 +57,7 @@ def over_quota(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class AdmissionDecision:
     """The decision about one gang."""
 
     rules: RuleDecision

@@ -1,8 +1,15 @@
-"""Priority rules: which class a gang may run at.
+"""Priority rules: in which class a gang may run.
 
-comparison  Comparisons of a number of leaf cells with a limit, as rules write them: `"> …
-decision    What the rules decided about one submission, and how it is told to people.
-expression  `when` of a rule: a CEL expression over one submission, compiled once.
-patterns    Regular expressions of rules: found anywhere unless anchored, in time linear in …
-rules       Priority rules: at which class may this gang run?
+The one idea: rules are tried from top to bottom. One that names a class lowers the gang's class and
+matching goes on with the new class; `retain` and `fail` stop. No rule raises a class. All of this
+is in `rule_table`; the other modules are parts of a rule and the words for its result. How rules
+are written is in `policy.documents.rules_document`.
+
+May be imported by `policy` and by every package above it.
+
+    comparison  Numbers of leaf cells compared with a limit: `"> 4"`.
+    decision    `RuleDecision`: what the rules decided, and how people are told.
+    expression  `when`: a CEL expression, compiled once and bounded in cost.
+    patterns    Regular expressions in linear time.
+    rule_table  Applies the rules to a submission: where a class is lowered, and where rules stop.
 """

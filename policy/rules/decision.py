@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from policy.rules.comparison import Comparison
-from policy.submission import ClassName, Submission, Usage
+from policy.submission import ClassName, Occupancy, Submission
 from policy.wording import count_of, listing, plain
 
 NAME_CHARS: Final = 80
@@ -36,7 +36,7 @@ class Quantity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class ComparedNumber:
     """One number that a rule compared, this gang included."""
 
     quantity: Quantity
@@ -62,7 +62,7 @@ class Hit:
     note: str
     class_before: ClassName
     class_after: ClassName
-    measures: tuple[Measure, ...] = ()
+    numbers: tuple[ComparedNumber, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
     """The other fields that the rule has, each with what it asks for."""
 
@@ -108,7 +108,7 @@ class RuleDecision:
     """The answer of a rule table to one submission."""
 
     submission: Submission
-    usage: Usage | None
+    usage: Occupancy | None
     outcome: Outcome
     final_class: ClassName
     """On a refusal: the class as lowered so far."""
@@ -183,7 +183,7 @@ def _headline(decision: RuleDecision) -> str:
 
 
 def _hit_text(hit: Hit, decision: RuleDecision) -> str:
-    numbers = [_measure_text(measure, decision) for measure in hit.measures]
+    numbers = [_number_text(number, decision) for number in hit.numbers]
     because = f": {' and '.join(numbers)}" if numbers else ""
     return f"Rule {_rule(hit)} {_effect(hit)}{because}.{_way_out(hit)}"
 
@@ -199,30 +199,30 @@ def _effect(hit: Hit) -> str:
             return f"lowers {class_text(hit.class_before)} to {lower}"
 
 
-def _measure_text(measure: Measure, decision: RuleDecision) -> str:
-    if measure.quantity is Quantity.CURRENT or decision.usage is None:
-        return f"{measure.quantity} is {measure.value}, which is {measure.comparison}"
-    high = measure.quantity is Quantity.OCCUPIED_HIGH
+def _number_text(number: ComparedNumber, decision: RuleDecision) -> str:
+    if number.quantity is Quantity.CURRENT or decision.usage is None:
+        return f"{number.quantity} is {number.value}, which is {number.comparison}"
+    high = number.quantity is Quantity.OCCUPIED_HIGH
     held = decision.usage.occupied_high if high else decision.usage.occupied
     # A gang that was lowered out of the high classes does not count among them.
-    asked = f", {measure.value - held} asked for" if measure.value > held else ""
-    total = f"{measure.quantity} would be {measure.value} ({held} held{asked})"
-    return f"{total}, which is {measure.comparison}"
+    asked = f", {number.value - held} asked for" if number.value > held else ""
+    total = f"{number.quantity} would be {number.value} ({held} held{asked})"
+    return f"{total}, which is {number.comparison}"
 
 
 def _way_out(hit: Hit) -> str:
     """Say what the submitter could change, if anything; nothing to change about a kept class."""
     if hit.then == "retain":
         return ""
-    ways = [(measure.excess, measure) for measure in hit.measures if measure.excess is not None]
+    ways = [(number.excess, number) for number in hit.numbers if number.excess is not None]
     if ways:
-        fewest, measure = min(ways, key=lambda way: way[0])
-        verb = "asked for" if measure.quantity is Quantity.CURRENT else "held or asked for"
-        where = " in high classes" if measure.quantity is Quantity.OCCUPIED_HIGH else ""
+        fewest, number = min(ways, key=lambda way: way[0])
+        verb = "asked for" if number.quantity is Quantity.CURRENT else "held or asked for"
+        where = " in high classes" if number.quantity is Quantity.OCCUPIED_HIGH else ""
         return (
             f" With {fewest} fewer leaf cell{'s'[: fewest != 1]} {verb}{where} it would not apply."
         )
-    return "" if hit.measures else f" It is for {_audience(hit)}."
+    return "" if hit.numbers else f" It is for {_audience(hit)}."
 
 
 def _audience(hit: Hit) -> str:
@@ -233,7 +233,7 @@ def _audience(hit: Hit) -> str:
 
 
 def _warning_line(hit: Hit, decision: RuleDecision) -> str:
-    numbers = [_measure_text(measure, decision) for measure in hit.measures]
+    numbers = [_number_text(number, decision) for number in hit.numbers]
     because = f" because {' and '.join(numbers)}" if numbers else ""
     # The numbers come before the note: a long note is what may be cut.
     note = f": {plain(hit.note, limit=NOTE_CHARS)}" if hit.note else ""

@@ -1,6 +1,7 @@
-"""What is measured of the live cache of usage: how old is what this process decides by.
+"""Metrics of the live cache of usage: how old the usage is that this process decides by.
 
-Read from the cache when somebody asks, so that nothing is spent on it while decisions are made.
+They are read from the cache when Prometheus asks, so that they cost nothing while decisions are
+made.
 """
 
 from collections.abc import Iterator
@@ -23,16 +24,16 @@ class UsageMetrics(Collector):
         """Read the cache's numbers."""
         yield GaugeMetricFamily(
             "cellgate_usage_staleness_seconds",
-            "Time since the known usage was known to be true; +Inf if it never was.",
+            "Time since the cached usage was last known to be current; +Inf if it never was.",
             self._usage.staleness_seconds,
         )
         yield GaugeMetricFamily(
             "cellgate_usage_assumed_charges",
-            "Charges that count in this process only, because Postgres did not answer.",
+            "Charges that only this process counts, because Postgres did not answer.",
             len(self._usage.assumed),
         )
         yield CounterMetricFamily(
             "cellgate_usage_resyncs",
-            "How often all usage was read: once for each connection.",
+            "Times that all usage was read from Postgres: once for each connection.",
             self._usage.resyncs,
         )

@@ -1,6 +1,6 @@
-"""What is measured of the decision log: how far it is behind, and what is missing in it.
+"""Metrics of the decision log: how far it is behind, and what is missing in it.
 
-Read from the log when somebody asks, so that nothing is spent on it while decisions are made.
+They are read from the log when Prometheus asks, so that they cost nothing while decisions are made.
 """
 
 from collections.abc import Iterator
@@ -23,21 +23,27 @@ class LogMetrics(Collector):
         """Read the log's numbers."""
         log = self._log
         yield GaugeMetricFamily(
-            "cellgate_log_pending_rows", "Rows that Postgres has not taken yet.", log.pending
+            "cellgate_log_pending_rows", "Rows that are not in Postgres yet.", log.pending
         )
         yield GaugeMetricFamily(
             "cellgate_log_unacknowledged_rows",
-            "Rows in memory only: what a kill would lose now.",
+            "Rows that are only in memory, and would be lost if the process were killed now.",
             log.unacknowledged,
         )
         yield CounterMetricFamily(
-            "cellgate_log_written_rows", "Rows that Postgres has taken.", log.written
+            "cellgate_log_written_rows", "Rows written to Postgres.", log.written
         )
         yield CounterMetricFamily(
-            "cellgate_log_spooled_rows", "Rows that went through the spool.", log.spooled
+            "cellgate_log_spooled_rows",
+            "Rows that were written to the spool on disk before Postgres took them.",
+            log.spooled,
         )
         dropped = CounterMetricFamily(
-            "cellgate_log_dropped_rows", "Rows that are missing in the log.", labels=["reason"]
+            "cellgate_log_dropped_rows",
+            "Rows that the log lacks, by reason: full (no room while Postgres was away), refused "
+            "(by Postgres), deposed (another replica leads), killed (with the process before this "
+            "one) or unreadable (in the spool).",
+            labels=["reason"],
         )
         for reason, count in log.dropped_by_reason.items():
             dropped.add_metric([reason], count)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.architecture.files import ROOT, tracked
 
-MOST_MODULES = 20
+MOST_MODULES = 16
 PACKAGES = (
     "bench", "certs", "cli", "extender", "kube", "policy", "service", "simulation", "state",
     "webhook",

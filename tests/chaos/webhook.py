@@ -1,11 +1,10 @@
 """Kill, restart and rotate everything about the webhook at random while pods are created:
 `python -m tests.chaos.webhook --creations 10000 --rate 50`.
 
-A real API server asks three webhooks over one Postgres, as our manifests have it. What must hold
-when the dust settles: no creation failed that should have passed, everything that was decided is in
-the log (but for what a kill caught on its way to a disk, which is counted), the ledger says what
-the pods say, whoever is at a limit stays there, and nobody asked us about pods that are none of our
-business.
+A real API server calls three webhooks over one Postgres, as in our manifests. What must hold in the
+end: no creation failed that should have passed; every decision is in the log, except those that a
+kill caught on their way to a disk, which are counted; the ledger agrees with the pods; no submitter
+has exceeded a limit; and no webhook was called for pods that are not managed.
 """
 
 import argparse
@@ -24,12 +23,12 @@ import asyncpg
 
 from policy.errors import BackendError
 from state.embedded import EmbeddedPostgres
-from tests.chaos.webhook_load import Load
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.forwarder import Backend, Forwarder
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import CERTS_SECRET, NAMESPACE, Installation
+from tests.support.installed.installation import CERTS_SECRET, NAMESPACE, Installation
+from tests.support.installed.pod_load import Load
 from tests.support.wire import Wire
 
 REPLICAS = 3

@@ -11,30 +11,30 @@ and without Go to build them the run ends with exit code 2: it never passes by s
 
 import asyncio
 import contextlib
-import os
-import re
 import secrets
-import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from tests.chaos.webhook_load import Load
 from tests.controlplane import binaries as programs
 from tests.controlplane.api import Api, ApiError
 from tests.controlplane.binaries import Binaries, BinariesError
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
-from tests.controlplane.kubectl import KubectlResult
 from tests.controlplane.nodes import NodeShape
-from tests.e2e.gangs import own_pods
-from tests.e2e.installation import Installation, installed
+from tests.e2e.control_planes import (
+    ALL_PLANES,
+    Kubectl,
+    StartControlPlane,
+    capture_off,
+    collect_logs,
+    run_control_plane,
+)
+from tests.support.installed.gangs import own_pods
+from tests.support.installed.installation import Installation, installed
+from tests.support.installed.pod_load import Load
 
-StartControlPlane = Callable[[ControlPlaneOptions], Awaitable[ControlPlane]]
-Kubectl = Callable[..., Awaitable[KubectlResult]]
-
-_ALL_PLANES = pytest.StashKey[list[ControlPlane]]()
 _NO_PROGRAMS_EXIT_CODE = 2
 
 
@@ -54,9 +54,9 @@ def pytest_runtest_makereport(
     """Show the end of every process log with a failure, and keep the whole logs."""
     report = yield
     if report.failed:
-        for plane in item.config.stash.get(_ALL_PLANES, []):
+        for plane in item.config.stash.get(ALL_PLANES, []):
             report.sections += list(plane.processes.log_tails().items())
-        _collect_logs(item)
+        collect_logs(item)
     return report
 
 
@@ -73,7 +73,7 @@ async def _task_watch(request: pytest.FixtureRequest) -> AsyncIterator[None]:
 def binaries(request: pytest.FixtureRequest) -> Binaries:
     """The programs, built now if need be, with progress in sight."""
     try:
-        with _capture_off(request.config):
+        with capture_off(request.config):
             return programs.find_or_build()
     except BinariesError as error:
         pytest.exit(str(error), returncode=_NO_PROGRAMS_EXIT_CODE)
@@ -148,7 +148,7 @@ async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str
 
 @pytest.fixture
 def load(plane: ControlPlane, pods: str) -> Load:
-    """Somebody who creates pods there."""
+    """A user who creates pods there."""
     return Load(users={"alice": plane.api_as("alice")}, admin=plane.api, pods=pods)
 
 
@@ -174,42 +174,3 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     await api.delete(f"/api/v1/namespaces/{name}")
     with contextlib.suppress(ApiError):
         await api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds="0")
-
-
-@contextlib.asynccontextmanager
-async def run_control_plane(
-    request: pytest.FixtureRequest, binaries: Binaries, options: ControlPlaneOptions
-) -> AsyncIterator[ControlPlane]:
-    """Start and stop a control plane, known to the failure report for as long as it lives."""
-    planes = request.config.stash.setdefault(_ALL_PLANES, [])
-    plane = ControlPlane(binaries, options)
-    planes.append(plane)
-    try:
-        try:
-            await plane.start()
-        except BaseException:
-            _collect_logs(request.node)
-            raise
-        with _capture_off(request.config):
-            print(f"\ncontrol plane {binaries.version} ready in {plane.ready_seconds:.1f} s")
-        yield plane
-    finally:
-        planes.remove(plane)
-        await plane.stop()
-
-
-def _collect_logs(item: pytest.Item | pytest.Session) -> None:
-    default = item.config.rootpath / "build" / "e2e-logs"
-    test_name = re.sub(r"[^\w.-]+", "_", item.nodeid) or "session"
-    destination = Path(os.environ.get("E2E_LOGS") or default) / test_name
-    shutil.rmtree(destination, ignore_errors=True)
-    planes = item.config.stash.get(_ALL_PLANES, [])
-    for number, plane in enumerate(planes):
-        plane.processes.collect_logs(destination / f"control-plane-{number}")
-
-
-@contextlib.contextmanager
-def _capture_off(config: pytest.Config) -> Generator[None]:
-    manager = config.pluginmanager.getplugin("capturemanager")
-    with manager.global_and_fixture_disabled() if manager else contextlib.nullcontext():
-        yield

@@ -12,8 +12,8 @@ import pytest_asyncio
 from certs.clients import SCHEDULER
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
-from tests.e2e.installation import NAMESPACE, Installation, installed
+from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
+from tests.support.installed.installation import NAMESPACE, Installation, installed
 
 PODS = "/api/v1/namespaces/default/pods"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
@@ -79,7 +79,9 @@ async def test_a_pod_without_certificate_gets_nothing_from_verbs(
     intruder = await _service_account(plane, "intruder")
     pod = {"metadata": {"name": "x", "uid": "u"}, "spec": {}}
     body = {"Pod": pod, "NodeNames": ["node-0"]}
-    refused = {"error": "verbs need the client certificate of cellgate-scheduler; no token helps"}
+    refused = {
+        "error": "verbs need the client certificate of cellgate-scheduler; tokens are not accepted"
+    }
     for verb in VERBS:
         for token in ("", intruder, plane.token()):
             answer = await _ask(cellgate, f"/v1/extender/{verb}", token=token, json=body)

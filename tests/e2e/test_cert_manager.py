@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 
 from kube.api.webhook_configurations import GROUP, KINDS
-from tests.chaos.webhook_load import Load
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.e2e.cert_manager import CertManager, mount
-from tests.e2e.installation import NAMESPACE, Installation, prepared
+from tests.support.installed.installation import NAMESPACE, Installation, prepared
+from tests.support.installed.pod_load import Load
 
 _WEBHOOK = "cellgate-webhook"
 _CERTIFICATE = f"/apis/cert-manager.io/v1/namespaces/{NAMESPACE}/certificates/{_WEBHOOK}"

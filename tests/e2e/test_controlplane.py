@@ -25,7 +25,7 @@ from tests.controlplane.identity import User
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.readiness import StartError
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import Kubectl, StartControlPlane
+from tests.e2e.control_planes import Kubectl, StartControlPlane
 
 READY_BUDGET_SECONDS = 20
 NODE_COUNT = 6

@@ -21,8 +21,8 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.e2e.beside import Beside
-from tests.e2e.conftest import run_control_plane
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.extender_only import ExtenderOnly
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = 8
@@ -58,12 +58,14 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def beside(plane: ControlPlane) -> AsyncIterator[Beside]:
+async def extender_only(plane: ControlPlane) -> AsyncIterator[ExtenderOnly]:
     """An extender with a database of its own, and a scheduler."""
     async with aiohttp.ClientSession() as http:
-        beside = Beside(plane, http, database_url=f"embedded:{plane.directory / 'database'}")
-        await beside.start(CLUSTER)
-        yield beside
+        extender_only = ExtenderOnly(
+            plane, http, database_url=f"embedded:{plane.directory / 'database'}"
+        )
+        await extender_only.start(CLUSTER)
+        yield extender_only
 
 
 def a_member(gang: str, index: int, *, size: int, leaves: int, vc: str) -> JsonObject:
@@ -93,9 +95,9 @@ def a_member(gang: str, index: int, *, size: int, leaves: int, vc: str) -> JsonO
 class Stream:
     """Submits gangs, kills processes, and watches what runs where."""
 
-    def __init__(self, plane: ControlPlane, beside: Beside, seed: int) -> None:
+    def __init__(self, plane: ControlPlane, extender_only: ExtenderOnly, seed: int) -> None:
         self._plane = plane
-        self._beside = beside
+        self._extender_only = extender_only
         self._random = Random(seed)
         self.submitted: list[str] = []
 
@@ -126,14 +128,18 @@ class Stream:
     async def hurt(self, what: str) -> None:
         """Kill something as an out-of-memory killer would, and start it again."""
         if what == "postgres":
-            for pid in _descendants(self._beside.extender.pid, "postgres"):
+            for pid in _descendants(self._extender_only.extender.pid, "postgres"):
                 os.kill(pid, signal.SIGKILL)
             return
-        process = self._beside.extender if what == "extender" else self._plane.processes.named(what)
+        process = (
+            self._extender_only.extender
+            if what == "extender"
+            else self._plane.processes.named(what)
+        )
         process.kill()
         process.start()
         if what == "extender":
-            await self._beside.wait_ready()
+            await self._extender_only.wait_ready()
 
     async def all_succeeded(self) -> bool:
         """Look at everything; nobody shares a leaf cell, and nobody runs in part for long."""
@@ -170,8 +176,10 @@ def _descendants(pid: int, word: str) -> list[int]:
     return found
 
 
-async def test_nothing_is_lost_and_nothing_is_double(plane: ControlPlane, beside: Beside) -> None:
-    stream = Stream(plane, beside, seed=1)
+async def test_nothing_is_lost_and_nothing_is_double(
+    plane: ControlPlane, extender_only: ExtenderOnly
+) -> None:
+    stream = Stream(plane, extender_only, seed=1)
     for what in ("extender", "second-scheduler", "kube-apiserver", "postgres", "extender"):
         await stream.submit(GANGS)
         await asyncio.sleep(1)
@@ -182,10 +190,10 @@ async def test_nothing_is_lost_and_nothing_is_double(plane: ControlPlane, beside
         stream.all_succeeded, deadline_seconds=180, explain=lambda: "some gangs never ran"
     )
     await poll_until(
-        lambda: _is_empty(beside), deadline_seconds=20, explain=lambda: "cells stay in use"
+        lambda: _is_empty(extender_only), deadline_seconds=20, explain=lambda: "cells stay in use"
     )
 
-    await beside.extender.stop(grace_seconds=30)
+    await extender_only.extender.stop(grace_seconds=30)
     async with open_database(
         f"embedded:{plane.directory / 'database'}", application_name="replay"
     ) as database:
@@ -199,5 +207,5 @@ async def test_nothing_is_lost_and_nothing_is_double(plane: ControlPlane, beside
     assert sum(report.decisions for report in reports) >= 1000
 
 
-async def _is_empty(beside: Beside) -> bool:
-    return not (await beside.get("/v1/gangs"))["items"]
+async def _is_empty(extender_only: ExtenderOnly) -> bool:
+    return not (await extender_only.get("/v1/gangs"))["items"]

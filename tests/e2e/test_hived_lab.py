@@ -17,8 +17,8 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape, build_node, create_nodes
 from tests.controlplane.waiting import poll_until
-from tests.e2e.beside import Beside, a_hived_pod
-from tests.e2e.conftest import run_control_plane
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.extender_only import ExtenderOnly, a_hived_pod
 
 CAROL, DAN = "hostname-carol", "hostname-dan"
 PODS = "/api/v1/namespaces/default/pods"
@@ -70,23 +70,23 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def beside(plane: ControlPlane) -> AsyncIterator[Beside]:
+async def extender_only(plane: ControlPlane) -> AsyncIterator[ExtenderOnly]:
     """Extender and scheduler, with the lab's first configuration."""
     async with (
         EmbeddedPostgres(plane.directory / "database") as database,
         aiohttp.ClientSession() as http,
     ):
-        beside = Beside(plane, http, database_url=database.url)
-        await beside.start(ONE_EACH)
-        yield beside
+        extender_only = ExtenderOnly(plane, http, database_url=database.url)
+        await extender_only.start(ONE_EACH)
+        yield extender_only
 
 
 class Lab:
     """Submits jobs and looks at them."""
 
-    def __init__(self, plane: ControlPlane, beside: Beside) -> None:
+    def __init__(self, plane: ControlPlane, extender_only: ExtenderOnly) -> None:
         self._plane = plane
-        self._beside = beside
+        self._extender_only = extender_only
 
     async def submit(self, name: str, **job: object) -> None:
         await self._plane.api.create(PODS, a_hived_pod(name, **job))  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ class Lab:
         """Wait until the extender says why a pod waits; the reason."""
 
         async def reason() -> str:
-            told = await self._beside.get(f"/v1/explain/default/{name}")
+            told = await self._extender_only.get(f"/v1/explain/default/{name}")
             return str(told.get("waiting", {}).get("reason", ""))
 
         return await poll_until(reason, deadline_seconds=20, explain=lambda: f"{name} not asked")
@@ -139,19 +139,19 @@ class Lab:
 
     async def use(self, cluster: JsonObject) -> None:
         """Change the cluster file, and wait until it is in force."""
-        self._beside.use_cluster(cluster)
+        self._extender_only.use_cluster(cluster)
 
         async def is_in_force() -> bool:
-            vcs = (await self._beside.get("/v1/vcs"))["items"]
+            vcs = (await self._extender_only.get("/v1/vcs"))["items"]
             return {vc["vc"] for vc in vcs} == set(cluster["virtualClusters"])
 
         await poll_until(is_in_force, deadline_seconds=10, explain=lambda: "not in force")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def lab(plane: ControlPlane, beside: Beside) -> AsyncIterator[Lab]:
+async def lab(plane: ControlPlane, extender_only: ExtenderOnly) -> AsyncIterator[Lab]:
     """An empty cluster under the first configuration, and again afterwards."""
-    lab = Lab(plane, beside)
+    lab = Lab(plane, extender_only)
     await lab.use(ONE_EACH)
     yield lab
     await plane.api.delete(PODS, gracePeriodSeconds="0")
@@ -164,7 +164,7 @@ async def test_a_vc_has_its_machine_and_no_other(lab: Lab) -> None:
 
     (first,) = await lab.run_on({DAN})
     (waits, *_) = [f"job-{index}" for index in range(3) if f"job-{index}" != first]
-    assert "of 1 leaf cells that the VC was promised 0 are unused" in await lab.waits(waits)
+    assert "0 of the 1 leaf cells promised to VC vc1 are unused" in await lab.waits(waits)
     await lab.submit("other", vc="default")
     assert await lab.run_on({DAN, CAROL}) == [first, "other"]
     await lab.end(first)
@@ -253,7 +253,7 @@ async def test_a_stuck_gang_of_one_vc_does_not_delay_another(lab: Lab) -> None:
 
 
 async def test_kube_scheduler_ends_its_part_of_a_gang_and_we_the_rest(
-    plane: ControlPlane, beside: Beside, lab: Lab
+    plane: ControlPlane, extender_only: ExtenderOnly, lab: Lab
 ) -> None:
     """Pods with devices: the nodes look full to kube-scheduler, so that it asks whom to preempt."""
     await lab.use(BOTH_FOR_DEFAULT)
@@ -266,7 +266,7 @@ async def test_kube_scheduler_ends_its_part_of_a_gang_and_we_the_rest(
     await lab.submit("high", vc="default", priority_class="prod", has_device=True)
     node = await lab.runs("high")
     await lab.becomes({"high": node})
-    metrics = await beside.get("/metrics", as_text=True)
+    metrics = await extender_only.get("/metrics", as_text=True)
     assert 'cellgate_extender_preemptions_total{by="kube-scheduler",cause="borrowed"}' in metrics
     told = [event["reason"] for event in await plane.api.list("/api/v1/namespaces/default/events")]
     assert "Preempted" in told
@@ -292,19 +292,25 @@ HOSTILE = [
      "/v1/simulate"],
 )  # fmt: skip
 async def test_hostile_requests_are_refused_and_change_nothing(
-    beside: Beside, lab: Lab, path: str
+    extender_only: ExtenderOnly, lab: Lab, path: str
 ) -> None:
     await lab.submit("job", vc="vc1")
     await lab.becomes({"job": DAN})
-    before = await beside.get("/v1/gangs"), await beside.get("/v1/inspect/clusterstatus")
+    before = (
+        await extender_only.get("/v1/gangs"),
+        await extender_only.get("/v1/inspect/clusterstatus"),
+    )
     for body in HOSTILE:
-        status, answer = await beside.post(path, body)
+        status, answer = await extender_only.post(path, body)
         is_harmless = answer in ({"NodeNameToMetaVictims": {}}, [], [{"Host": "x", "Score": 0}])
         assert 400 <= status < 500 or is_harmless or answer["Error"], (body[:60], answer)
-    assert beside.extender.is_running()
-    assert before == (await beside.get("/v1/gangs"), await beside.get("/v1/inspect/clusterstatus"))
+    assert extender_only.extender.is_running()
+    assert before == (
+        await extender_only.get("/v1/gangs"),
+        await extender_only.get("/v1/inspect/clusterstatus"),
+    )
     for hostile in ("/v1/gangs?limit=-1", "/v1/explain/%00/%ff", "/v1/vcs/../../etc/passwd"):
-        assert "error" in await beside.get(hostile)
+        assert "error" in await extender_only.get(hostile)
 
 
 async def test_a_pod_carries_what_its_container_reads(plane: ControlPlane, lab: Lab) -> None:

@@ -10,9 +10,10 @@ from certs.clients import SCHEDULER
 from kube.marks import LEADER_LABEL
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create, running
-from tests.e2e.installation import OWN_PODS, Installation
-from tests.e2e.takeovers import WAYS, GangStream, depose, leader_of, two_extenders
+from tests.support.installed.gang_stream import GangStream
+from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create, running
+from tests.support.installed.installation import OWN_PODS, Installation
+from tests.support.installed.leaders import WAYS, depose, leader_of, two_extenders
 
 
 @pytest.fixture(scope="module")

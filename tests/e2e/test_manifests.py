@@ -14,8 +14,8 @@ import yaml
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import DEPLOYMENTS, MANIFESTS, NAMESPACE, PROGRAM
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.installation import DEPLOYMENTS, MANIFESTS, NAMESPACE, PROGRAM
 
 REPLICAS = {"cellgate-webhook": 3, "cellgate-extender": 2, "cellgate-scheduler": 2}
 OVERLAYS = ("overlays/fail-open", "overlays/fail-closed")

@@ -10,11 +10,11 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.gangs import a_gang, a_member, create, end, own_pods, running, told
-from tests.e2e.installation import Installation
-from tests.e2e.policies import put_policy
-from tests.e2e.takeovers import leader_of, two_extenders
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.gangs import a_gang, a_member, create, end, own_pods, running, told
+from tests.support.installed.installation import Installation
+from tests.support.installed.leaders import leader_of, two_extenders
+from tests.support.installed.policies import put_policy
 
 NODES = 3
 HOLD = "example.com/hold"
@@ -93,7 +93,7 @@ async def _told_of_their_end(plane: ControlPlane, path: str) -> list[str]:
     """The pods that were told that they are preempted, once for each time."""
     events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
     told = [one for one in events if one["reason"] == "Preempted"]
-    assert all("is ended for gang" in one["message"] for one in told)
+    assert all("is preempted by gang" in one["message"] for one in told)
     return sorted(one["involvedObject"]["name"] for one in told)
 
 
@@ -126,7 +126,7 @@ async def test_a_victim_ends_whole_and_is_told_for_whom(plane: ControlPlane, pod
     for victim in victims:
         (condition,) = _reasons(victim)
         assert condition["reason"] == "PreemptionByScheduler"
-        assert f"is ended for gang {namespace}/high" in condition["message"]
+        assert f"is preempted by gang {namespace}/high" in condition["message"]
     assert await _are_told(plane, pods, count=2) == _names(victims)
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=2)
@@ -189,7 +189,7 @@ async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
     await _ending(plane, pods, count=1)
     await create(plane, pods, a_gang("high", size=1, gpus=8))
     namespace = pods.split("/")[4]
-    await _hears(plane, pods, f"it starts when {namespace}/a ended")
+    await _hears(plane, pods, f"starts once {namespace}/a has ended")
     assert _names(await _ending(plane, pods, count=1)) == ["a-0"]
     await plane.api.patch(f"{pods}/a-0", {"metadata": {"finalizers": None}})
     await running(plane, pods, "high", size=1)

@@ -8,10 +8,11 @@ import pytest
 from kube import marks
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import a_gang, a_member, create, end, running, told
-from tests.e2e.installation import Installation
-from tests.e2e.policies import delete_policy, put_policy
+from tests.support.installed.gangs import a_gang, a_member, create, end, running, told
+from tests.support.installed.installation import Installation
+from tests.support.installed.policies import delete_policy, put_policy
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +35,26 @@ async def test_a_gang_is_planned_whole_and_each_member_goes_where_it_was_told(
 
 
 async def test_a_gang_waits_behind_its_gate_until_the_one_before_has_ended(
-    plane: ControlPlane, pods: str
+    plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
     """A gang that does not fit costs kube-scheduler nothing: it does not even see it."""
     await create(plane, pods, a_gang("first", size=3, gpus=8))
     await running(plane, pods, "first", size=3)
     await create(plane, pods, a_gang("next", size=2, gpus=8))
-    assert "room for 1 of 2 members now" in await told(plane, pods, "next")
+    reason = await told(plane, pods, "next")
+    assert "room for 1 of 2 members now" in reason
     waiting = await plane.api.get(f"{pods}/next-0")
     assert waiting["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
+    (entry,) = await cellgate.waiting()
+    gang = f"{pods.split('/')[4]}/next"
+    assert (entry["gang"], entry["reason"], entry["wholeGang"]) == (gang, reason, True)
+    waiting_gangs = "cellgate_extender_waiting_gangs{"
+    assert await cellgate.extender_metric(waiting_gangs) == 1
     await end(plane, pods, "first", size=3)
     await running(plane, pods, "next", size=2)
+    assert await cellgate.waiting() == []
+    assert await cellgate.extender_metric(waiting_gangs) == 0
+    assert "placed on node" in await told(plane, pods, "next", reason="Placed")
 
 
 async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
@@ -112,7 +122,7 @@ def _heavy(name: str) -> JsonObject:
 
 
 async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
-    plane: ControlPlane, pods: str
+    plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
     quotas = "groups:\n- {name: g, limits: {leafCells: 8}, over: queue, users: [{name: bob}]}\n"
     await put_policy(plane, "quotas", quotas)
@@ -125,6 +135,53 @@ async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
     await asyncio.sleep(2)  # room is there, three nodes of it; only quota is not
     waiting = await plane.api.get(f"{pods}/next-0")
     assert waiting["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
+    (entry,) = await cellgate.waiting()
+    assert (entry["code"], entry["pod"].split("/")[1]) == ("quota", "next-0")
+    assert "waits for quota of group g" in await told(plane, pods, "next")
     await end(plane, pods, "first", size=1)
     await running(plane, pods, "next", size=1)
     await delete_policy(plane, "quotas")
+
+
+CLUSTER = f"""
+nodeTopology:
+- levels: [kubernetes.io/hostname]
+  leafResource: nvidia.com/gpu
+  leafTypeLabel: nvidia.com/gpu.product
+virtualClusters:
+  default:
+    virtualCells:
+    - leafType: {NodeShape().gpu_product}
+      level: kubernetes.io/hostname
+      cellNumber: 1
+"""
+
+
+async def test_a_planned_preemption_is_counted_and_a_planned_downgrade_is_announced(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """The last one here: a Cluster document cannot be deleted while gangs run."""
+    await put_policy(plane, "cluster", CLUSTER)
+    await asyncio.sleep(2)  # in force by then
+    lazy = "{virtualCluster: default, priority: 10, leafCellNumber: 8, lazyPreemptionEnable: true}"
+    low = a_member("low", 0, size=1, gpus=8)
+    low["metadata"] = {"name": "low-0", "annotations": {marks.HIVED_SPEC_ANNOTATION: lazy}}
+    await create(plane, pods, [low])
+    await running(plane, pods, "low", size=1)
+    high = a_member("high", 0, size=1, gpus=8, priorityClassName="prod")
+    await plane.api.create(pods, high)  # the example rules lower bob's class
+    await running(plane, pods, "high", size=1)
+    namespace = pods.split("/")[4]
+    downgraded = await told(plane, pods, "low", reason="Downgraded")
+    assert f"gang {namespace}/high has a better claim" in downgraded
+
+    await end(plane, pods, "high", size=1)
+    for index in range(3):
+        fill = a_member(f"fill{index}", 0, size=1, gpus=8, priorityClassName="oppo")
+        await create(plane, pods, [fill])
+        await running(plane, pods, f"fill{index}", size=1)
+    counted = 'cellgate_extender_preemptions_total{by="cellgate",cause="borrowed"}'
+    before = await cellgate.extender_metric(counted)
+    await create(plane, pods, a_gang("next", size=1, gpus=8))
+    await running(plane, pods, "next", size=1)
+    assert await cellgate.extender_metric(counted) == before + 1

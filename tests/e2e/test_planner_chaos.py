@@ -19,9 +19,10 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import a_gang, check_no_leaf_cell_twice, create
-from tests.e2e.installation import Installation
-from tests.e2e.takeovers import GangStream, leader_of, two_extenders
+from tests.support.installed.gang_stream import GangStream
+from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create
+from tests.support.installed.installation import Installation
+from tests.support.installed.leaders import leader_of, two_extenders
 
 _PAUSE_SECONDS = 5.0
 _PATIENCE_SECONDS = 90.0

@@ -12,14 +12,16 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
-from policy.submission import ClassName, GangKey, Submission, Usage, UserName
+from policy.submission import ClassName, GangKey, Occupancy, Submission, UserName
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.identity import ALICE, BOB, User
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import NAMESPACE, Installation
-from tests.e2e.policies import (
+from tests.fuzz.reviews import Fuzzer
+from tests.property.rule_reading import HIGH, read_plainly
+from tests.support.installed.installation import NAMESPACE, Installation
+from tests.support.installed.policies import (
     CONFIG_MAPS,
     SHAPES,
     a_job,
@@ -30,8 +32,6 @@ from tests.e2e.policies import (
     put_policy,
     put_rules,
 )
-from tests.fuzz.reviews import Fuzzer
-from tests.property.rule_reading import HIGH, read_plainly
 
 CAROL, MARKER, BUSY = User("carol"), User("marker"), User("busy")
 SUBMITTERS = tuple(User(f"user-{letter}") for letter in "abcdefgh")
@@ -89,7 +89,7 @@ async def test_random_tables_decide_as_a_plain_reading_of_the_contract(
                 gang=GangKey(namespace, "x"),
                 leaf_count=gpus,
             )
-            usage = Usage(occupied=held, occupied_high=held_high)
+            usage = Occupancy(occupied=held, occupied_high=held_high)
             outcome, final_class, _, _ = read_plainly(table, submission, usage)
             name = f"{user}-{step}"
             got = await _class_given(plane, namespace, name, user=user, gpus=gpus, class_name=asked)
@@ -231,7 +231,7 @@ async def test_the_api_server_takes_a_shaped_pod_and_a_job_is_told_before(
     job = a_job("wrong")
     job["spec"]["template"]["metadata"]["labels"] = {"purpose": "train"}
     job["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
-    with pytest.raises(ApiError, match="pods of shape train go to nodes with"):
+    with pytest.raises(ApiError, match="but shape train requires"):
         await plane.api_as("alice").create(f"/apis/batch/v1/namespaces/{namespace}/jobs", job)
 
 
@@ -261,14 +261,12 @@ async def test_a_jobs_pods_are_its_submitters(plane: ControlPlane, namespace: st
     await poll_until(is_told, deadline_seconds=10, explain=lambda: "no Event tells it")
 
 
-async def test_nobody_submits_in_the_name_of_somebody_else(
-    plane: ControlPlane, namespace: str
-) -> None:
+async def test_no_user_submits_in_the_name_of_another(plane: ControlPlane, namespace: str) -> None:
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     fake = {marks.SUBMITTER_ANNOTATION: "alice"}
-    with pytest.raises(ApiError, match='names "alice", but "bob" sends this'):
+    with pytest.raises(ApiError, match='names "alice", but the request comes from "bob"'):
         await plane.api_as("bob").create(jobs, a_job("fake", annotations=fake))
-    with pytest.raises(ApiError, match='names "alice", but "bob" sends this'):
+    with pytest.raises(ApiError, match='names "alice", but the request comes from "bob"'):
         await create_pod(plane, namespace, "fake", user="bob", metadata={"annotations": fake})
     await create_pod(plane, namespace, "real")
     path = f"/api/v1/namespaces/{namespace}/pods/real"
@@ -356,7 +354,7 @@ async def test_a_native_pod_group_and_its_pods_have_one_class(
         pod = await create_pod(plane, namespace, name, class_name="prod", spec=member)
         assert (pod["spec"]["priorityClassName"], pod["spec"]["priority"]) == ("oppo", 100)
     other = {"schedulingGroup": {"podGroupName": "other"}}
-    with pytest.raises(ApiError, match='there is no PodGroup "other"'):
+    with pytest.raises(ApiError, match='PodGroup "other" does not exist'):
         await create_pod(plane, namespace, "lost", class_name="prod", spec=other)
 
 

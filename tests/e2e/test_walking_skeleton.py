@@ -12,8 +12,8 @@ from kube import marks
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.gangs import told
-from tests.e2e.installation import NAMESPACE, Installation
+from tests.support.installed.gangs import told
+from tests.support.installed.installation import NAMESPACE, Installation
 
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-rules"
 
@@ -131,7 +131,7 @@ async def test_a_gang_that_does_not_fit_says_why(
     pods = f"/api/v1/namespaces/{namespace}/pods"
     for index in range(5):
         await plane.api_as("bob").create(pods, a_pod(f"huge-{index}", gpus=8, **labels))
-    assert f"gang {namespace}/huge needs 5 x 8 leaf cells, 40 in all" in await told(
+    assert f"gang {namespace}/huge needs 5 x 8 leaf cells, 40 in total" in await told(
         plane, pods, "huge"
     )
 

@@ -12,13 +12,13 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from certs.issue import KeyPair, issue_ca, issue_client
+from certs.issuance import KeyPair, issue_ca, issue_client
 from kube import marks
-from tests.chaos.webhook_load import a_pod
 from tests.controlplane.api import ApiError
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import Installation, installed
+from tests.support.installed.installation import Installation, installed
+from tests.support.installed.pod_load import a_pod
 
 _PODS = "/api/v1/namespaces/default/pods"
 

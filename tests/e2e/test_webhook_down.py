@@ -12,14 +12,14 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
-from tests.chaos.webhook_load import a_pod
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.kubectl import KubectlError
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import NAMESPACE, installed
-from tests.e2e.policies import CONFIG_MAPS, a_job, a_policy, put_policy
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.installation import NAMESPACE, installed
+from tests.support.installed.pod_load import a_pod
+from tests.support.installed.policies import CONFIG_MAPS, a_job, a_policy, put_policy
 
 _POD = "/api/v1/namespaces/default/pods/held"
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"

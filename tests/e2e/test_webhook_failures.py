@@ -15,11 +15,11 @@ from kube import marks
 from kube.api.webhook_configurations import GROUP, KINDS
 from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook import REPLICAS, SECRET, a_webhook_service, soak
-from tests.chaos.webhook_load import Load, a_pod
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.installation import Installation
+from tests.support.installed.installation import Installation
+from tests.support.installed.pod_load import Load, a_pod
 from tests.support.wire import Wire
 
 

@@ -13,9 +13,9 @@ from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
-from tests.e2e.conftest import run_control_plane
-from tests.e2e.installation import Installation, installed
-from tests.e2e.policies import SHAPES, a_job, create_pod, put_policy
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.installation import Installation, installed
+from tests.support.installed.policies import SHAPES, a_job, create_pod, put_policy
 
 _PODS = "/api/v1/namespaces/default/pods"
 _LATER = f"{GROUP}/{KINDS[0]}/zz-later"
@@ -128,7 +128,7 @@ async def test_a_container_for_debugging_does_not_see_what_is_others(plane: Cont
         container = {"name": name, "image": "any", **more}
         await plane.api_as("bob").patch(path, {"spec": {"ephemeralContainers": [container]}})
 
-    with pytest.raises(ApiError, match=f"volume {home['name']} is mounted by shapes only"):
+    with pytest.raises(ApiError, match=f"only shapes may mount volume {home['name']}"):
         await debug("peek", volumeMounts=[{"name": home["name"], "mountPath": "/all"}])
     await debug("look")
 

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from extender.cells import engine
 from extender.cells.decide import applier
 from extender.cells.decide.applier import Applier
-from extender.cells.decide.decider import Planner
+from extender.cells.decide.decider import Decider
 from extender.cells.engine import Engine
 from extender.cells.observe import counted_leaves
 from extender.cells.observe.adoption import Adopter
@@ -29,19 +29,20 @@ from extender.cells.state.registry import Registry
 from extender.cells.state.supply import Supply
 from extender.cells.state.undo import Trial
 from extender.cells.views import invariants
+from extender.cells.views.listings import Stepwise
 from tests.mutations.mutation import Mutation, Test, always, none, nothing
 from tests.property import test_engine_histories as histories
-from tests.unit.extender.cells import test_crowded as crowded
 from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_guarantees as guarantees
 from tests.unit.extender.cells import test_late_members as late
 from tests.unit.extender.cells import test_recovery as recovered
-from tests.unit.extender.cells import test_stale_decisions as stale
+from tests.unit.extender.cells.decide import test_validity as stale
+from tests.unit.extender.cells.fit import test_gang_fit as fits
 from tests.unit.extender.cells.observe import test_bound_pods as observed
 from tests.unit.extender.cells.observe import test_reconfiguration as topologies
 from tests.unit.extender.cells.preempt import test_ending_gangs as leaving
+from tests.unit.extender.cells.preempt import test_greedy_search as crowded
 from tests.unit.extender.cells.preempt import test_victims as weighed
-from tests.unit.extender.cells.state import test_gangs as gangs
 from tests.unit.extender.cells.views import test_invariants as checks
 
 
@@ -49,7 +50,7 @@ def _never(*_: object, **__: object) -> bool:
     return False
 
 
-_map_around, _recover = ClaimFinder._map_around, Engine.recover
+_map_around, _recover = ClaimFinder._map_around, Engine.recover_stepwise
 
 
 def _map_unsafely(*args: Any) -> Any:
@@ -57,9 +58,9 @@ def _map_unsafely(*args: Any) -> Any:
         return _map_around(*args)
 
 
-def _recover_unsafely(*args: Any, **options: Any) -> Any:
+def _recover_unsafely(*args: Any, **options: Any) -> Stepwise[Any]:
     with patch.object(Supply, "is_safe", always):
-        return _recover(*args, **options)
+        return (yield from _recover(*args, **options))
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def _take_the_first(first: Any, *_: Any) -> Any:
     return first
 
 
-def _fit_anywhere(self: Planner, ask: Any, _: Any) -> Any:
+def _fit_anywhere(self: Decider, ask: Any, _: Any) -> Any:
     return self._chains.fit_in_any(ask)
 
 
@@ -128,7 +129,7 @@ MUTATIONS = (
     Mutation(
         "VC safety does not count in recovery",
         Engine,
-        "recover",
+        "recover_stepwise",
         _recover_unsafely,
         (recovered.test_recovery_never_breaks_a_promise,),
     ),
@@ -159,7 +160,7 @@ MUTATIONS = (
         Ranking,
         "put",
         nothing,
-        (gangs.test_unequal_members_are_packed_exactly,),
+        (fits.test_unequal_members_are_packed_exactly,),
     ),
     Mutation(
         "users of preassigned cells are not counted",
@@ -184,11 +185,11 @@ MUTATIONS = (
         (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
     ),
     Mutation(
-        "who has to end is not asked as if those that are ending were gone",
+        "the search for victims ignores gangs that are ending",
         ending_gangs,
         "candidates",
         lambda *_: [],
-        (leaving.test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it,),
+        (leaving.test_a_gang_on_two_nodes_that_it_shares_with_ending_gangs,),
     ),
     Mutation(
         "that a gang is ending, or not any more, is not noted as a change",
@@ -206,17 +207,17 @@ MUTATIONS = (
     ),
     Mutation(
         "late members are placed anywhere",
-        Planner,
+        Decider,
         "_fit_near",
         _fit_anywhere,
         (late.test_a_late_member_shares_a_node_with_its_gang_if_there_is_room,),
     ),
     Mutation(
-        "nobody makes room for anybody",
+        "no gang makes room for another",
         PreemptionSearch,
         "find",
         nothing,
-        (late.test_a_replacement_preempts_who_took_its_place,),
+        (late.test_a_replacement_preempts_the_gang_that_took_its_place,),
     ),
     # -- no leaf twice
     Mutation(
@@ -227,7 +228,7 @@ MUTATIONS = (
         (observed.test_seeing_a_pod_again_changes_nothing,),
     ),
     Mutation(
-        "a lease stays where somebody runs",
+        "a lease stays where a bound pod runs",
         PodObserver,
         "_evict_lease",
         nothing,
@@ -253,7 +254,7 @@ MUTATIONS = (
     Mutation(
         "leaves that a node does not offer are handed out",
         NodeObserver,
-        "_not_there",
+        "_not_offered",
         lambda *_: [],
         (observed.test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves,),
     ),
@@ -281,7 +282,7 @@ MUTATIONS = (
     ),
     # -- victims
     Mutation(
-        "anybody may be ended",
+        "any gang may be ended",
         PlacedGang,
         "may_be_ended_for",
         always,
@@ -291,9 +292,9 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "a preemption waits for somebody it may not end",
+        "a preemption waits for a gang that it may not end",
         GangLifecycle,
-        "withdraw_blocked",
+        "cancel_blocked_preemptions",
         nothing,
         (
             observed.test_a_foreign_pod_on_reserved_leaves_is_never_a_victim,
@@ -301,7 +302,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "foreign gangs are listed among those who may be ended",
+        "foreign gangs are registered as possible victims",
         Registry,
         "refresh",
         nothing,
@@ -330,12 +331,12 @@ MUTATIONS = (
     ),
     # -- nodes
     Mutation(
-        "missing devices stay the same, whoever runs",
+        "missing devices stay the same when pods come and go",
         NodeObserver,
         "mark_short",
         nothing,
         (
-            observed.test_which_devices_are_missing_follows_who_runs,
+            observed.test_missing_devices_are_never_those_of_running_pods,
             partial(recovered.test_recovery_counts_the_devices_of_a_node_that_lacks_some, True),
         ),
     ),
@@ -381,7 +382,7 @@ MUTATIONS = (
             ("_free_lists", "free list"),
             ("_safety", "VC safety"),
             ("_rankings", "rankings"),
-            ("_gangs", "counts on no cell"),
+            ("_gangs", "counts against no cell"),
             ("_preemptions", "which it may not end"),
             ("_members", "members and their gangs"),
             ("_standings", "registered at another standing"),

@@ -8,13 +8,15 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, Placement
+from extender.cells.model import Decision, MemberRequest
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, End, Nominate, QueuedPod, Release
+from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node, nodes_of
+from tests.support.cells.engine_calls import check, observe_bound, recover
 
 LEASE_SECONDS = 20.0
 LEAVES_PER_NODE = 4
@@ -39,6 +41,7 @@ class EngineCells:
     def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
         self._engine = engine
         self._being_bound = being_bound
+        self.asked = 0
         self.forget_member = engine.forget_member
         self.renew = engine.renew
         self.placement = engine.placement
@@ -48,6 +51,7 @@ class EngineCells:
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
     ) -> Decision:
+        self.asked += 1
         decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
         self._engine.apply(decision, now=now)
         return decision
@@ -93,7 +97,7 @@ class PlannerWorld:
         seen = [pod.seen_as for pod in self.pods.values()]
         running = [_bound(one) for one in seen if one.node is not None]
         released = [_bound(one) for one in seen if one.node is None and one.placement is not None]
-        self.engine.recover(running, released=released, now=self.now)
+        recover(self.engine, running, released=released, now=self.now)
         for pod in self.pods.values():
             pod.is_known = True
             self.planner.see(pod.seen_as)
@@ -130,7 +134,8 @@ class PlannerWorld:
 
     def _observe_bound(self, seen: QueuedPod) -> None:
         bound = _bound(seen)
-        self.engine.observe_bound(
+        observe_bound(
+            self.engine,
             bound.request,
             node=bound.placement.node,
             leaf_cells=bound.placement.leaf_cells,
@@ -177,20 +182,20 @@ class PlannerWorld:
         """Nominate the node of a pod that is to be released, and get no further."""
         action = self.actions[index]
         pod = self.pods.get(action.uid)
-        if isinstance(action, Release) and pod is not None and pod.seen_as.node is None:
+        if isinstance(action, ReleasePod) and pod is not None and pod.seen_as.node is None:
             self.change(pod, nominated=action.placement.node)
         self.perform(index, is_done=False, is_told_done=False)
 
     def _do(self, action: Action) -> bool:
         pod = self.pods.get(action.uid)
-        if pod is None or (pod.seen_as.node is not None and not isinstance(action, End)):
+        if pod is None or (pod.seen_as.node is not None and not isinstance(action, EvictPod)):
             return False
         match action:
-            case Release(placement=placement):
+            case ReleasePod(placement=placement):
                 self.change(pod, is_gated=False, placement=placement, nominated=placement.node)
-            case Nominate(node=node):
+            case NominatePod(node=node):
                 self.change(pod, nominated=node)
-            case End():
+            case EvictPod():
                 assert pod.seen_as.node is not None, "who does not run only loses its place"
                 self.delete(action.uid)
         return True
@@ -237,7 +242,7 @@ class PlannerWorld:
 
     def check(self) -> None:
         """No leaf cell has two bound pods, and the engine agrees with itself."""
-        self.engine.check()
+        check(self.engine)
         users: dict[tuple[NodeName, int], PodUid] = {}
         for pod in self.pods.values():
             if pod.seen_as.node is None:

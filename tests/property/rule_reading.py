@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from policy.submission import Submission, Usage
+from policy.submission import Occupancy, Submission
 
 RuleData = dict[str, Any]
 NAMES = ["prod", "test", "dev", "oppo"]
@@ -40,7 +40,7 @@ OPERATORS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def _facts(submission: Submission, usage: Usage | None, present: str) -> Facts:
+def _facts(submission: Submission, usage: Occupancy | None, present: str) -> Facts:
     held, held_high = (usage.occupied, usage.occupied_high) if usage else (0, 0)
     return {
         "user": submission.user,
@@ -77,7 +77,7 @@ def _matches_but_usage(rule: RuleData, facts: Facts) -> bool:
 
 
 def read_plainly(
-    table: list[RuleData], submission: Submission, usage: Usage | None
+    table: list[RuleData], submission: Submission, usage: Occupancy | None
 ) -> tuple[str, str, list[int], list[tuple[int, str]]]:
     """Return outcome, final class, the rules hit and the warnings."""
     present = str(submission.requested_class)

@@ -2,13 +2,14 @@
 
 from extender.cells.engine import Engine
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
+from tests.support.cells.engine_calls import list_cells, list_nodes, list_vcs
 
 
 def snapshot(engine: Engine) -> object:
     """Everything that a later decision could depend on."""
     table, components = engine._table, engine._components
     return (
-        (engine.gangs(), engine.cells(), engine.vcs(), engine.nodes()),
+        (engine.gangs(), list_cells(engine), list_vcs(engine), list_nodes(engine)),
         {key: _gang(gang) for key, gang in table.gangs.items()},
         {
             name: ([list(orders) for orders in supply._free], list(supply.unused))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from policy.cluster.document import BuiltCluster, ClusterDocument, LiveNode
 from policy.cluster.promises import check_promises
 from policy.cluster.safety import find_shortage
-from policy.documents.documents import Kind, parse_document
+from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import SpecError
 from policy.submission import NodeName
 from policy.topology import ChainName, PhysicalCell, Topology
@@ -110,7 +110,7 @@ def hived_documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def _read(document: Any) -> ClusterDocument:
-    found = parse_document(json.dumps(document), kind=Kind.CLUSTER)
+    found = parse_document(json.dumps(document), kind=DocumentKind.CLUSTER)
     assert isinstance(found, ClusterDocument)
     return found
 

@@ -9,22 +9,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cells.engine import Engine
 from extender.cells.model import (
+    FreeMode,
     GangState,
     GangView,
     MemberRequest,
     Place,
-    Placement,
     Preempt,
     Reject,
-    ReleaseMode,
 )
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cells.state.placed_gangs import PlacedGang
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
 from tests.property.clusters import clusters
 from tests.property.comparison import Comparison
 from tests.support.cells.builders import a_node, nodes_of
+from tests.support.cells.engine_calls import check, list_cells, list_vcs, observe_bound, recover
 
 SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
 
@@ -82,7 +83,7 @@ class EngineHistory(RuleBasedStateMachine):
             priority=priority,
             is_lazy=flags[0],
             ignores_candidates=flags[1],
-            release=ReleaseMode.WHOLE if flags[2] else ReleaseMode.EACH,
+            free_mode=FreeMode.WHOLE if flags[2] else FreeMode.EACH,
             pinned=PinnedCellId("PIN") if pinned and has_pinned and priority >= 0 else None,
             created=self.numbers * 7 % 5,
             gang_min=1 + self.numbers % len(sizes) if self.numbers % 3 == 0 else None,
@@ -174,7 +175,7 @@ class EngineHistory(RuleBasedStateMachine):
             member=uid, gang=GangKey("ns", f"g{self.numbers}"), leaf_count=1, gang_leaf_counts=(1,)
         )
         self.requests[uid] = request
-        self.engine.observe_bound(request, node=node, leaf_cells=())
+        observe_bound(self.engine, request, node=node, leaf_cells=())
 
     @rule(order=st.booleans())
     def crash(self, order: bool) -> None:
@@ -198,7 +199,7 @@ class EngineHistory(RuleBasedStateMachine):
             )
             for request, placement, _ in bound
         ]
-        self.engine.recover(running)
+        recover(self.engine, running)
         self.observe_nodes()
         for uid in self.ending:
             self.tell_member_to_end(uid)
@@ -217,8 +218,7 @@ class EngineHistory(RuleBasedStateMachine):
     def reconfigure(self, topology: Topology) -> None:
         """The topology changes under what runs: nothing that is bound is lost."""
         bound = {uid: g.members[uid] for g in self.engine.gangs() for uid in g.bound}
-        explained = self.engine.explain_topology(topology)
-        assert self.engine.change_topology(topology) == explained
+        self.engine.change_topology(topology)
         self.is_changed = True
         self.topology, self.nodes = topology, nodes_of(topology)
         self.observe_nodes()
@@ -235,7 +235,8 @@ class EngineHistory(RuleBasedStateMachine):
         request = self.requests[uid]
         if placement := self.engine.placement(request.member):
             self.told[request.member] = placement
-            self.engine.observe_bound(
+            observe_bound(
+                self.engine,
                 request,
                 node=placement.node,
                 leaf_cells=placement.leaf_cells,
@@ -274,11 +275,11 @@ class EngineHistory(RuleBasedStateMachine):
         offered = dict.fromkeys(candidates)
         gang = self.engine._table.gangs.get(request.gang)
         asked = request if gang is None else self.late(request, gang)
-        before = self.engine.gangs(), self.engine.cells(), self.engine.vcs()
+        before = self.engine.gangs(), list_cells(self.engine), list_vcs(self.engine)
         decision = self.engine.plan(request, candidate_nodes=offered)
-        assert (self.engine.gangs(), self.engine.cells(), self.engine.vcs()) == before
+        assert (self.engine.gangs(), list_cells(self.engine), list_vcs(self.engine)) == before
         assert self.engine.plan(request, candidate_nodes=offered) == decision
-        self.engine.check()
+        check(self.engine)
         if asked is not None and not isinstance(decision, Reject):
             Comparison(self.engine, self.topology).check(asked, decision, frozenset(candidates))
         self.engine.apply(decision, now=self.now)
@@ -302,7 +303,7 @@ class EngineHistory(RuleBasedStateMachine):
     @invariant()
     def everything_holds(self) -> None:
         if hasattr(self, "engine"):
-            self.engine.check()
+            check(self.engine)
 
     @invariant()
     def victims_and_preemptors_agree(self) -> None:

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, Place, Placement, ReleaseMode, Wait
+from extender.cells.model import FreeMode, MemberRequest, NodeCell, Place, Wait
 from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
 from policy.cluster.document import ClusterDocument, LiveNode
-from policy.documents.documents import Kind, parse_document
+from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import ConflictError
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
+from tests.support.cells.engine_calls import check, list_nodes, observe_bound
 
 NODES = st.integers(0, 7)
 GANGS = st.integers(0, 5)
@@ -41,7 +43,7 @@ def documents(draw: st.DrawFn) -> ClusterDocument:
             count = draw(st.integers(1, 4))
             leaf_type = draw(st.sampled_from("xxy"))
             text += f"    - {{leafType: {leaf_type}, level: {level}, cellNumber: {count}}}\n"
-    document = parse_document(text, kind=Kind.CLUSTER)
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     return document
 
@@ -103,11 +105,12 @@ class Following(RuleBasedStateMachine):
         built = self.builder.build()
         assert built == self.document.build(self.nodes.values())
         fresh = Engine(lease_seconds=10)
-        fresh._components, expected = self.engine._rebuilt_on(built.topology)
-        done = self.engine.follow_topology(built.topology)
+        gangs = list(self.engine._table.gangs.values())
+        fresh._components, expected = self.engine._rebuilt(gangs, built.topology)
+        done = self.engine.update_topology(built.topology)
         assert state(self.engine) == state(fresh)
         assert changed(done) == changed(expected, among=done)
-        self.engine.check()
+        check(self.engine)
         self.probe(fresh)
 
     def probe(self, fresh: Engine) -> None:
@@ -161,7 +164,7 @@ class Following(RuleBasedStateMachine):
             vc=VcName(vc),
             priority=priority,
             is_lazy=is_lazy,
-            release=ReleaseMode.WHOLE if is_whole else ReleaseMode.EACH,
+            free_mode=FreeMode.WHOLE if is_whole else FreeMode.EACH,
         )
         first = self.requests.setdefault(key, first)
         index = member % len(first.gang_leaf_counts)
@@ -180,7 +183,8 @@ class Following(RuleBasedStateMachine):
             self.bind(request, placement)
 
     def bind(self, request: MemberRequest, placement: Placement) -> None:
-        self.engine.observe_bound(
+        observe_bound(
+            self.engine,
             request,
             node=placement.node,
             leaf_cells=placement.leaf_cells,
@@ -225,14 +229,14 @@ class Following(RuleBasedStateMachine):
     @invariant()
     def all_invariants_hold(self) -> None:
         if hasattr(self, "engine"):
-            self.engine.check()
+            check(self.engine)
 
 
 def state(engine: Engine) -> object:
     """All that decisions depend on, without the numbers of VCs' cells."""
     table = engine._table
     return (
-        engine.nodes(),
+        list_nodes(engine),
         {name: (tree.levels, _cells(tree)) for name, tree in sorted(table.trees.items())},
         {key: _gang(gang) for key, gang in table.gangs.items()},
         {
@@ -305,7 +309,7 @@ def a_world(*, a: str, b: str, nodes: int) -> Following:
         f"apiVersion: cellgate.io/v1\nkind: Cluster\nnodeTopology: [{RULE}]\n"
         f"virtualClusters: {{a: {{virtualCells: [{a}]}}, b: {{virtualCells: [{b}]}}}}\n"
     )
-    document = parse_document(text, kind=Kind.CLUSTER)
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     world = Following()
     world.start(document=document, first=list(range(nodes)))

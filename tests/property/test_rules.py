@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy.classes import Classes, PriorityClass
-from policy.documents.checks import check_policy
-from policy.documents.documents import Kind, parse_document
-from policy.documents.models import RulesDocument
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.rule_checks import check_policy
+from policy.documents.rules_document import RulesDocument
 from policy.errors import SpecError
 from policy.rules.decision import RuleDecision
 from policy.store import PolicyStore, PolicyText
-from policy.submission import ClassName, GangKey, GroupName, Submission, Usage, UserName, VcName
+from policy.submission import ClassName, GangKey, GroupName, Occupancy, Submission, UserName, VcName
 from tests.property.rule_reading import HIGH, NAMES, OPERATORS, WHENS, RuleData, read_plainly
 
 CLASSES = Classes.of(
@@ -66,19 +66,21 @@ submissions = st.builds(
     leaf_count=st.integers(0, 6),
     labels=st.sampled_from([{}, {"team": "x"}, {"team": "y"}]),
 )
-usages = st.none() | st.builds(Usage, occupied=st.integers(0, 6), occupied_high=st.integers(0, 6))
+usages = st.none() | st.builds(
+    Occupancy, occupied=st.integers(0, 6), occupied_high=st.integers(0, 6)
+)
 
 
-def _decide(table: list[RuleData], submission: Submission, usage: Usage | None) -> RuleDecision:
+def _decide(table: list[RuleData], submission: Submission, usage: Occupancy | None) -> RuleDecision:
     text = json.dumps({"apiVersion": "cellgate.io/v1", "kind": "Rules", "rules": table})
-    document = parse_document(text, kind=Kind.RULES)
+    document = parse_document(text, kind=DocumentKind.RULES)
     assert isinstance(document, RulesDocument)
     return document.build().decide(submission, usage=usage, classes=CLASSES)
 
 
 @given(table=tables, submission=submissions, usage=usages)
 def test_rules_decide_as_a_plain_reading_of_the_contract(
-    table: list[RuleData], submission: Submission, usage: Usage | None
+    table: list[RuleData], submission: Submission, usage: Occupancy | None
 ) -> None:
     decision = _decide(table, submission, usage)
     assert (
@@ -91,7 +93,7 @@ def test_rules_decide_as_a_plain_reading_of_the_contract(
 
 @given(table=tables, submission=submissions, usage=usages)
 def test_a_class_is_never_raised_and_each_hit_takes_up_where_the_last_one_ended(
-    table: list[RuleData], submission: Submission, usage: Usage | None
+    table: list[RuleData], submission: Submission, usage: Occupancy | None
 ) -> None:
     decision = _decide(table, submission, usage)
     before = submission.requested_class
@@ -105,15 +107,15 @@ def test_a_class_is_never_raised_and_each_hit_takes_up_where_the_last_one_ended(
 @given(
     table=tables,
     submission=submissions,
-    usage=st.builds(Usage, occupied=st.integers(0, 6), occupied_high=st.integers(0, 6)),
+    usage=st.builds(Occupancy, occupied=st.integers(0, 6), occupied_high=st.integers(0, 6)),
     growth=st.tuples(st.integers(0, 6), st.integers(0, 6)),
 )
 def test_within_its_range_a_decision_does_not_depend_on_how_usage_grows(
-    table: list[RuleData], submission: Submission, usage: Usage, growth: tuple[int, int]
+    table: list[RuleData], submission: Submission, usage: Occupancy, growth: tuple[int, int]
 ) -> None:
     decision = _decide(table, submission, usage)
     more, more_high = growth
-    grown = Usage(occupied=usage.occupied + more, occupied_high=usage.occupied_high + more_high)
+    grown = Occupancy(occupied=usage.occupied + more, occupied_high=usage.occupied_high + more_high)
     valid = decision.valid
     if (valid.occupied is None or grown.occupied <= valid.occupied) and (
         valid.occupied_high is None or grown.occupied_high <= valid.occupied_high
@@ -125,7 +127,7 @@ def test_within_its_range_a_decision_does_not_depend_on_how_usage_grows(
 
 @given(table=tables, submission=submissions, usage=usages)
 def test_decisions_and_their_words_are_the_same_each_time(
-    table: list[RuleData], submission: Submission, usage: Usage | None
+    table: list[RuleData], submission: Submission, usage: Occupancy | None
 ) -> None:
     first, again = (_decide(table, submission, usage) for _ in range(2))
     assert first == again
@@ -135,7 +137,7 @@ def test_decisions_and_their_words_are_the_same_each_time(
 
 @given(table=tables, submission=submissions, usage=usages)
 def test_a_rule_that_is_called_unreachable_or_idle_is_never_hit(
-    table: list[RuleData], submission: Submission, usage: Usage | None
+    table: list[RuleData], submission: Submission, usage: Occupancy | None
 ) -> None:
     text = json.dumps({"apiVersion": "cellgate.io/v1", "kind": "Rules", "rules": table})
     document = parse_document(text)
@@ -210,8 +212,10 @@ hostile = st.one_of(
 )
 
 
-@given(text=hostile, kind=st.none() | st.sampled_from(Kind))
-def test_no_text_raises_anything_but_a_list_of_problems(text: str, kind: Kind | None) -> None:
+@given(text=hostile, kind=st.none() | st.sampled_from(DocumentKind))
+def test_no_text_raises_anything_but_a_list_of_problems(
+    text: str, kind: DocumentKind | None
+) -> None:
     with suppress(SpecError):
         parse_document(text, kind=kind)
 
@@ -231,9 +235,9 @@ def _problems(text: str) -> list[str]:
     return []
 
 
-@given(texts=st.lists(st.tuples(st.sampled_from(Kind), hostile), max_size=3))
+@given(texts=st.lists(st.tuples(st.sampled_from(DocumentKind), hostile), max_size=3))
 def test_the_policy_in_force_is_always_one_without_contradictions(
-    texts: list[tuple[Kind, str]],
+    texts: list[tuple[DocumentKind, str]],
 ) -> None:
     store = PolicyStore()
     found = [PolicyText(kind=kind, source="cm", text=text) for kind, text in texts]

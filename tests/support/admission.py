@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policy.documents.documents import Kind
+from policy.documents.parser import DocumentKind
 from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
@@ -15,17 +15,17 @@ from tests.support.charges import Clock
 from tests.support.policy import HEAD
 from tests.unit.policy.test_store import CLASSES_TEXT
 from webhook.admission.admitter import Admitter
-from webhook.admission.breaker import Breaker
+from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.recent_gangs import RecentGangs
-from webhook.admission.verdict import Request
+from webhook.ledger_access.breaker import Breaker
 
 
 def a_policy(*, rules: str = "- {user: nobody, then: fail}", quotas: str = "groups: []") -> Policy:
     """Return a policy of the usual three classes with these rules and quotas."""
     texts = [
-        PolicyText(kind=Kind.CLASSES, source="classes", text=CLASSES_TEXT),
-        PolicyText(kind=Kind.RULES, source="rules", text=f"{HEAD}Rules\nrules:\n{rules}"),
-        PolicyText(kind=Kind.QUOTAS, source="quotas", text=f"{HEAD}Quotas\n{quotas}"),
+        PolicyText(kind=DocumentKind.CLASSES, source="classes", text=CLASSES_TEXT),
+        PolicyText(kind=DocumentKind.RULES, source="rules", text=f"{HEAD}Rules\nrules:\n{rules}"),
+        PolicyText(kind=DocumentKind.QUOTAS, source="quotas", text=f"{HEAD}Quotas\n{quotas}"),
     ]
     return build_policy(texts)
 
@@ -63,7 +63,7 @@ class World:
             recent=recent or RecentGangs(monotonic=lambda: self.seconds),
         )
 
-    def member(self, gang: str, *, own: int, size: int) -> Request:
+    def member(self, gang: str, *, own: int, size: int) -> ChargeRequest:
         """Ask for a gang by one of its members, that knows nothing of the others."""
         return replace(self.ask(gang, cells=own * size, size=size), member_leaf_count=own)
 
@@ -77,7 +77,7 @@ class World:
         size: int = 1,
         leaf_type: str | None = None,
         **fields: Any,
-    ) -> Request:
+    ) -> ChargeRequest:
         """Ask for a gang."""
         submission = Submission(
             user=UserName(user),
@@ -89,7 +89,7 @@ class World:
             **fields,
         )
         named: GroupName | None = None
-        return Request(
+        return ChargeRequest(
             submission=submission,
             group=self.policy.quotas.find(submission.user, (), named=named, path=""),
             decision=uuid.uuid4(),

@@ -4,12 +4,13 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
-from state.ledger.ledger import Charge, Limit, Measure, Scope, Term
+from state.ledger.ledger import Charge, LeaderTerm
 
 # A Sunday evening at the end of a month: days, weeks and months end soon.
 EVENING = datetime(2026, 5, 31, 22, 0, tzinfo=UTC)
-TERM = Term(leadership="cellgate-extender", epoch=7)
+TERM = LeaderTerm(leadership="cellgate-extender", epoch=7)
 ALICE = Scope(UserName("alice"))
 VISION = Scope(None, GroupName("vision"))
 ALICE_IN_VISION = Scope(UserName("alice"), GroupName("vision"))

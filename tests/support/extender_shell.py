@@ -13,12 +13,16 @@ from extender.cluster.journal import NoJournal
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.waiting_pods import WaitingPods
+from extender.outcomes.announcer import Announcer
+from extender.outcomes.outcomes import Outcomes
+from extender.upkeep.reconciler import Reconciler
+from kube.api.events import Event
 from kube.follow.namespaces import NamespaceSink
 from kube.read.nodes import KubeNode
 from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES, Classes
-from policy.submission import NodeName
+from policy.submission import NodeName, PodUid
+from service.clock import Clock
 from tests.support.cluster_texts import hived_text
 
 
@@ -27,6 +31,16 @@ class NoSizes:
 
     def size(self, _: ManagedPod) -> int | None:
         return None
+
+
+class Events(list[Event]):
+    """Keeps the Events that are to be written."""
+
+    write = list.append
+
+    def said(self, reason: str) -> list[tuple[str, str]]:
+        """Pod and message of the Events with this reason."""
+        return [(event.name, event.message) for event in self if event.reason == reason]
 
 
 class Shell:
@@ -41,13 +55,24 @@ class Shell:
             self.node(f"node-{index:02}")
         self.cluster.use_document(read_cluster_text(hived_text(lab=4)))
         self.metrics = ExtenderMetrics(CollectorRegistry())
-        self.waiting = WaitingPods()
         self.pods = PodSink(
             self.cluster,
             namespaces=NamespaceSink(),
             to_bound=self.to_bound,
             to_foreign_use=to_foreign_use,
         )
+        self.events = Events()
+        self.clock = Clock(monotonic=lambda: self.now)
+        self.now = 0.0
+        self.announcer = Announcer(self.events)  # type: ignore[arg-type] # all that it uses
+        self.outcomes = Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            announcer=self.announcer,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+        self.waiting = self.outcomes.waiting
 
     def node(self, name: str, *, is_healthy: bool = True) -> None:
         self.cluster.observe_node(
@@ -59,6 +84,12 @@ class Shell:
             )
         )
 
+    def pod(self, name: str) -> ManagedPod:
+        """A pod that exists."""
+        pod = self.pods.get(PodUid(f"uid-of-{name}"))
+        assert pod is not None
+        return pod
+
     def recover(self) -> None:
         """Take in what runs; from now on the engine follows every pod."""
         run_to_end(self.pods.recover(now=0.0))
@@ -68,6 +99,15 @@ class Shell:
 
     def to_bound(self, pod: ManagedPod) -> PlacedMember:
         return to_bound(pod, classes=self._classes(), sizes=NoSizes())
+
+    def reconciler(self) -> Reconciler:
+        return Reconciler(
+            cluster=self.cluster,
+            pods=self.pods,
+            waiting=self.waiting,
+            to_bound=self.to_bound,
+            metrics=self.metrics,
+        )
 
     def drift(self, kind: str) -> float:
         return float(self.metrics.drift.labels(kind)._value.get())

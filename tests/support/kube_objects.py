@@ -10,8 +10,9 @@ from typing import Any, Self
 
 from kube import marks
 from kube.hived.spec import HivedSpec, format_spec
-from kube.read.placements import Placement, format_placement
+from kube.placement_annotations import format_placement
 from kube.read.submitters import format_submitter_groups
+from policy.placement import Placement
 
 NVIDIA = "nvidia.com/gpu"
 AMD = "amd.com/gpu"

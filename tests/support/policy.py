@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from policy.classes import Classes, PriorityClass
-from policy.documents.documents import Kind, parse_document
-from policy.documents.models import ClassesDocument, RulesDocument
-from policy.rules.rules import RuleTable
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.rules_document import RulesDocument
+from policy.rules.rule_table import RuleTable
 from policy.submission import (
     ClassName,
     GangKey,
@@ -53,13 +54,13 @@ def a_submission(
 
 def rules_of(text: str) -> RuleTable:
     """Read the list of a Rules document, given without its head."""
-    document = parse_document(f"{HEAD}Rules\nrules:\n{text}", kind=Kind.RULES)
+    document = parse_document(f"{HEAD}Rules\nrules:\n{text}", kind=DocumentKind.RULES)
     assert isinstance(document, RulesDocument)
     return document.build()
 
 
 def classes_of(text: str) -> Classes:
     """Read a Classes document, given without its head."""
-    document = parse_document(f"{HEAD}Classes\n{text}", kind=Kind.CLASSES)
+    document = parse_document(f"{HEAD}Classes\n{text}", kind=DocumentKind.CLASSES)
     assert isinstance(document, ClassesDocument)
     return document.build()

@@ -3,7 +3,7 @@
 import pytest
 
 from policy.cluster.document import ClusterDocument
-from policy.documents.documents import Kind, parse_document
+from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import SpecError
 from policy.topology import Chain, ChainName, PhysicalCell, Topology
 
@@ -23,7 +23,7 @@ def hived(cells: str = POOL, *, types: str = TYPES, vcs: str = "{}") -> str:
 
 def cluster_of(text: str) -> ClusterDocument:
     """Read a document that is good."""
-    document = parse_document(text, kind=Kind.CLUSTER)
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     return document
 
@@ -43,7 +43,7 @@ def warnings_of(text: str) -> list[str]:
 def problems_of(text: str) -> list[str]:
     """Read a document that is bad."""
     with pytest.raises(SpecError) as raised:
-        parse_document(text, kind=Kind.CLUSTER)
+        parse_document(text, kind=DocumentKind.CLUSTER)
     return [str(problem) for problem in raised.value.problems]
 
 

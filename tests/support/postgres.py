@@ -22,7 +22,7 @@ import asyncpg
 import pytest
 
 from state.database.database import Database, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 
 ROOT = Path(__file__).parents[2]
 _TEMPLATE = "migrated"

@@ -1,7 +1,7 @@
 """A planner's world, driven a step at a time."""
 
-from extender.cells.model import Placement
 from extender.queue.model import Action
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from tests.property.planner_world import PlannerWorld
 from tests.support.cells.builders import GangBuilder, a_cluster
@@ -28,6 +28,13 @@ def deliver(world: PlannerWorld) -> None:
 def step(world: PlannerWorld) -> list[Action]:
     world.step()
     return list(world.actions)
+
+
+def notices(world: PlannerWorld) -> dict[str, str]:
+    """Step, and return the new reasons by gang: empty for a gang that waits no longer."""
+    step = world.planner.step(now=world.now)
+    world.actions += step.actions
+    return {gang.name: tell.reason.text if tell else "" for gang, tell in step.notices.items()}
 
 
 def run(world: PlannerWorld) -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from state.log.log import DecisionRecord
+from state.log.records import DecisionRecord
 
 _NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 

@@ -9,8 +9,10 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from kube.api.client import KubeClient, KubeError
+from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
+from service.clock import Clock
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
@@ -18,9 +20,10 @@ from tests.support.admission import World
 from tests.support.events import KeptEvents
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
+from webhook.routes import respond
 from webhook.settings import WebhookSettings
-from webhook.wire import ReviewRequest
-from webhook.wiring import State, build_reviews
+from webhook.wire import ReviewRequest, ReviewResponse
+from webhook.wiring import WebhookState, build_reviews
 
 SETTINGS = WebhookSettings(
     address=Address(host="127.0.0.1", port=0), certificates=Path("unused"), admins=("root",)
@@ -58,6 +61,21 @@ class NoCluster(KubeClient):
         raise KubeError(f"{method} {path}: not found", status=404)
 
 
+@dataclass(frozen=True)
+class Responding:
+    """Reviews of one kind, whose errors become responses as in the routes."""
+
+    reviews: Any
+
+    async def mutate(self, request: ReviewRequest) -> ReviewResponse:
+        """Review an object that may be changed."""
+        return await respond(self.reviews.mutate, request)
+
+    async def validate(self, request: ReviewRequest) -> ReviewResponse:
+        """Review an object that is about to be stored."""
+        return await respond(self.reviews.validate, request)
+
+
 @dataclass
 class Webhook:
     """One webhook that has these policy documents."""
@@ -72,24 +90,28 @@ class Webhook:
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
         self.events = KeptEvents()
-        view = ClusterView(policies=PolicySink(self.events))
+        clock = Clock()
+        client = self.client or NoCluster(self.jobs, self.stored)
+        groups = PodGroupFollower(client, clock)
+        view = ClusterView(policies=PolicySink(self.events), pod_groups=groups)
         documents = {"classes": CLASSES, **self.policies}
         view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
-        self.sink, self.groups = view.policies, view.pod_groups[GangForm.NATIVE]
+        self.sink, self.groups = view.policies, groups.sinks[GangForm.NATIVE]
         self.priorities = view.priorities
-        self.other_groups = view.pod_groups[GangForm.COSCHEDULING]
+        self.other_groups = groups.sinks[GangForm.COSCHEDULING]
         self.decisions = MemoryDecisions()
         self.log = DecisionLog(self.decisions)
         reviews = build_reviews(
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
-            state=State(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
-            client=self.client or NoCluster(self.jobs, self.stored),
+            state=WebhookState(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
+            client=client,
+            clock=clock,
             events=self.events,
             metrics=metrics,
         )
-        self.pods, self.guard, self.templates = reviews.pods, reviews.guard, reviews.templates
-        self.bindings = reviews.bindings
+        self.pods, self.guard = Responding(reviews.pods), Responding(reviews.guard)
+        self.templates, self.bindings = Responding(reviews.templates), Responding(reviews.bindings)
 
 
 def config_map(kind: str, text: str) -> dict[str, Any]:

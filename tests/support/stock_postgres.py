@@ -25,7 +25,7 @@ import asyncpg
 import pytest
 
 from state.database.database import Database, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 
 _VARIABLE = "CELLGATE_TEST_DATABASE_URL"
 _FOLDER = Path("/usr/lib/postgresql")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from policy.identity.identity import Identity, TemplateKind
-from webhook.reviews.template_stamps import find_templates
+from webhook.reviews.pod_templates import find_templates
 
 _PAGE: Final = Path(__file__).parents[2] / "docs" / "submit.md"
 _EXAMPLE: Final = re.compile(

@@ -1,17 +1,18 @@
-"""One decision per gang: rules, quotas, the charge, growth.
+"""Admission: decides the class of a gang by rules and quotas, and charges it. Once per gang.
 
-admitter         Decide about a gang and charge it: once, whoever asks and however often.
-breaker          Stops asking a ledger that does not answer, so that no review waits for it …
-catch_up         Tells a ledger that is back what was let in without it.
-grower           Charge a gang for a member that asks for more than is charged, within rules …
-growth           Gangs that grow: a member asks for more than its gang is charged for. Pure.
-ledger_calls     Ask the ledger within the budget of a review, and tell why an answer did …
-live_members     How many members of a gang are alive, where a label tells whose they are.
-memory_decider   Decide by what this process knows, without waiting: previews, and whenever …
-pod_group_sizes  Gangs of which only a PodGroup says how large they are, and of a native one …
-recent_gangs     What was decided about gangs, for their members that are still to come.
-time_budget      How long one review may take, whoever is waited for: the ledger, the API …
-turns            Turns: those who would only get in each other's way are decided one after …
-usage_limits     Limits compared with usage in memory: where the ledger is not asked, or …
-verdict          What is asked about a gang, and what comes out: the words between admitting …
+    ledger available     admitter: apply rules, charge within quotas, follow earlier members, grow
+    ledger unavailable   memory_decider: the same by last known usage; charged later
+
+Modules here know gangs and charges, but no AdmissionReview and no JSON. Imported by
+`webhook.reviews`, `webhook.records`, `webhook.responses` and `webhook.wiring`.
+
+    admitter        decides the class of a gang and charges its quotas in the ledger
+    memory_decider  the same by what is in memory: previews, and while the ledger is unavailable
+    charge_request  what one pod asks for on behalf of its gang, and the charge that covers it
+    gang_decision   the decision: applies the rules, or takes over that of an earlier member
+    grower          grows the charge of a gang for a member that asks for more
+    growth          whether rules and quotas let a gang grow
+    usage_limits    limits that go with a charge, by the range in which the rules decide the same
+    recent_gangs    gangs that were decided lately, for members that come later
+    wording         the sentences about a decision: warnings, and the reason in the log
 """

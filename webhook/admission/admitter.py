@@ -1,19 +1,18 @@
-"""Decide about a gang and charge it: once, whoever asks and however often.
+"""Decide the class of a gang and charge it, once, however many members and replicas ask.
 
-    rules, by the usage in memory
-      → against the submitter because of usage? ask the ledger what is held, and decide again
+    apply the rules to the usage in memory
+      → usage speaks against the submitter? read current usage from the ledger, apply them again
       → one charge, within the quotas and within the range in which the rules decide the same
           charged   done
-          held      another member was first: its decision is the gang's; more is charged if this
-                    one asks for more than the first
-          queued    the same, and the gang waits
+          held      another member was first: its decision is the gang's; the charge grows if this
+                    member asks for more
+          queued    the same, and the gang waits for quota
           refused   by the range: usage has grown meanwhile, decide again
                     by quotas: refuse, queue, or charge in the lower class
 
-So nobody gets over a limit by being fast, and nobody is refused because of a stale number. If the
-ledger does not answer within what is left of the review's budget, or others of the same submitter
-take all of it, the last known usage and what this process has let in since decide
-(`webhook.admission.memory_decider`), and every answer says so.
+So concurrent requests cannot exceed a limit, and no gang is refused because of outdated usage. If
+the ledger does not answer within the review's time budget, or other reviews of the same submitter
+use all of it, `webhook.admission.memory_decider` decides, and every answer says so.
 """
 
 from collections.abc import Sequence
@@ -21,21 +20,27 @@ from dataclasses import replace
 from typing import Final
 
 from policy.errors import BackendError, ConflictError
-from policy.quotas.admission import Admission, over_quota
+from policy.quotas.admission import AdmissionDecision, over_quota
 from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import Usage, UserName
+from policy.submission import Occupancy, UserName
 from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused
-from webhook.admission.breaker import Breaker
+from webhook.admission.charge_request import ChargeRequest, build_charge
+from webhook.admission.gang_decision import (
+    GangDecision,
+    apply_rules,
+    check_fixed_class,
+    decide_now,
+    follow_charge,
+)
 from webhook.admission.grower import Grower
-from webhook.admission.ledger_calls import AskedLedger
 from webhook.admission.memory_decider import LiveUsage, MemoryDecider
-from webhook.admission.pod_group_sizes import check_fixed
 from webhook.admission.recent_gangs import RecentGangs
-from webhook.admission.time_budget import TooBusyError
-from webhook.admission.turns import Turns
-from webhook.admission.usage_limits import guards, probes
-from webhook.admission.verdict import Request, Verdict, charge_of, decide, decided, follow
+from webhook.admission.usage_limits import impossible_limits, range_limits
+from webhook.ledger_access.breaker import Breaker
+from webhook.ledger_access.time_budget import TooBusyError
+from webhook.ledger_access.timed_ledger import TimedLedger
+from webhook.ledger_access.turns import Turns
 
 _ATTEMPTS: Final = 20
 """Decisions about one gang before giving up: usage that changes faster is an attack or a fault."""
@@ -47,18 +52,18 @@ class Admitter:
     def __init__(
         self, *, ledger: Ledger, usage: LiveUsage, breaker: Breaker, recent: RecentGangs
     ) -> None:
-        self._ledger = AskedLedger(ledger)
+        self._ledger = TimedLedger(ledger)
         self._breaker = breaker
-        self._memory = MemoryDecider(usage=usage, recent=recent, on_debt=breaker.note_debt)
+        self._memory = MemoryDecider(usage=usage, recent=recent, on_uncharged=breaker.wake)
         self._grower = Grower(ledger=self._ledger, memory=self._memory)
         self._turns: Turns[UserName] = Turns()
 
-    def preview(self, request: Request) -> Verdict:
-        """Decide without charging, by what is known: for dry runs and templates."""
+    def preview(self, request: ChargeRequest) -> GangDecision:
+        """Decide without charging, by what is in memory: for dry runs and templates."""
         return self._memory.preview(request)
 
-    async def admit(self, request: Request) -> Verdict:
-        """Decide and charge; RequestError if the gang is another one than the one charged."""
+    async def admit(self, request: ChargeRequest) -> GangDecision:
+        """Decide and charge; RequestError if the pod does not match its gang."""
         if not self._breaker.is_closed:
             return self._memory.admit(request)
         try:
@@ -69,114 +74,117 @@ class Admitter:
             self._breaker.note_failure()
             return self._memory.admit(request)
 
-    async def _with_ledger(self, request: Request) -> Verdict:
-        user = request.submission.user
+    async def _with_ledger(self, request: ChargeRequest) -> GangDecision:
+        user, gang = request.submission.user, request.submission.gang
         known = self._memory.known_usage(request)
-        answer = await self._ledger.in_time(self._attempt(request, known))
-        if isinstance(answer, Verdict):
-            return answer
-        # Somebody was faster. From now on, those of the same user take turns.
+        found = await self._ledger.in_time(self._attempt(request, known))
+        if isinstance(found, GangDecision):
+            return found
+        # Another review was faster. From now on, reviews of the same user take turns.
         async with self._turns.turn_of(user):
             for _ in range(_ATTEMPTS):
                 if not self._breaker.is_closed:
-                    raise BackendError("the ledger went away while others were being decided")
-                answer = await self._ledger.in_time(self._attempt(request, None))
-                if isinstance(answer, Verdict):
-                    return answer
-        raise ConflictError(f"usage of {user} changes faster than decisions can be made")
+                    raise BackendError("the ledger became unavailable while this review waited")
+                found = await self._ledger.in_time(self._attempt(request, None))
+                if isinstance(found, GangDecision):
+                    return found
+        raise ConflictError(f"usage of {user} changed at every attempt to charge gang {gang}")
 
-    async def _attempt(self, request: Request, usage: Usage | None) -> Verdict | Usage:
-        """Decide, by what the ledger says if usage is not given or speaks against the gang.
+    async def _attempt(
+        self, request: ChargeRequest, usage: Occupancy | None
+    ) -> GangDecision | Occupancy:
+        """Decide, by the ledger's usage if none is given or the given one speaks against the gang.
 
         Returns usage if it has changed too much to put the decision into effect.
         """
-        decision = decide(request, usage)
-        if usage is None or _must_be_sure(request, decision):
-            found = await self._look(request, decision)
-            if isinstance(found, Verdict):
+        rules = apply_rules(request, usage)
+        if usage is None or _needs_current_usage(request, rules):
+            found = await self._load_usage(request, rules)
+            if isinstance(found, GangDecision):
                 return found
-            decision = decide(request, found)
-        if decision.outcome is Outcome.REFUSED:
-            return decided(request, Admission(rules=decision))
-        quotas = request.group.limits(request.submission.user) if request.group else ()
-        return await self._charge(request, Admission(rules=decision), quotas=quotas)
+            rules = apply_rules(request, found)
+        if rules.outcome is Outcome.REFUSED:
+            return decide_now(request, AdmissionDecision(rules=rules))
+        return await self._charge(request, AdmissionDecision(rules=rules), quotas=request.quotas)
 
-    async def _look(self, request: Request, decision: RuleDecision) -> Verdict | Usage:
-        """Ask the ledger for what the gang was given already, else what its submitter holds."""
-        found = await self._probe(request)
-        return found if isinstance(found, Usage) else await self._of_gang(request, decision, found)
+    async def _load_usage(
+        self, request: ChargeRequest, rules: RuleDecision
+    ) -> GangDecision | Occupancy:
+        """Return what the submitter holds, or the decision if the gang already has one.
 
-    async def _probe(self, request: Request) -> Usage | Held | Queued:
-        charge = replace(charge_of(request, request.submission.requested_class), is_high=True)
-        answer = await self._ledger.charge(charge, limits=probes(request.submission.user))
-        if isinstance(answer, Charged):
-            # Nothing fits these limits: it was charged when the same review was here before.
-            return Held(live=answer.live, usage=answer.usage)
+        One round trip: a charge that no limit allows. Its refusal contains the usage.
+        """
+        charge = replace(build_charge(request, request.submission.requested_class), is_high=True)
+        limits = impossible_limits(request.submission.user)
+        answer = await self._ledger.charge(charge, limits=limits)
         if not isinstance(answer, Refused):
-            return answer
+            # `Charged` too: since no limit allows it, an earlier call of this review made it.
+            return await self._follow(request, rules, answer)
         used = {one.limit.measure: round(one.used) for one in answer.exceeded}
-        return Usage(occupied=used[Measure.LEAF_CELLS], occupied_high=used[Measure.LEAF_CELLS_HIGH])
+        return Occupancy(
+            occupied=used[Measure.LEAF_CELLS], occupied_high=used[Measure.LEAF_CELLS_HIGH]
+        )
 
     async def _charge(
-        self, request: Request, admission: Admission, *, quotas: Sequence[Limit]
-    ) -> Verdict | Usage:
-        """Put a decision into effect, where usage is still in the range in which it holds."""
-        check_fixed(request.fixed_class, admission.final_class)
-        charge = charge_of(request, admission.final_class)
-        ranges = guards(charge, admission.rules.valid)
+        self, request: ChargeRequest, admission: AdmissionDecision, *, quotas: Sequence[Limit]
+    ) -> GangDecision | Occupancy:
+        """Put a decision into effect if usage is still in the range in which it holds."""
+        check_fixed_class(request, admission.final_class)
+        charge = build_charge(request, admission.final_class)
+        ranges = range_limits(charge, admission.rules.valid)
         answer = await self._ledger.charge(charge, limits=(*ranges, *quotas))
         match answer:
             case Charged():
                 self._memory.remember(request, charge)
-                return decided(request, admission)
+                return decide_now(request, admission)
             case Held() | Queued():
-                return await self._of_gang(request, admission.rules, answer)
+                return await self._follow(request, admission.rules, answer)
             case Refused(exceeded=exceeded):
                 if any(one.limit in ranges for one in exceeded):
-                    return await self._look(request, admission.rules)
+                    return await self._load_usage(request, admission.rules)
                 return await self._over_quota(request, admission.rules, exceeded)
 
     async def _over_quota(
-        self, request: Request, decision: RuleDecision, exceeded: tuple[Exceeded, ...]
-    ) -> Verdict | Usage:
-        """Refuse a gang, let it wait, or charge it in a class that may run beyond its quotas."""
+        self, request: ChargeRequest, rules: RuleDecision, exceeded: tuple[Exceeded, ...]
+    ) -> GangDecision | Occupancy:
+        """Refuse a gang, queue it, or charge it in a class that may run beyond its quotas."""
         assert request.group is not None
-        over = over_quota(decision, request.group, exceeded, classes=request.policy.classes)
-        admission = Admission(rules=decision, quota=over)
+        over = over_quota(rules, request.group, exceeded, classes=request.policy.classes)
+        admission = AdmissionDecision(rules=rules, quota=over)
         match over.outcome:
             case Outcome.REFUSED:
-                return decided(request, admission)
+                return decide_now(request, admission)
             case Outcome.QUEUED:
                 return await self._queue(request, admission)
             case Outcome.ADMITTED:
                 return await self._charge(request, admission, quotas=())
 
-    async def _queue(self, request: Request, admission: Admission) -> Verdict:
-        """Let a gang wait, and its members that come to other replicas with it."""
-        verdict = decided(request, admission)
+    async def _queue(self, request: ChargeRequest, admission: AdmissionDecision) -> GangDecision:
+        """Queue a gang in the ledger, so that other replicas queue its members too."""
+        decision = decide_now(request, admission)
         if request.is_alone:
-            return verdict
-        answer = await self._ledger.queue(charge_of(request, verdict.final_class))
+            return decision
+        answer = await self._ledger.queue(build_charge(request, decision.final_class))
         if isinstance(answer, Held) or answer.charge.decision != request.decision:
-            return await self._of_gang(request, admission.rules, answer)
+            return await self._follow(request, admission.rules, answer)
         self._memory.remember(request, answer.charge, is_queued=True)
-        return verdict
+        return decision
 
-    async def _of_gang(
-        self, request: Request, decision: RuleDecision, answer: Held | Queued
-    ) -> Verdict:
-        """Take over what was decided about the gang before, and charge what this one adds."""
-        admission = Admission(rules=decision)
+    async def _follow(
+        self, request: ChargeRequest, rules: RuleDecision, answer: Charged | Held | Queued
+    ) -> GangDecision:
+        """Return the earlier decision about the gang, and charge what this member adds."""
+        admission = AdmissionDecision(rules=rules)
         if isinstance(answer, Queued):
             self._memory.remember(request, answer.charge, is_queued=True)
-            return replace(follow(request, answer.charge, admission), is_queued=True)
+            return follow_charge(request, answer.charge, admission, is_queued=True)
         held, is_running = answer.live.charge, answer.live.expires_at is None
-        verdict = follow(request, held, admission, is_running=is_running)
-        return await self._grower.with_member(request, verdict, held)
+        decision = follow_charge(request, held, admission, is_running=is_running)
+        return await self._grower.with_member(request, decision, held)
 
 
-def _must_be_sure(request: Request, decision: RuleDecision) -> bool:
-    """Tell whether to ask the ledger before the submitter hears something unpleasant."""
-    is_against = decision.outcome is Outcome.REFUSED or decision.is_lowered
-    is_refused = decision.outcome is Outcome.REFUSED
-    return (is_against and decision.needs_usage) or (is_refused and not request.is_alone)
+def _needs_current_usage(request: ChargeRequest, rules: RuleDecision) -> bool:
+    """Tell whether to ask the ledger before a decision goes against the submitter."""
+    is_refused = rules.outcome is Outcome.REFUSED
+    is_against = is_refused or rules.is_lowered
+    return (is_against and rules.needs_usage) or (is_refused and not request.is_alone)

@@ -1,13 +1,13 @@
-"""Charge a gang for a member that asks for more than is charged, within rules and quotas.
+"""Charge a gang for a member that asks for more than its charge covers, within rules and quotas.
 
-    judge by the usage in memory, and ask the ledger for more in the range in which that holds
-      → the ledger stands in the way by the range? from now on, members of the gang take turns:
-        ask what is held, judge again, ask for more again
+    apply the rules to the usage in memory, and ask the ledger to grow the charge in their range
+      → refused by the range? from now on, members of the gang take turns: read the usage, apply
+        the rules again, ask the ledger again
           charged   done
-          held      it is not charged like that any more: look at it as it is now
-          refused   by the rules or by quotas, with words that say which (`growth`)
+          held      the charge has changed meanwhile: start over from the current one
+          refused   by the rules or by quotas (`webhook.admission.growth`)
 
-Who waits for a gang's turn may have its submitter's already; never the other way round.
+A review that waits for a gang's turn may already have its submitter's turn, never the reverse.
 """
 
 import asyncio
@@ -18,56 +18,60 @@ from typing import Final, Protocol
 from policy.errors import ConflictError
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
-from state.ledger.ledger import Answer, Charge, Charged, Held, Queued, Refused
-from webhook.admission.growth import Growth, growth_limits, judge_growth, refuse_growth, too_much
-from webhook.admission.ledger_calls import AskedLedger
+from state.ledger.ledger import Charge, ChargeAnswer, Charged, Held, Queued, Refused
+from webhook.admission import growth
+from webhook.admission.charge_request import ChargeRequest, leaf_count_with
+from webhook.admission.gang_decision import GangDecision
+from webhook.admission.growth import Growth
 from webhook.admission.memory_decider import MemoryDecider
-from webhook.admission.turns import Turns
-from webhook.admission.verdict import Request, Verdict, leaf_count_with
+from webhook.ledger_access.timed_ledger import TimedLedger
+from webhook.ledger_access.turns import Turns
 
 _ATTEMPTS: Final = 20
 """As many as a new gang has: usage that changes faster is an attack or a fault."""
 _PAUSE_SECONDS: Final = 0.002
-"""Between two attempts at a charge that somebody else holds, mostly the leader who confirms it."""
+"""Between two attempts at a charge that has changed, mostly because the leader confirmed it."""
 
-_AskForMore = Callable[[Request, Charge], Awaitable[Answer | Verdict | None]]
-"""None if nothing more is needed, a refusal if the rules forbid it."""
+_AskForMore = Callable[[ChargeRequest, Charge], Awaitable[ChargeAnswer | GangDecision | None]]
+"""None if the charge covers the member, a decision if the rules refuse it."""
 
 
 class _Grow(Protocol):
-    """One way to let a gang grow."""
+    """One way to grow a charge."""
 
-    def __call__(self, *, limits: Sequence[Limit]) -> Awaitable[Answer]: ...
+    def __call__(self, *, limits: Sequence[Limit]) -> Awaitable[ChargeAnswer]: ...
 
 
 class Grower:
-    """Lets charged gangs grow. Used from one event loop."""
+    """Grows the charges of gangs. Used from one event loop."""
 
-    def __init__(self, *, ledger: AskedLedger, memory: MemoryDecider) -> None:
+    def __init__(self, *, ledger: TimedLedger, memory: MemoryDecider) -> None:
         self._ledger = ledger
         self._memory = memory
         self._turns: Turns[GangKey] = Turns()
 
-    async def with_member(self, request: Request, verdict: Verdict, held: Charge) -> Verdict:
-        """Charge a gang for one more member, if need be; return its verdict, or a refusal."""
-        covered = await self._until_settled(request, verdict, held, self._cover)
+    async def with_member(
+        self, request: ChargeRequest, decision: GangDecision, held: Charge
+    ) -> GangDecision:
+        """Charge a gang for one more member if needed; return its decision, or a refusal."""
+        covered = await self._until_settled(request, decision, held, self._cover)
         if isinstance(covered, Charge) and request.joins:
-            covered = await self._until_settled(request, verdict, covered, self._join)
-        return verdict if isinstance(covered, Charge) else covered
+            covered = await self._until_settled(request, decision, covered, self._join)
+        return decision if isinstance(covered, Charge) else covered
 
     async def _until_settled(
-        self, request: Request, verdict: Verdict, held: Charge, ask: _AskForMore
-    ) -> Charge | Verdict:
-        """Ask for more for a gang, whoever else does; return what is charged, or a refusal."""
+        self, request: ChargeRequest, decision: GangDecision, held: Charge, ask: _AskForMore
+    ) -> Charge | GangDecision:
+        """Grow a charge despite concurrent changes; return the new charge, or a refusal."""
         for _ in range(_ATTEMPTS):
             self._memory.remember(request, held)
             match await ask(request, held):
                 case None:
                     return held
-                case Verdict() as refusal:
+                case GangDecision() as refusal:
                     return refusal
                 case Refused(exceeded=exceeded):
-                    return too_much(request, held, verdict, exceeded)
+                    return growth.refuse_by_quotas(request, held, decision, exceeded)
                 case Charged(live=live):
                     self._memory.remember(request, live.charge)
                     return live.charge
@@ -76,51 +80,53 @@ class Grower:
                     await asyncio.sleep(_PAUSE_SECONDS)
                 case Queued():
                     break
-        raise ConflictError(f"gang {held.gang} changes faster than decisions can be made")
+        raise ConflictError(f"the charge of gang {held.gang} changed at every attempt to grow it")
 
-    async def _cover(self, request: Request, held: Charge) -> Answer | Verdict | None:
-        """Charge a gang for a member that asks for more than the first, if this one does."""
+    async def _cover(
+        self, request: ChargeRequest, held: Charge
+    ) -> ChargeAnswer | GangDecision | None:
+        """Charge a gang for a member that asks for more than the first one did."""
         leaf_count = leaf_count_with(request, held)
         if leaf_count == held.leaf_count:
             return None
         grow = partial(self._ledger.resize, held, leaf_count)
         return await self._grow(request, held, leaf_count, grow)
 
-    async def _join(self, request: Request, held: Charge) -> Answer | Verdict:
-        """Take a place in a gang that may have more members than it needs."""
+    async def _join(self, request: ChargeRequest, held: Charge) -> ChargeAnswer | GangDecision:
+        """Take a place in a gang that may have more members than its minimum."""
         own = request.member_leaf_count or 0
         grow = partial(self._ledger.join, held, own)
         return await self._grow(request, held, held.leaf_count + own, grow)
 
     async def _grow(
-        self, request: Request, held: Charge, leaf_count: int, grow: _Grow
-    ) -> Answer | Verdict:
-        """Let a gang grow within its quotas, and as far as the rules let it keep its class.
+        self, request: ChargeRequest, held: Charge, leaf_count: int, grow: _Grow
+    ) -> ChargeAnswer | GangDecision:
+        """Grow a charge within its quotas, as far as the rules let the gang keep its class.
 
-        Where they do not, by usage that may be old, the ledger is asked nevertheless: there may be
-        a place left that needs no growth.
+        If the rules refuse by the usage in memory, the ledger is asked nevertheless: usage may be
+        outdated, and a place that needs no growth may be left.
         """
-        user, quotas = request.submission.user, growth_limits(request, held)
+        user, quotas = request.submission.user, growth.find_limits(request, held)
         usage = self._memory.known_usage(request) or await self._ledger.usage(user)
-        growth = judge_growth(request, held, leaf_count, usage=usage)
-        answer = await _grow_within(growth, quotas, grow)
+        judged = growth.judge(request, held, leaf_count, usage=usage)
+        answer = await _grow_within(judged, quotas, grow)
         if answer is not None:
             return answer
-        # By an old number, or somebody was faster. From now on, members take turns.
+        # Usage was outdated, or another review was faster. From now on, members take turns.
         async with self._turns.turn_of(held.gang):
             for _ in range(_ATTEMPTS):
                 usage = await self._ledger.usage(user)
-                growth = judge_growth(request, held, leaf_count, usage=usage)
-                answer = await _grow_within(growth, quotas, grow)
+                judged = growth.judge(request, held, leaf_count, usage=usage)
+                answer = await _grow_within(judged, quotas, grow)
                 if answer is not None:
                     return answer
-                if growth.is_refused:
-                    return refuse_growth(request, held, growth)
-        raise ConflictError(f"usage of {held.user} changes faster than decisions can be made")
+                if judged.is_refused:
+                    return growth.refuse_by_rules(request, held, judged)
+        raise ConflictError(f"usage of {held.user} changed at every attempt to grow {held.gang}")
 
 
-async def _grow_within(growth: Growth, quotas: Sequence[Limit], grow: _Grow) -> Answer | None:
-    """Ask the ledger; None if what the rules say stands in the way."""
-    answer = await grow(limits=(*growth.ranges, *quotas))
+async def _grow_within(judged: Growth, quotas: Sequence[Limit], grow: _Grow) -> ChargeAnswer | None:
+    """Ask the ledger; None if it refuses because of the range of the rules."""
+    answer = await grow(limits=(*judged.ranges, *quotas))
     exceeded = answer.exceeded if isinstance(answer, Refused) else ()
-    return None if any(one.limit in growth.ranges for one in exceeded) else answer
+    return None if any(one.limit in judged.ranges for one in exceeded) else answer

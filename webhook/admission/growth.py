@@ -1,94 +1,95 @@
-"""Gangs that grow: a member asks for more than its gang is charged for. Pure.
+"""Whether a charged gang may grow for a member that asks for more than the charge covers. Pure.
 
-Who pays for a gang was decided with its first member. Whatever group a later one names, it is that
-group's limits that the gang must stay within: limits of another say nothing about its charge.
+The first member decides which group pays for the gang, and the gang must stay within that group's
+limits, whatever group a later member names.
 
-Nor does a gang get past the rules by being small at first: with what it grows to, they must still
-let it have its class. It cannot be lowered any more, since its members run.
+A gang cannot bypass the rules by starting small: with the size it grows to, the rules must still
+allow its class. Its class cannot be lowered any more, since its members run.
 """
 
 from dataclasses import dataclass, replace
 
 from policy.errors import RequestError
-from policy.quotas.admission import Admission, OverQuota
+from policy.quotas.admission import AdmissionDecision, OverQuota
 from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import ClassName, Usage
+from policy.submission import ClassName, Occupancy
 from policy.wording import quote
 from state.ledger.ledger import Charge
-from webhook.admission.usage_limits import guards, probes
-from webhook.admission.verdict import Request, Verdict, decide, decided, paying_group
+from webhook.admission.charge_request import ChargeRequest, paying_group
+from webhook.admission.gang_decision import GangDecision, apply_rules, decide_now
+from webhook.admission.usage_limits import impossible_limits, range_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """What the rules say about a gang that asks for more."""
+    """What the rules decide about a gang that grows."""
 
-    decision: RuleDecision
+    rules: RuleDecision
     is_refused: bool
-    """Whether they refuse it, or would have lowered it."""
+    """Whether they refuse the grown gang, or would lower it."""
     grown: Charge
 
     @property
     def ranges(self) -> tuple[Limit, ...]:
-        """Return the usage in which they say so; for a gang that may not grow, none."""
+        """The range of usage in which the rules decide so; none for a gang that may not grow."""
         if self.is_refused:
-            return probes(self.grown.user)
-        return guards(self.grown, self.decision.valid)
+            return impossible_limits(self.grown.user)
+        return range_limits(self.grown, self.rules.valid)
 
 
-def judge_growth(request: Request, held: Charge, leaf_count: int, *, usage: Usage | None) -> Growth:
-    """Apply the rules as if the gang had asked for so much to begin with.
+def judge(
+    request: ChargeRequest, held: Charge, leaf_count: int, *, usage: Occupancy | None
+) -> Growth:
+    """Apply the rules as if the gang had asked for `leaf_count` at first.
 
-    `usage` is what its submitter holds, this gang included as it is.
+    `usage` is what its submitter holds, including this gang.
     """
     submission = replace(request.submission, leaf_count=leaf_count)
-    beside = None if usage is None else _without(usage, held)
-    decision = decide(replace(request, submission=submission), beside)
-    is_lower = request.policy.classes.is_lower(decision.final_class, held.class_name)
+    others = None if usage is None else _without_gang(usage, held)
+    rules = apply_rules(replace(request, submission=submission), others)
+    is_lower = request.policy.classes.is_lower(rules.final_class, held.class_name)
     return Growth(
-        decision=decision,
-        is_refused=decision.outcome is Outcome.REFUSED or is_lower,
+        rules=rules,
+        is_refused=rules.outcome is Outcome.REFUSED or is_lower,
         grown=replace(held, leaf_count=leaf_count),
     )
 
 
-def refuse_growth(
-    request: Request, held: Charge, growth: Growth, *, notes: tuple[str, ...] = ()
-) -> Verdict:
+def refuse_by_rules(
+    request: ChargeRequest, held: Charge, growth: Growth, *, notes: tuple[str, ...] = ()
+) -> GangDecision:
     """Refuse a member; RequestError where its gang would have a lower class with it."""
-    decision = _told(growth.decision, held)
-    if decision.outcome is Outcome.REFUSED:
-        return decided(request, Admission(rules=decision, notes=notes))
-    has = f"its members have {quote(held.class_name)}, which cannot be changed"
-    would = f"with this pod gang {held.gang} would have class {quote(decision.final_class)}, but"
-    raise RequestError.at(
-        "", " ".join([would, f"{has}:", decision.holdings, *decision.hit_texts()])
+    rules = _count_gang_as_held(growth.rules, held)
+    if rules.outcome is Outcome.REFUSED:
+        return decide_now(request, AdmissionDecision(rules=rules, notes=notes))
+    would = f"with this pod, gang {held.gang} would have class {quote(rules.final_class)}"
+    has = f"but its members have class {quote(held.class_name)}, which cannot be changed"
+    reasons = " ".join([rules.holdings, *rules.hit_texts()])
+    raise RequestError.at("", f"{would}, {has}: {reasons}")
+
+
+def _count_gang_as_held(rules: RuleDecision, held: Charge) -> RuleDecision:
+    """Word the decision as users see it: the gang's charge is held, only the rest is asked for."""
+    if rules.usage is None:
+        return rules
+    usage = Occupancy(
+        occupied=rules.usage.occupied + held.leaf_count,
+        occupied_high=rules.usage.occupied_high + held.leaf_count * held.is_high,
     )
+    more = rules.submission.leaf_count - held.leaf_count
+    return replace(rules, usage=usage, submission=replace(rules.submission, leaf_count=more))
 
 
-def _told(decision: RuleDecision, held: Charge) -> RuleDecision:
-    """Tell what the gang has among what is held, and ask for the rest."""
-    if decision.usage is None:
-        return decision
-    usage = Usage(
-        occupied=decision.usage.occupied + held.leaf_count,
-        occupied_high=decision.usage.occupied_high + held.leaf_count * held.is_high,
-    )
-    more = decision.submission.leaf_count - held.leaf_count
-    submission = replace(decision.submission, leaf_count=more)
-    return replace(decision, usage=usage, submission=submission)
-
-
-def _without(usage: Usage, held: Charge) -> Usage:
-    return Usage(
+def _without_gang(usage: Occupancy, held: Charge) -> Occupancy:
+    return Occupancy(
         occupied=max(0, usage.occupied - held.leaf_count),
         occupied_high=max(0, usage.occupied_high - held.leaf_count * held.is_high),
     )
 
 
-def growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:
-    """Return what a growing gang must stay within; nothing where its class may run beyond."""
+def find_limits(request: ChargeRequest, held: Charge) -> tuple[Limit, ...]:
+    """Return the quotas of a growing gang; none where its class may run beyond them."""
     group, classes = paying_group(request, held), request.policy.classes
     if group is None:
         return ()
@@ -97,27 +98,30 @@ def growth_limits(request: Request, held: Charge) -> tuple[Limit, ...]:
     return group.limits(held.user)
 
 
-def too_much(
-    request: Request, held: Charge, verdict: Verdict, exceeded: tuple[Exceeded, ...]
-) -> Verdict:
-    """Refuse a member with which its gang would be over quota: it cannot wait alone."""
+def refuse_by_quotas(
+    request: ChargeRequest,
+    held: Charge,
+    decision: GangDecision,
+    exceeded: tuple[Exceeded, ...],
+) -> GangDecision:
+    """Refuse a member with which its gang would be over quota: one member cannot be queued."""
     assert held.group is not None
-    rules = verdict.admission.rules
-    exceeded = tuple(_beyond(one, held) for one in exceeded)
+    rules = decision.admission.rules
+    exceeded = tuple(_count_excess_as_held(one, held) for one in exceeded)
     asked = next((one.asked for one in exceeded if _is_of_cells(one)), rules.submission.leaf_count)
     over = OverQuota(
         group=held.group,
         outcome=Outcome.REFUSED,
         exceeded=exceeded,
-        class_before=verdict.final_class,
-        class_after=verdict.final_class,
+        class_before=decision.final_class,
+        class_after=decision.final_class,
     )
     rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
-    return decided(request, replace(verdict.admission, rules=rules, quota=over))
+    return decide_now(request, replace(decision.admission, rules=rules, quota=over))
 
 
-def _beyond(exceeded: Exceeded, held: Charge) -> Exceeded:
-    """Tell what the gang has among what is held: the ledger compares it as if it were new."""
+def _count_excess_as_held(exceeded: Exceeded, held: Charge) -> Exceeded:
+    """Count the gang's charge as held: the ledger compares the grown gang as if it were new."""
     if exceeded.limit.measure.is_hours:
         return exceeded
     has = held.leaf_count if _is_of_cells(exceeded) else 1

@@ -1,171 +1,167 @@
-"""Decide by what this process knows, without waiting: previews, and whenever the ledger is away.
+"""Decide by what is in memory: previews, and admissions while the ledger is unavailable.
 
-What is known is the usage that was read last, and what was let in here since. So a submitter gets
-no further than to the limits by that, however many ask at once; what other replicas have let in
-meanwhile is not known (`docs/decisions/0011-admission.md`).
+Memory holds the usage that was read last and what this replica has admitted since. So a submitter
+cannot exceed the limits at one replica, however many requests come at once; what other replicas
+have admitted meanwhile is unknown (`docs/decisions/0011-admission.md`).
 """
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from policy.errors import RequestError
-from policy.quotas.admission import Admission, OverQuota, over_quota
+from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
 from policy.quotas.limits import Exceeded, Scope
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import Usage
+from policy.submission import Occupancy
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge
-from state.ledger.ledger import Usage as HeldUsage
-from webhook.admission.growth import growth_limits, judge_growth, refuse_growth, too_much
-from webhook.admission.pod_group_sizes import check_fixed
-from webhook.admission.recent_gangs import Recent, RecentGangs
-from webhook.admission.usage_limits import find_exceeded
-from webhook.admission.verdict import (
-    Request,
-    Verdict,
-    charge_of,
-    decide,
-    decided,
-    follow,
-    with_member,
+from state.ledger.ledger import Charge, ScopeUsage, find_exceeded
+from webhook.admission import growth
+from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
+from webhook.admission.gang_decision import (
+    GangDecision,
+    apply_rules,
+    check_fixed_class,
+    decide_now,
+    follow_charge,
 )
-
-_LEDGER_AWAY: Final = "the ledger does not answer: decided by the usage that was known last"
-_USAGE_UNKNOWN: Final = "the ledger does not answer and usage is not known: quotas are not applied"
+from webhook.admission.recent_gangs import RecentGang, RecentGangs
+from webhook.admission.wording import LEDGER_UNAVAILABLE, USAGE_UNKNOWN
 
 
 class LiveUsage(Protocol):
-    """Usage in memory: `state.ledger.usage_cache` or a twin of it."""
+    """Usage in memory: `state.ledger.usage_cache`, or a substitute in tests."""
 
     assumed: AssumedCharges
-    """What was let in and the ledger may not have heard of."""
+    """What was admitted here and is not known to be in the ledger."""
 
     @property
     def is_known(self) -> bool:
         """Whether usage was ever read."""
 
-    def usage(self, scope: Scope) -> HeldUsage:
-        """Return what a scope holds and has used, to the best of our knowledge."""
+    def usage(self, scope: Scope) -> ScopeUsage:
+        """Return what a scope holds and has used, as far as known."""
 
-    def held(self, scope: Scope) -> HeldUsage:
-        """Return the same, leaf-cell-time aside: that may be old."""
+    def held(self, scope: Scope) -> ScopeUsage:
+        """Return the same without leaf-cell-time, which may be outdated."""
 
     def assume(self, charge: Charge, *, held: int = 0) -> None:
-        """Count a charge that the ledger may not have heard of, but for what it counts already."""
+        """Count a charge that may not be in the ledger, except the `held` leaf cells that are."""
 
 
 class MemoryDecider:
     """Decides about gangs by what is in memory."""
 
     def __init__(
-        self, *, usage: LiveUsage, recent: RecentGangs, on_debt: Callable[[], None]
+        self, *, usage: LiveUsage, recent: RecentGangs, on_uncharged: Callable[[], None]
     ) -> None:
-        """`on_debt` hears that something was let in which the ledger has to be told."""
+        """`on_uncharged` runs after a gang was admitted that the ledger must still be charged."""
         self._usage = usage
         self._recent = recent
-        self._on_debt = on_debt
+        self._on_uncharged = on_uncharged
 
-    def known_usage(self, request: Request) -> Usage | None:
-        """Return what the submitter holds; None if that was never known."""
+    def known_usage(self, request: ChargeRequest) -> Occupancy | None:
+        """Return what the submitter holds; None if usage was never read."""
         if not self._usage.is_known:
             return None
         held = self._usage.held(Scope(request.submission.user))
-        return Usage(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
+        return Occupancy(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
 
-    def preview(self, request: Request) -> Verdict:
+    def preview(self, request: ChargeRequest) -> GangDecision:
         """Decide without any effect."""
-        known = self.known_usage(request)
-        decision = decide(request, known)
+        rules = apply_rules(request, self.known_usage(request))
         recent = self._recent.find(request.submission.gang)
         if recent is not None:
-            # One of its name that asks for something else may have ended: the ledger will tell.
+            # A gang of that name that differs may have ended: the ledger will know.
             with suppress(RequestError):
-                return _follow_recent(request, recent, Admission(rules=decision))
-        over = None if known is None else self._find_over(request, decision)
-        return decided(request, Admission(rules=decision, quota=over))
+                return _follow_recent(request, recent, AdmissionDecision(rules=rules))
+        over = self._find_over(request, rules)
+        return decide_now(request, AdmissionDecision(rules=rules, quota=over))
 
-    def admit(self, request: Request) -> Verdict:
-        """Decide, and count what is let in; RequestError if the gang is another one."""
+    def admit(self, request: ChargeRequest) -> GangDecision:
+        """Decide, and count what is admitted; RequestError if the pod does not match its gang."""
         known = self.known_usage(request)
-        decision = decide(request, known)
+        rules = apply_rules(request, known)
         recent = self._recent.find(request.submission.gang)
         if recent is not None:
-            return self._follow(request, recent, Admission(rules=decision, notes=(_LEDGER_AWAY,)))
-        over = None if known is None else self._find_over(request, decision)
-        note = _USAGE_UNKNOWN if known is None else _LEDGER_AWAY
-        verdict = decided(request, Admission(rules=decision, quota=over, notes=(note,)))
-        if verdict.outcome is Outcome.ADMITTED:
-            check_fixed(request.fixed_class, verdict.final_class)
-            self._let_in(request, charge_of(request, verdict.final_class))
-        return verdict
+            admission = AdmissionDecision(rules=rules, notes=(LEDGER_UNAVAILABLE,))
+            return self._follow(request, recent, admission)
+        over = self._find_over(request, rules)
+        note = USAGE_UNKNOWN if known is None else LEDGER_UNAVAILABLE
+        decision = decide_now(request, AdmissionDecision(rules=rules, quota=over, notes=(note,)))
+        if decision.outcome is Outcome.ADMITTED:
+            check_fixed_class(request, decision.final_class)
+            self._assume(request, build_charge(request, decision.final_class))
+        return decision
 
-    def remember(self, request: Request, charge: Charge, *, is_queued: bool = False) -> None:
-        """The ledger may be away, or not know of it, when the gang's next member comes."""
+    def remember(self, request: ChargeRequest, charge: Charge, *, is_queued: bool = False) -> None:
+        """Keep a gang's charge for its next members, in case the ledger is unavailable then."""
         if not request.is_alone:
             self._recent.note(charge, is_queued=is_queued)
 
-    def _let_in(self, request: Request, charge: Charge, *, held: int = 0) -> None:
+    def _assume(self, request: ChargeRequest, charge: Charge, *, held: int = 0) -> None:
         self._usage.assume(charge, held=held)
         self.remember(request, charge)
-        self._on_debt()
+        self._on_uncharged()
 
-    def _follow(self, request: Request, recent: Recent, admission: Admission) -> Verdict:
-        """Give a member what its gang has, and charge the gang for one that asks for more."""
-        verdict = _follow_recent(request, recent, admission)
-        charge, grown = recent.charge, with_member(request, recent.charge)
+    def _follow(
+        self, request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
+    ) -> GangDecision:
+        """Return the earlier decision about the gang, and count what this member adds."""
+        decision = _follow_recent(request, recent, admission)
+        held, grown = recent.charge, with_member(request, recent.charge)
         if recent.is_queued:
-            return verdict
-        if grown.leaf_count == charge.leaf_count:
+            return decision
+        if grown.leaf_count == held.leaf_count:
             self.remember(request, grown)
-            return verdict
+            return decision
         known = self.known_usage(request)
-        growth = judge_growth(request, charge, grown.leaf_count, usage=known)
-        if growth.is_refused:
-            return refuse_growth(request, charge, growth, notes=admission.notes)
-        exceeded = self._find_outgrown(request, charge, grown)
+        judged = growth.judge(request, held, grown.leaf_count, usage=known)
+        if judged.is_refused:
+            return growth.refuse_by_rules(request, held, judged, notes=admission.notes)
+        exceeded = self._find_outgrown(request, held, grown)
         if exceeded:
-            return too_much(request, charge, verdict, exceeded)
-        self._let_in(request, grown, held=charge.leaf_count)
-        return verdict
+            return growth.refuse_by_quotas(request, held, decision, exceeded)
+        self._assume(request, grown, held=held.leaf_count)
+        return decision
 
     def _find_outgrown(
-        self, request: Request, charge: Charge, grown: Charge
+        self, request: ChargeRequest, held: Charge, grown: Charge
     ) -> tuple[Exceeded, ...]:
-        """Compare a gang that grows with the limits, as if it were new: what it has goes first."""
+        """Return the limits that a grown gang exceeds, compared as if it were new."""
         if not self._usage.is_known:
             return ()
-        return find_exceeded(
-            grown,
-            growth_limits(request, charge),
-            lambda scope: _without(self._usage.usage(scope), charge),
-        )
+        limits = growth.find_limits(request, held)
+        usage = self._usage.usage
+        return tuple(find_exceeded(grown, limits, lambda scope: _without_gang(usage(scope), held)))
 
-    def _find_over(self, request: Request, decision: RuleDecision) -> OverQuota | None:
-        """Compare with quotas in memory."""
-        if request.group is None or decision.outcome is Outcome.REFUSED:
+    def _find_over(self, request: ChargeRequest, rules: RuleDecision) -> OverQuota | None:
+        """Compare a gang with its quotas by the usage in memory; None if that is unknown."""
+        is_refused = rules.outcome is Outcome.REFUSED
+        if request.group is None or is_refused or not self._usage.is_known:
             return None
-        charge = charge_of(request, decision.final_class)
-        limits = request.group.limits(request.submission.user)
-        exceeded = find_exceeded(charge, limits, self._usage.usage)
+        charge = build_charge(request, rules.final_class)
+        exceeded = tuple(find_exceeded(charge, request.quotas, self._usage.usage))
         if not exceeded:
             return None
-        return over_quota(decision, request.group, exceeded, classes=request.policy.classes)
+        return over_quota(rules, request.group, exceeded, classes=request.policy.classes)
 
 
-def _follow_recent(request: Request, recent: Recent, admission: Admission) -> Verdict:
-    return replace(follow(request, recent.charge, admission), is_queued=recent.is_queued)
+def _follow_recent(
+    request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
+) -> GangDecision:
+    return follow_charge(request, recent.charge, admission, is_queued=recent.is_queued)
 
 
-def _without(usage: HeldUsage, charge: Charge) -> HeldUsage:
+def _without_gang(usage: ScopeUsage, held: Charge) -> ScopeUsage:
     by_type = dict(usage.by_leaf_type)
-    if charge.leaf_type is not None:
-        by_type[charge.leaf_type] = by_type.get(charge.leaf_type, 0) - charge.leaf_count
+    if held.leaf_type is not None:
+        by_type[held.leaf_type] = by_type.get(held.leaf_type, 0) - held.leaf_count
     return replace(
         usage,
-        leaf_cells=usage.leaf_cells - charge.leaf_count,
-        leaf_cells_high=usage.leaf_cells_high - charge.leaf_count * charge.is_high,
+        leaf_cells=usage.leaf_cells - held.leaf_count,
+        leaf_cells_high=usage.leaf_cells_high - held.leaf_count * held.is_high,
         gangs=usage.gangs - 1,
         by_leaf_type=by_type,
     )

@@ -1,24 +1,24 @@
-"""What was decided about gangs, for their members that are still to come.
+"""Gangs that were decided lately, for their members that come later.
 
-The ledger knows gangs that were charged. This knows them too while the ledger is away, and those
-that quotas queue, which are not charged at all. While the ledger answers, those that it does not
-have any more are forgotten soon after (`RecentCheck`): so a name that was used before is a new
-gang, though the ledger be away when it is used again.
+The ledger knows charged gangs. This memory serves while the ledger is unavailable, and for gangs
+that quotas queue, which are not charged. While the ledger answers, gangs that it no longer has are
+forgotten soon (`RecentGangCheck`), so that a name used again is a new gang even if the ledger is
+unavailable by then.
 """
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NoReturn
 
 from policy.errors import BackendError
 from policy.submission import GangKey
+from service.memory import ExpiringMap
 from state.ledger.assumed_charges import AssumedCharges
 from state.ledger.ledger import Charge, Ledger
-from webhook.admission.breaker import Breaker
+from webhook.ledger_access.breaker import Breaker
 
 logger = logging.getLogger(__name__)
 
@@ -26,60 +26,51 @@ _KEPT_SECONDS: Final = 600.0
 _KEPT: Final = 10_000
 _CHECK_SECONDS: Final = 1.0
 _MOST_CHECKED: Final = 500
-"""At once. Of more, those that were checked longest ago."""
+"""Per check; those that were checked longest ago come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recent:
-    """How a gang was let in: charged, or to be charged when it fits."""
+class RecentGang:
+    """How a gang was admitted: charged, or queued for quota."""
 
     charge: Charge
     is_queued: bool
-    since: float
-    """When that was known to be so."""
 
 
 class RecentGangs:
     """A bounded memory, oldest out first."""
 
     def __init__(self, *, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._gangs: OrderedDict[GangKey, Recent] = OrderedDict()
+        self._gangs: ExpiringMap[GangKey, RecentGang] = ExpiringMap(
+            _KEPT, seconds=_KEPT_SECONDS, monotonic=monotonic
+        )
 
-    def find(self, gang: GangKey) -> Recent | None:
-        """Return how a gang was let in, unless that was long ago."""
-        found = self._gangs.get(gang)
-        is_old = found is not None and found.since < self._monotonic() - _KEPT_SECONDS
-        return None if is_old else found
+    def find(self, gang: GangKey) -> RecentGang | None:
+        """Return how a gang was admitted, unless that was long ago."""
+        return self._gangs.get(gang)
 
     def note(self, charge: Charge, *, is_queued: bool = False) -> None:
-        """Remember how a gang was let in."""
-        self._put(Recent(charge=charge, is_queued=is_queued, since=self._monotonic()))
-        while len(self._gangs) > _KEPT:
-            self._gangs.popitem(last=False)
+        """Remember how a gang was admitted."""
+        self._gangs[charge.gang] = RecentGang(charge=charge, is_queued=is_queued)
 
-    def charged(self, most: int) -> list[Recent]:
-        """Return those that are said to be charged, longest ago first."""
+    def charged(self, most: int) -> list[RecentGang]:
+        """Return gangs that should be charged, longest unchecked first."""
         return list(islice((one for one in self._gangs.values() if not one.is_queued), most))
 
-    def note_checked(self, checked: Iterable[Recent], *, charged: Collection[GangKey]) -> None:
-        """Keep those that are charged, and forget the others unless they were noted meanwhile."""
+    def note_checked(self, checked: Iterable[RecentGang], *, charged: Collection[GangKey]) -> None:
+        """Keep the charged gangs, and forget the others unless they were noted meanwhile."""
         for recent in checked:
             gang = recent.charge.gang
             if self._gangs.get(gang) is not recent:
                 continue
             if gang in charged:
-                self._put(replace(recent, since=self._monotonic()))
+                self._gangs[gang] = recent
             else:
-                del self._gangs[gang]
-
-    def _put(self, recent: Recent) -> None:
-        self._gangs[recent.charge.gang] = recent
-        self._gangs.move_to_end(recent.charge.gang)
+                self._gangs.pop(gang)
 
 
-class RecentCheck:
-    """Asks the ledger, beside the reviews, which of the recent gangs it still has."""
+class RecentGangCheck:
+    """Asks the ledger in the background which of the recent gangs it still has."""
 
     def __init__(
         self, recent: RecentGangs, *, ledger: Ledger, assumed: AssumedCharges, breaker: Breaker
@@ -99,7 +90,7 @@ class RecentCheck:
     async def check(self) -> None:
         """Ask once; without an answer nothing changes."""
         charged = self._recent.charged(_MOST_CHECKED)
-        # Of what it has not heard of yet, the ledger cannot tell that it has ended.
+        # A gang that is not charged in the ledger yet has not ended.
         checked = [one for one in charged if self._assumed.find(one.charge.gang) is None]
         if not checked:
             return

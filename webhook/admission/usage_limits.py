@@ -1,36 +1,16 @@
-"""Limits compared with usage in memory: where the ledger is not asked, or does not answer. Pure."""
+"""Limits that go with a charge, so that the ledger compares and charges in one step. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
-
-from policy.quotas.limits import Exceeded, Limit, Measure, Scope
+from policy.quotas.limits import Limit, Measure, Scope
 from policy.rules.decision import Range
 from policy.submission import UserName
-from state.ledger.ledger import Charge, Usage, build_exceeded, choose_applicable, to_units
+from state.ledger.ledger import Charge
 
 
-def find_exceeded(
-    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], Usage]
-) -> tuple[Exceeded, ...]:
-    """Return the limits that a charge would exceed, by what is known of usage."""
-    return tuple(_exceeded(charge, limits, usage))
-
-
-def _exceeded(
-    charge: Charge, limits: Sequence[Limit], usage: Callable[[Scope], Usage]
-) -> Iterator[Exceeded]:
-    for limit in choose_applicable(charge, limits):
-        used = usage(limit.scope).used(limit.measure, limit.leaf_type)
-        exceeded = build_exceeded(limit, charge=charge, used=used)
-        most = to_units(limit)
-        if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
-            yield exceeded
-
-
-def guards(charge: Charge, valid: Range) -> tuple[Limit, ...]:
+def range_limits(charge: Charge, valid: Range) -> tuple[Limit, ...]:
     """Turn the range in which a rule decision holds into limits on what its submitter then holds.
 
-    With them the ledger compares and charges in one step: a decision that was made from usage which
-    has grown too much since is not put into effect, but made again.
+    If usage has left the range since the decision, the charge is refused and the decision is made
+    again.
     """
     own, own_high = charge.leaf_count, charge.leaf_count * charge.is_high
     ends = (
@@ -44,7 +24,7 @@ def guards(charge: Charge, valid: Range) -> tuple[Limit, ...]:
     )
 
 
-def probes(user: UserName) -> tuple[Limit, ...]:
-    """Return limits that nothing fits: the ledger then only tells what the user holds."""
+def impossible_limits(user: UserName) -> tuple[Limit, ...]:
+    """Return limits that no charge fits: the ledger's refusal then says what the user holds."""
     measures = (Measure.LEAF_CELLS, Measure.LEAF_CELLS_HIGH)
     return tuple(Limit(scope=Scope(user), measure=measure, most=-1) for measure in measures)

@@ -1,7 +1,10 @@
-"""The serving certificates of the webhook, and their renewal by the leader.
+"""The certificates that the webhook serves with, and those it renews for all of Cellgate.
 
-callers  Who may ask for reviews: with `--client-ca`, only whoever shows a certificate of …
-serving  Certificates of a running webhook: files that are followed, or a Secret that …
-shared   What a webhook serves with, from a Secret that all replicas share, followed by a …
-steward  The leader's care for certificates: made and renewed in a Secret, handed to whoever …
+How certificates are issued and rotated is in `certs`; here are the Secrets, the leader that renews
+them, and the check of client certificates. Imported by `webhook.app` only.
+
+    provider             where certificates come from: a directory, or a shared Secret
+    shared_certificates  the certificates in the shared Secret, followed by a watch
+    renewer              the leader renews certificates, copies them and publishes the caBundle
+    callers              with `--client-ca`, only clients with a certificate may request reviews
 """

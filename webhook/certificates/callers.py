@@ -1,9 +1,9 @@
-"""Who may ask for reviews: with `--client-ca`, only whoever shows a certificate of that CA.
+"""Which clients may request reviews: with `--client-ca`, only those with a certificate of that CA.
 
-That is the API server, where the admin gave it one for us (its admission configuration). A CA that
-signs for others, too, needs `--client-names`: which names are the API server's. Probes and metrics
-stay open: kubelets have no certificate. Without the flag the network must keep strangers
-away; what a forged review charges expires within seconds.
+That is the API server, where the admin configured a certificate for our webhook. A CA that also
+signs for other clients needs `--client-names`, the common names of the API server. Probes and
+metrics stay open, since kubelets have no certificate. Without the flag, a NetworkPolicy must keep
+other clients away; what a forged review charges expires within seconds.
 """
 
 from collections.abc import Collection
@@ -15,12 +15,12 @@ from certs.clients import Client, read_client
 from service.http import Handler, json_answer
 
 _REVIEWS = ("/mutate/", "/validate/")
-_UNKNOWN = "reviews need a client certificate of the CA that --client-ca names"
-_UNNAMED = "reviews need a client certificate with one of the common names of --client-names"
+_UNKNOWN = "reviews require a client certificate of the CA in --client-ca"
+_UNNAMED = "reviews require a client certificate with a common name listed in --client-names"
 
 
-def demand_certificates(names: Collection[str] = ()) -> Middleware:
-    """Build the check that runs before every answer; without `names` every name will do."""
+def require_client_certificate(names: Collection[str] = ()) -> Middleware:
+    """Build the middleware that checks callers of reviews; empty `names` allow any name."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -30,14 +30,14 @@ def demand_certificates(names: Collection[str] = ()) -> Middleware:
         if client is not None and (not names or client.name in names):
             return await handler(request)
         answer = json_answer({"error": _UNNAMED if client else _UNKNOWN}, status=401)
-        answer.force_close()  # another certificate is shown in another handshake only
+        answer.force_close()  # only another handshake can present another certificate
         return answer
 
     return check
 
 
 def _client_of(request: web.Request) -> Client | None:
-    """Return whose certificate the handshake verified, if it was made for calling."""
+    """Return the client of the certificate that the handshake verified, if it is for clients."""
     connection = request.get_extra_info("ssl_object")
     der = connection.getpeercert(binary_form=True) if connection is not None else None
     return read_client(der) if der else None

@@ -1,8 +1,8 @@
-"""Who is behind a request: the submitter, as far as anybody can be believed. Pure.
+"""Identify the submitter of a pod: the user who is charged. Pure.
 
-A stamp (the annotations that name the submitter) is believed if a trusted controller sends it.
-Anybody else who sends a stamp that names somebody else is refused. Without a stamp, whoever sends
-is the submitter.
+A stamp (the annotations that name the submitter) is believed only from a trusted controller. A
+request from any other user with a stamp that names a different user is refused. Without a stamp,
+the sender of the request is the submitter.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ STAMP_PATH = f"metadata.annotations[{marks.SUBMITTER_ANNOTATION}]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitter:
-    """Who asks, with all groups that count."""
+    """A user, with all groups that count."""
 
     user: UserName
     groups: tuple[GroupName, ...]
 
 
 def identify(pod: ManagedPod, sender: UserInfo, identity: Identity) -> Submitter:
-    """Find the submitter of a pod. Raises RequestError for a stamp of somebody else."""
+    """Return the submitter of a pod. Raises RequestError for a stamp that is not believed."""
     if pod.submitter is not None and identity.is_trusted(sender.username):
         groups = identity.groups_of(pod.submitter, pod.submitter_groups)
         return Submitter(user=pod.submitter, groups=groups)
@@ -37,14 +37,14 @@ def identify(pod: ManagedPod, sender: UserInfo, identity: Identity) -> Submitter
 
 
 def check_stamp(stamped: str | None, sender: UserInfo, *, path: str) -> None:
-    """Raise RequestError if somebody who is not trusted claims to be somebody else."""
+    """Raise RequestError if a sender that is not trusted names another user as submitter."""
     if stamped is not None and stamped != sender.username:
-        message = f"names {quote(stamped)}, but {quote(sender.username)} sends this"
+        message = f"names {quote(stamped)}, but the request comes from {quote(sender.username)}"
         raise RequestError.at(path, f"{message}; {_hint(sender)}")
 
 
 def _hint(sender: UserInfo) -> str:
-    """Say what to do: a controller that works for others is a matter of the admins."""
+    """Say what to do; only an admin can let a controller submit for other users."""
     if sender.username.startswith("system:serviceaccount:"):
         return "an admin can list it under trustedControllers of the Identity document"
-    return "leave the annotation out, it is set for you"
+    return "leave the annotation out, Cellgate sets it"

@@ -1,64 +1,69 @@
-"""Reviews of objects that hold pod templates: stamp the submitter, and say now what will happen.
+"""Reviews of objects that hold pod templates: stamp the submitter, and preview the decision.
 
-Whoever creates a Job is its submitter; the pods come later, from a controller. So the submitter is
-stamped on the template, and nobody may change the stamp afterwards: a pod would be charged to
-somebody else. What a trusted controller makes of a template (a ReplicaSet of a Deployment, a Job of
-a CronJob) carries the stamp already and is left alone; to change it would make the controller make
-another one, for ever.
+The user who creates a Job is the submitter of its pods, but a controller creates those later. So
+the submitter is stamped on the template, and the stamp cannot be changed: otherwise the pods would
+be charged to another user. What a trusted controller makes of a template (a ReplicaSet of a
+Deployment, a Job of a CronJob) carries the stamp already and is left alone; if it changed, the
+controller would replace the object for ever.
 
-Of an update, the stamp of before stays: a missing one is put back, another one is refused. It is
-believed only of a template that was managed before; others nobody has looked at.
+On an update, the earlier stamp stays: a missing one is restored, another one is refused. An earlier
+stamp is believed only if the template was managed before; otherwise we did not review it.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.leaf_demand import is_matched
-from kube.read.objects import mapping
+from kube.values.objects import mapping
 from policy.errors import Problem, RequestError
 from policy.rules.decision import WARNING_CHARS, Outcome
 from policy.wording import plain, quote
-from webhook.admission.verdict import Verdict
+from webhook.admission.wording import PREFIX, format_warnings
 from webhook.reviews.pod_group_reviews import PodGroupReviews, is_pod_group
 from webhook.reviews.pod_reviews import PodReviews
-from webhook.reviews.submitter import check_stamp
-from webhook.reviews.template_stamps import (
+from webhook.reviews.pod_templates import (
     MAX_TEMPLATES,
+    PodTemplate,
     Stamp,
-    Template,
     find_templates,
-    read_stamp,
     stamp_of,
-    stamp_patch,
-    to_pod,
 )
-from webhook.wire import ALLOWED, Answer, Operation, ReviewRequest, UserInfo
+from webhook.reviews.submitter import STAMP_PATH, check_stamp
+from webhook.wire import (
+    ALLOWED,
+    Operation,
+    ReviewRequest,
+    ReviewResponse,
+    UserInfo,
+)
 
 _LATER: Final = ("CronJob",)
-"""What runs later, or again and again: usage of now says little about then."""
+"""Kinds whose pods start later, so that current usage says little about them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """A managed template, and what it looked like before."""
+    """A managed template, and its earlier version if we reviewed that."""
 
-    template: Template
-    before: Template | None
+    template: PodTemplate
+    before: PodTemplate | None
 
 
 class TemplateReviews:
-    """Answers about Jobs, Deployments and all other kinds with pod templates."""
+    """Reviews Jobs, Deployments and all other kinds with pod templates."""
 
     def __init__(self, *, policies: PolicySink, pods: PodReviews, groups: PodGroupReviews) -> None:
         self._policies = policies
         self._pods = pods
         self._groups = groups
 
-    async def mutate(self, review: ReviewRequest) -> Answer:
-        """Stamp the pod templates of an object, and preview what its pods would get."""
+    async def mutate(self, review: ReviewRequest) -> ReviewResponse:
+        """Stamp the pod templates of an object, and preview what its pods would get.
+
+        Raises RequestError if they would be refused now.
+        """
         sender, identity = review.user, self._policies.policy.identity
         if review.object is None or review.operation not in ("CREATE", "UPDATE"):
             return ALLOWED
@@ -68,15 +73,12 @@ class TemplateReviews:
             return ALLOWED
         patch: list[Operation] = []
         warnings: list[str] = []
-        try:
-            for change in self._changes(review, review.object):
-                stamp = _choose_stamp(change, sender)
-                if stamp is not None:
-                    patch += stamp_patch(change.template, stamp)
-                    warnings += self._preview(review, change, stamp)
-        except RequestError as exc:
-            return Answer(is_allowed=False, message=str(exc))
-        return Answer(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
+        for change in self._changes(review, review.object):
+            stamp = _choose_stamp(change, sender)
+            if stamp is not None:
+                patch += change.template.stamp_patch(stamp)
+                warnings += self._preview(review, change, stamp)
+        return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:
         """Yield the managed templates of an object. Raises RequestError if they are too many."""
@@ -90,71 +92,65 @@ class TemplateReviews:
         for template in templates:
             if self._is_managed(review, template):
                 old = olds.get(template.pointer)
-                is_known = old is not None and self._was_looked_at(review, old)
-                yield _Change(template=template, before=old if is_known else None)
+                is_reviewed = old is not None and self._was_reviewed(review, old)
+                yield _Change(template=template, before=old if is_reviewed else None)
 
-    def _is_managed(self, review: ReviewRequest, template: Template) -> bool:
-        """Tell whether a template asks for leaf cells; one that makes no sense may mean to."""
+    def _is_managed(self, review: ReviewRequest, template: PodTemplate) -> bool:
+        """Tell whether a template asks for leaf cells; an invalid one is taken to do so."""
         try:
-            return self._pods.read_plain(review, to_pod(review, template, {})) is not None
+            return self._pods.read_pod(review, template.to_pod(review, {})) is not None
         except RequestError:
             return True
 
-    def _was_looked_at(self, review: ReviewRequest, old: Template) -> bool:
-        """Tell whether the stamp on a template is ours: the API server asked us about it."""
+    def _was_reviewed(self, review: ReviewRequest, old: PodTemplate) -> bool:
+        """Tell whether the API server had a template reviewed, so that its stamp is ours."""
         return is_matched(old.content["spec"]) and self._is_managed(review, old)
 
     def _preview(self, review: ReviewRequest, change: _Change, stamp: Stamp) -> Iterator[str]:
-        """Yield what a pod of the template would be told; RequestError if it would be refused."""
+        """Yield the warnings of a pod of the template; RequestError if it would be refused."""
         if stamp.user != review.user.username or change.template == change.before:
             return
-        pod = to_pod(review, change.template, stamp.annotations)
+        pod = change.template.to_pod(review, stamp.annotations)
         try:
             preview = self._pods.preview(review, pod)
         except RequestError as exc:
             raise _within(change.template, exc) from exc
         if preview is None:
             return
-        verdict = preview.verdict
-        if verdict.outcome is not Outcome.REFUSED:
-            yield from (*verdict.format_warnings(), *preview.warnings)
-        elif _is_for_now(review):
-            raise RequestError.at(change.template.path, verdict.admission.format_refusal())
-        else:
-            yield _would_be_refused(verdict)
+        decision = preview.decision
+        if decision.outcome is not Outcome.REFUSED:
+            yield from (*format_warnings(decision), *preview.warnings)
+            return
+        refusal = decision.admission.format_refusal()
+        if _starts_now(review):
+            raise RequestError.at(change.template.path, refusal)
+        line = f"{PREFIX}with current usage, its pods would be refused: {refusal}"
+        yield plain(line, limit=WARNING_CHARS)
 
 
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:
-    """Say what must be stamped on a template; None leaves it alone. Raises RequestError."""
-    path = change.template.annotation_path(marks.SUBMITTER_ANNOTATION)
-    given = read_stamp(change.template)
-    before = read_stamp(change.before) if change.before else Stamp(None, None)
+    """Return the stamp for a template; None leaves it as it is. Raises RequestError."""
+    path, given = f"{change.template.path}.{STAMP_PATH}", change.template.stamp
+    before = change.before.stamp if change.before else Stamp()
     if before.user is None:
         if change.before is not None and change.template.content == change.before.content:
-            return None  # older than we are, and not changed now
+            return None  # created before Cellgate was installed, and unchanged
         check_stamp(given.user, sender, path=path)
         return stamp_of(sender)
     if given.user not in (None, before.user) or given.groups not in (None, before.groups):
-        message = f"was {quote(before.user)} and cannot be changed"
-        raise RequestError.at(path, message)
+        raise RequestError.at(path, f"was {quote(before.user)} and cannot be changed")
     return before
 
 
-def _is_for_now(review: ReviewRequest) -> bool:
-    """Tell whether pods come at once: only then is a refusal of now one of the object."""
+def _starts_now(review: ReviewRequest) -> bool:
+    """Tell whether pods are created at once: only then does a refusal apply to the object."""
     obj = review.object or {}
     is_suspended = mapping(obj.get("spec")).get("suspend") is True
     return review.operation == "CREATE" and obj.get("kind") not in _LATER and not is_suspended
 
 
-def _would_be_refused(verdict: Verdict) -> str:
-    refusal = verdict.admission.format_refusal()
-    line = f"cellgate: as things are, its pods will be refused: {refusal}"
-    return plain(line, limit=WARNING_CHARS)
-
-
-def _within(template: Template, error: RequestError) -> RequestError:
-    """Say that problems are those of a template."""
+def _within(template: PodTemplate, error: RequestError) -> RequestError:
+    """Prefix the paths of problems with the path of their template."""
     return RequestError(
         [
             Problem(f"{template.path}.{one.path}" if one.path else template.path, one.message)

@@ -1,5 +1,8 @@
-"""Policy-defined fields of pods: node selectors, tolerations, resources, mounts.
+"""Shaping: fields that the Shaping document sets on pods. Pure.
 
-guard   What shapes gave to a pod stays so: changes of a pod that exists which would undo …
-shaper  Giving a pod what its shapes say. Pure: pod and shapes in, patch and words out.
+Which shapes match a pod is decided in `policy.shaping`; here they are applied, and protected from
+later changes. Imported by `webhook.reviews`, `webhook.responses` and `webhook.guard`.
+
+    shaper         applies shapes to a pod: node selector, tolerations, requests, mounts, run time
+    shaped_fields  refuses changes of an existing pod that would undo a shape
 """

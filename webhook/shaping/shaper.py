@@ -1,7 +1,7 @@
-"""Giving a pod what its shapes say. Pure: pod and shapes in, patch and words out.
+"""Apply shapes to a pod. Pure: pod and shapes in, patch, lines and warnings out.
 
-Shaping a shaped pod changes nothing, and still tells what was done to it: what its annotation lists
-and is true stays listed. What a submitter writes there about anything else is dropped.
+Shaping a shaped pod changes nothing and lists the same lines again: a line of the pod's annotation
+that is still true is kept, and any other text of the submitter there is dropped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
-from kube.read.objects import items, mapping, marks_of
+from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.shaping import Mount, Shape
 from policy.submission import UserName
@@ -19,9 +19,9 @@ from policy.wording import quote
 from webhook.wire import Operation
 
 VOLUME_PREFIX: Final = "cellgate-"
-"""What the names of volumes of shapes begin with."""
+"""Starts the names of volumes that shapes add."""
 FIXED: Final = ", fixed"
-"""How a line ends that tells what nobody but the admins may change."""
+"""Ends the line of a field that only admins may change."""
 _CONTAINERS: Final = ("containers", "initContainers")
 _AMOUNTS: Final = ("requests", "limits")
 _PLAIN_FIELDS: Final = (
@@ -35,33 +35,33 @@ _PLAIN_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """What becomes of a pod."""
+    """What shapes do to a pod."""
 
     patch: Sequence[Operation] = ()
     lines: Sequence[str] = ()
-    """What was given to it, shape by shape."""
+    """What the shapes set, in their order."""
     warnings: Sequence[str] = ()
-    """What the submitter had written otherwise."""
+    """What the submitter had specified differently."""
 
     @property
     def annotations(self) -> dict[str, str]:
-        """What to write on the pod."""
+        """The annotation that lists the lines."""
         return {marks.SHAPED_ANNOTATION: "\n".join(self.lines)} if self.lines else {}
 
 
 def shape_pod(pod: Mapping[str, Any], shapes: Sequence[Shape], *, user: UserName) -> Shaped:
-    """Say what shapes do to a pod. Raises RequestError if it wants to go where it must not."""
+    """Apply shapes to a pod. Raises RequestError if the pod contradicts them."""
     if not shapes:
         return Shaped()
-    shaping = _Shaping(pod, user=user)
+    spec = _ShapedSpec(pod, user=user)
     for shape in shapes:
-        shaping.apply(shape)
-    shaping.check()
-    return Shaped(shaping.patch(), shaping.lines, shaping.warnings)
+        spec.apply(shape)
+    spec.check()
+    return Shaped(spec.patch(), spec.lines, spec.warnings)
 
 
-class _Shaping:
-    """A pod's spec while it is shaped: what the first shape set, a later one leaves alone."""
+class _ShapedSpec:
+    """A pod's spec while it is shaped. The first shape that sets a field wins."""
 
     def __init__(self, pod: Mapping[str, Any], *, user: UserName) -> None:
         self._before: Mapping[str, Any] = pod["spec"]
@@ -76,7 +76,7 @@ class _Shaping:
         self.warnings: list[str] = []
 
     def apply(self, shape: Shape) -> None:
-        """Give all that one shape gives."""
+        """Apply one shape."""
         self._shape = shape.name
         self._select_nodes(shape.node_selector)
         self._append("tolerations", shape.tolerations)
@@ -89,12 +89,12 @@ class _Shaping:
             self._limit_run_time(shape.max_run_seconds)
 
     def check(self) -> None:
-        """Raise RequestError with all that contradicts the shapes."""
+        """Raise RequestError with all contradictions."""
         if self._problems:
             raise RequestError(self._problems)
 
     def patch(self) -> list[Operation]:
-        """Write down what is different now."""
+        """Return the patch of all changed fields."""
         patch: list[Operation] = [
             {"op": "add", "path": f"/spec/{name}", "value": self._spec[name]}
             for name in _PLAIN_FIELDS
@@ -118,7 +118,7 @@ class _Shaping:
             return [{"op": "remove", "path": "/spec/resources"}]
         return [{"op": "replace", "path": "/spec/resources", "value": left}]
 
-    # -- one kind of gift each
+    # -- one kind of field each
 
     def _select_nodes(self, wanted: Mapping[str, str]) -> None:
         for key, value in wanted.items():
@@ -126,8 +126,8 @@ class _Shaping:
                 continue
             selector = mapping(self._spec.get("nodeSelector"))
             if selector.get(key, value) != value:
-                own = f"is {quote(str(selector[key]))}, but pods of shape {self._shape}"
-                message = f"{own} go to nodes with {quote(value)}; leave it out"
+                own = f"is {quote(str(selector[key]))}, but shape {self._shape}"
+                message = f"{own} requires {quote(value)}; leave it out"
                 self._problems.append(Problem(f"spec.nodeSelector[{key}]", message))
                 continue
             self._note(f"nodeSelector {key}={value}", is_new=key not in selector)
@@ -153,17 +153,17 @@ class _Shaping:
         requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
         own, fixed = limits.get(resource, requests.get(resource)), {resource: quantity}
         container["resources"] = {**resources, "requests": {**requests, **fixed}}
-        if resource in limits:  # which must not be lower than what is requested
+        if resource in limits:  # a limit must not be lower than the request
             container["resources"]["limits"] = {**limits, **fixed}
         is_new = container["resources"] != resources
         what = f"{resource} {quantity} for container {container.get('name')}"
-        # Listed in any case: it is what a later resize must leave alone.
+        # Listed in any case: a later resize must not change it.
         self._note(f"{what}{FIXED}", is_new=True)
         if is_new and own not in (None, quantity):
-            self._warn(f"{what}, not the {own} it asked for")
+            self._warn(f"{what} instead of the requested {own}")
 
     def _drop_pod_request(self, resource: str) -> None:
-        """Take away what a pod asks for as a whole: it would count instead of its containers'."""
+        """Remove the pod-level request: it would count instead of the containers' requests."""
         resources = mapping(self._spec.get("resources"))
         parts = {part: mapping(resources.get(part)) for part in _AMOUNTS}
         own = parts["limits"].get(resource, parts["requests"].get(resource))
@@ -175,12 +175,12 @@ class _Shaping:
         }
         rest = {key: value for key, value in {**resources, **kept}.items() if value}
         self._spec["resources"] = rest
-        self._warn(f"{resource} for each container, not the {own} it asked for as a whole")
+        self._warn(f"{resource} for each container instead of the requested {own} for the pod")
 
     def _default_requests(self, wanted: Mapping[str, str]) -> None:
         shared = _amounts(self._spec)
         for resource, quantity in wanted.items():
-            # Containers share what the pod asks for as a whole, and must not ask for more.
+            # Containers share a pod-level request, and must not request more.
             if not self._is_first("requests", resource) or resource in shared:
                 continue
             for container in self._containers_with_cells():
@@ -218,11 +218,11 @@ class _Shaping:
         self._spec["volumes"] = [*others, volume]
 
     def _check_only_there(self, wanted: Mapping[str, Any]) -> None:
-        """Elsewhere a container would see all of a volume, others' parts of it too."""
+        """With another mount, a container would see the parts of other users in the volume."""
         for container in self._containers():
             for one in items(container.get("volumeMounts")):
                 if one.get("name") == wanted["name"] and one != wanted:
-                    message = f"volume {wanted['name']} is mounted by shape {self._shape} only"
+                    message = f"only shape {self._shape} may mount volume {wanted['name']}"
                     path = f"spec.containers[{container.get('name')}].volumeMounts"
                     self._problems.append(Problem(path, message))
 
@@ -234,12 +234,12 @@ class _Shaping:
         if self._spec["activeDeadlineSeconds"] == seconds:
             self._note(f"activeDeadlineSeconds {seconds}", is_new=is_new)
         if is_new and own is not None and own == self._before.get("activeDeadlineSeconds"):
-            self._warn(f"activeDeadlineSeconds {seconds}, not the {own} it asked for")
+            self._warn(f"activeDeadlineSeconds {seconds} instead of the requested {own}")
 
     # -- helpers
 
     def _is_first(self, kind: str, key: str) -> bool:
-        """Tell whether no shape said anything about it before; from now on one has."""
+        """Tell whether no shape has set a field before, and note that one does now."""
         is_first = (kind, key) not in self._set
         self._set.add((kind, key))
         return is_first
@@ -250,7 +250,7 @@ class _Shaping:
             self.lines.append(line)
 
     def _warn(self, what: str) -> None:
-        self.warnings.append(f"cellgate: shape {self._shape} gives the pod {what}")
+        self.warnings.append(f"cellgate: shape {self._shape} sets {what}")
 
     def _containers(self) -> Iterator[dict[str, Any]]:
         for name in _CONTAINERS:
@@ -263,22 +263,22 @@ class _Shaping:
 
 
 def _amounts(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a container, or a pod as a whole, asks for."""
+    """Return the requests and limits of a container, or of a pod."""
     resources = mapping(part.get("resources"))
     return {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
-    """Return the mappings of a list of our own copy, to be changed."""
+    """Return the mappings of a list, for changes in place."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _may_mount(container: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """A container that mounts something else at a path keeps it."""
+    """Tell whether a container mounts nothing else at the path."""
     mounts = items(container.get("volumeMounts"))
     return all(one == wanted or one.get("mountPath") != wanted["mountPath"] for one in mounts)
 
 
 def _show(value: Mapping[str, Any]) -> str:
-    """Write a small piece of a pod on one line."""
+    """Write a small mapping on one line."""
     return " ".join(f"{key}={part}" for key, part in value.items())

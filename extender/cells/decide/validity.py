@@ -1,15 +1,15 @@
-"""Whether a decision still holds: everything that it was planned on is looked at again.
+"""Checks that a decision is still valid: everything that it was planned on is checked again.
 
-Between `plan` and `apply` anything may have happened: a node left, a gang ended or got its members,
-a leaf was taken, a cell was mapped for somebody else. What does not hold any more is said before
-anything is changed. Promises are not looked at here: `Lives` maps, asks `Supply`, and undoes.
+Between `plan` and `apply` a node may have left, a gang may have ended or got members, a leaf may
+have been taken, a cell may have been mapped to another VC. These checks run before any change.
+Promises are checked by `applier`, which maps cells and undoes the mapping if it is not safe.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from extender.cells.decide.refusals import refusal
-from extender.cells.model import OPPORTUNISTIC, Decision, MemberRequest, Place, Preempt, Seat, Wait
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, Seat, Wait
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
@@ -21,14 +21,14 @@ from policy.submission import GangKey, PodUid
 def check_current(
     table: AllocationTable, gang_of: Mapping[PodUid, GangKey], decision: Decision
 ) -> None:
-    """Raise ConflictError with the first thing that is not as it was planned."""
+    """Raise ConflictError with the first difference to the state that was planned on."""
     problem = next(_problems(table, gang_of, decision), None)
     if problem is not None:
         raise outdated(decision.request, problem)
 
 
 def outdated(request: MemberRequest, problem: str) -> ConflictError:
-    """The error of a decision that does not hold any more."""
+    """Build the error for a decision that is out of date."""
     return ConflictError(f"decision about gang {request.gang} is out of date: {problem}")
 
 
@@ -46,7 +46,7 @@ def _problems(
         case Wait(cancels_own=True):
             gang = table.gangs.get(decision.request.gang)
             if gang is None or not _waits(gang, decision.request.member):
-                yield "it does not preempt"
+                yield "the gang does not preempt"
 
 
 def _of_request(
@@ -57,12 +57,12 @@ def _of_request(
         yield f"pod {request.member} is a member of gang {gang_of[request.member]}"
     refused = refusal(table, request, _gang(table, decision))
     if refused is not None:
-        yield refused.reason
+        yield refused.reason.text
     yield from _of_cancelled(table, request, decision.cancelled)
 
 
 def _gang(table: AllocationTable, decision: Place | Preempt) -> PlacedGang | None:
-    """The gang as it is when its own preemption has been given up, if that is part of it."""
+    """Return the gang; None if the decision cancels the gang's own preemption."""
     key = decision.request.gang
     return None if key in decision.cancelled else table.gangs.get(key)
 
@@ -75,13 +75,13 @@ def _of_cancelled(
         if gang is None or not gang.reserved_slots():
             yield f"gang {key} does not preempt"
         elif key == request.gang and not gang.is_preempting:
-            yield f"it is {gang.state()}"
+            yield f"the gang is {gang.state()}"
         elif key != request.gang and not gang.is_below(request):
-            yield f"gang {key} may not be overtaken"
+            yield f"the preemption of gang {key} may not be cancelled"
 
 
 def _waits(gang: PlacedGang, member: PodUid) -> bool:
-    """True if something is reserved for a member, alone or with its whole gang."""
+    """Tell whether cells are reserved for a member, alone or with its whole gang."""
     return gang.is_preempting or gang.reserved_for(member) is not None
 
 
@@ -103,13 +103,13 @@ def _of_place(table: AllocationTable, decision: Place) -> Iterator[str]:
         yield from _of_growth(gang, decision)
         yield from _of_seats(table, decision, gang)
     elif gang is None:
-        yield "it has no places any more"
+        yield "the gang no longer has places"
     else:
         yield from _of_open_slot(gang, decision)
 
 
 def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[str]:
-    """New seats are for members that have none, and no more than there are members."""
+    """New seats must be for members without seats, and not exceed the members."""
     request = decision.request
     kept = [slot.size for slot in gang.slots] if gang else []
     if gang is not None and gang.reserved_for(request.member) is not None:
@@ -117,13 +117,13 @@ def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[s
     taken, added = Counter(kept), Counter(len(seat.leaves) for seat in decision.seats)
     members = Counter(request.gang_leaf_counts)
     if any(taken[size] + count > members[size] for size, count in added.items()):
-        yield "it has places for all its members"
+        yield "all members have places"
     if not any(len(seat.leaves) == request.leaf_count for seat in decision.seats):
-        yield "no seat is for its member"
+        yield f"no seat fits pod {request.member}"
     if gang is not None and (gang.is_preempting or gang.is_being_preempted()):
-        yield f"it is {gang.state()}"
+        yield f"the gang is {gang.state()}"
     if gang is not None and gang.slot_of(request.member) is not None:
-        yield f"pod {request.member} has a place"
+        yield f"pod {request.member} already has a place"
 
 
 def _of_open_slot(gang: PlacedGang, decision: Place) -> Iterator[str]:
@@ -132,19 +132,19 @@ def _of_open_slot(gang: PlacedGang, decision: Place) -> Iterator[str]:
     slots = [own] if own is not None else [*gang.open_slots(size), *gang.reserved_slots(size)]
     found = [slot for slot in slots if slot_placement(slot) == decision.placement]
     if not found:
-        yield f"the place on node {decision.placement.node} is not its any more"
+        yield f"the gang no longer has the place on node {decision.placement.node}"
         return
     if own is None and gang.is_being_preempted():
-        yield "it is being preempted"
+        yield "the gang is being preempted"
     if found[0].is_reserved:
         if not _waits(gang, request.member):
-            yield "nothing is reserved for its member"
+            yield f"nothing is reserved for pod {request.member}"
         needed = gang.slots if gang.is_preempting else found[:1]
         yield from _of_reserved(needed)
 
 
 def _of_reserved(slots: Sequence[MemberSlot]) -> Iterator[str]:
-    """Victims must be gone, and what they left must be healthy."""
+    """The victims must have ended, and their leaves must be healthy."""
     for leaf in [leaf for slot in slots for leaf in slot.leaves]:
         if leaf.holder is not None:
             yield f"leaf {leaf.address} is held by gang {leaf.holder.key}"
@@ -168,12 +168,12 @@ def _of_preempt(table: AllocationTable, decision: Preempt) -> Iterator[str]:
 
 
 def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
-    """Nothing is reserved: right for a member that has no place, while its gang has room for it."""
+    """Without a reservation, the member must have no place and its gang must lack one."""
     taken = sum(slot.size == request.leaf_count for slot in gang.slots)
     has_room = taken < gang.request.gang_leaf_counts.count(request.leaf_count)
     has_place = gang.slot_of(request.member) is not None
     if not has_room or has_place or gang.is_being_preempted():
-        yield f"it is {gang.state()}"
+        yield f"the gang is {gang.state()}"
 
 
 # -- seats
@@ -182,19 +182,15 @@ def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
 def _of_seats(
     table: AllocationTable, decision: Place | Preempt, gang: PlacedGang | None
 ) -> Iterator[str]:
-    counts_on_vc = gang.is_guaranteed if gang else _is_guaranteed(table, decision.request)
+    counts_on_vc = gang.is_guaranteed if gang else table.is_guaranteed(decision.request)
     own = gang.reserved_for(decision.request.member) if gang else None
     addresses = [(seat.chain, leaf) for seat in decision.seats for leaf in seat.leaves]
     if len(set(addresses)) < len(addresses):
-        yield "it has a leaf twice"
+        yield "a leaf occurs twice"
     for seat in decision.seats:
         if (seat.claim is not None) != counts_on_vc:
-            yield "it counts on cells of its VC no more, or only now"
+            yield "the gang has become guaranteed or opportunistic"
         yield from _of_seat(table, decision, seat, own)
-
-
-def _is_guaranteed(table: AllocationTable, request: MemberRequest) -> bool:
-    return request.priority != OPPORTUNISTIC and not table.is_open
 
 
 def _of_seat(
@@ -202,11 +198,11 @@ def _of_seat(
 ) -> Iterator[str]:
     around = table.cell(seat.chain, seat.claim) if seat.claim is not None else None
     if seat.claim is not None and around is None:
-        yield f"there is no cell {seat.claim}"
+        yield f"cell {seat.claim} does not exist"
     for address in seat.leaves:
         leaf = table.cell(seat.chain, address)
         if leaf is None or not leaf.is_leaf:
-            yield f"there is no leaf {address}"
+            yield f"leaf {address} does not exist"
         elif around is not None and leaf.ancestor(around.level) is not around:
             yield f"leaf {address} is not in cell {around.address}"
         elif leaf.is_bad or leaf.holder is not None or leaf.reserver is not None:
@@ -214,7 +210,7 @@ def _of_seat(
 
 
 def _of_used_leaf(leaf: Cell, decision: Place | Preempt, own: MemberSlot | None) -> Iterator[str]:
-    """`own` is what was reserved for the member, and is given up for its new seat."""
+    """Check a leaf in use; `own` is the member's reserved slot, which its new seat replaces."""
     if leaf.is_bad:
         yield f"leaf {leaf.address} is bad"
     is_given_up = own is not None and leaf in own.leaves

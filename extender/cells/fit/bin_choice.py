@@ -1,8 +1,9 @@
-"""Bins for members, close to each other: lowest common ancestor across bins, then best fit.
+"""Chooses bins for the members of a gang, close to each other.
 
-`gather` looks at the levels from the node upwards and takes the tightest cell that holds all
-members; inside it, as few children as possible. Both come from a `Ranking`, so nothing is searched.
-Members of different sizes are packed best-fit, the largest first.
+The rule is the lowest common ancestor of all bins, then best fit. `choose_bins` visits the levels
+from the bins upwards and takes the cell with the least capacity that holds all members; inside it
+the members use as few children as possible. A `Ranking` answers both questions, so no search is
+needed. Members of different sizes are packed best fit, the largest first.
 """
 
 from collections import Counter
@@ -19,10 +20,10 @@ Bins = list[Cell]
 
 
 def choose_bins(ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes) -> Bins | None:
-    """Find a bin for each member; `sizes` are in descending order, and so are the bins.
+    """Choose a bin for each member, in the order of `sizes`, which descend.
 
-    Most nodes are offered to most gangs, so a few looks at the ranking are enough. Where they are
-    not, the nodes that are offered are ranked by themselves.
+    Most gangs may use most nodes, so the first few entries of the ranking usually suffice. If they
+    do not, the allowed nodes are ranked by themselves.
     """
     if not _may_hold(ranking, sizes):
         return None
@@ -36,7 +37,7 @@ def choose_bins(ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes) -
 
 
 def _may_hold(ranking: Ranking, sizes: Sequence[int]) -> bool:
-    """Cheap bound: as many leaves, and of each size as many bins as members that large."""
+    """Cheap bound: enough leaves in all, and enough capacity for the members of each size."""
     if ranking.total < sum(sizes) or not has_usable_room(ranking, sizes):
         return False
     root = ranking.root
@@ -44,7 +45,7 @@ def _may_hold(ranking: Ranking, sizes: Sequence[int]) -> bool:
 
 
 def has_usable_room(ranking: Ranking, sizes: Sequence[int]) -> bool:
-    """False if the bins that hold a member of some size have too few leaves for all of those."""
+    """False if for some size the bins that hold such a member have too few leaves in all."""
     wanted = 0
     for size, count in Counter(sizes).items():
         wanted += size * count
@@ -54,7 +55,7 @@ def has_usable_room(ranking: Ranking, sizes: Sequence[int]) -> bool:
 
 
 def members_at_least(sizes: Sequence[int]) -> dict[int, int]:
-    """How many members are as large as a size, or larger; `sizes` descend, and so do the keys."""
+    """By size: the number of members of this size or larger; `sizes` and the keys descend."""
     if sizes[0] == sizes[-1]:
         return {sizes[0]: len(sizes)}
     return {size: number + 1 for number, size in enumerate(sizes)}
@@ -86,7 +87,7 @@ def _first(bins: Iterator[Cell], allowed: AllowedNodes) -> Cell | None:
 def choose_bins_in(
     ranking: Ranking, cell: Cell, *, size: int, count: int, allowed: AllowedNodes
 ) -> list[Cell]:
-    """Place up to `count` members of a size below a cell, in as few children as possible."""
+    """Choose bins in a cell for up to `count` members, using as few children as possible."""
     if cell in ranking:
         return [cell] * min(count, ranking.room(cell) // size) if allowed(cell) else []
     if cell is ranking.root:
@@ -107,7 +108,7 @@ def choose_bins_in(
 def _choose_bins_in_chain(
     ranking: Ranking, *, size: int, count: int, allowed: AllowedNodes
 ) -> list[Cell]:
-    """The same for the whole chain, whose children are too many to be sorted."""
+    """Like `choose_bins_in` for a whole chain, whose children are too many to be sorted."""
     top = ranking.root.level - 1
     found: list[Cell] = []
     used: dict[Cell, None] = {}
@@ -127,7 +128,7 @@ def _choose_bins_in_chain(
 
 
 def _tightest(ranking: Ranking, level: int, *, size: int, least: int) -> Iterator[Cell]:
-    """A few of the tightest cells of a level that hold so many members."""
+    """Up to two cells and two bins of a level, the tightest that hold `least` members."""
     yield from islice(ranking.cells(level, size=size, least=least), 2)
     if level <= ranking.root.chain.node_level:
         bins = ranking.bins(least=size * least)
@@ -156,7 +157,7 @@ def _choose_bins_for_unequal(
 
 
 def useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes) -> list[Cell]:
-    """The bins that best fit could ever choose: of each size the tightest and the roomiest."""
+    """The bins that best fit may choose: for each size the tightest and the roomiest ones."""
     found: dict[Cell, None] = {}
     for size in dict.fromkeys(sizes):
         for bins in (ranking.bins(least=size), ranking.largest_bins(least=size)):
@@ -167,7 +168,7 @@ def useful_bins(ranking: Ranking, sizes: Sequence[int], allowed: AllowedNodes) -
 
 
 def common_level(bins: Sequence[Cell]) -> int:
-    """Level of the lowest cell around all bins; the root's level if there is none."""
+    """Level of the lowest common ancestor of some bins; the root's level if there is none."""
     common = bins[0]
     for bin_ in bins[1:]:
         if bin_ is common:

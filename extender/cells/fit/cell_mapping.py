@@ -1,15 +1,16 @@
-"""Which physical cell an unused preassigned cell is mapped to.
+"""Chooses the physical cell to which an unused preassigned cell is mapped.
 
-Safe first (`Supply.highest_split`), then the smallest free cell that can serve, so that large ones
-stay whole; then the one with the most idle leaves: healthy and without opportunistic gangs; then
-the one whose surroundings are most used.
+Only cells whose mapping keeps all promises are considered (`Supply.highest_split`). Of these the
+one wins that holds the most of the wanted members; then the one in the smallest free cell, so that
+large free cells stay whole; then the one with the most idle leaves, that is, healthy and without
+opportunistic gangs; then the one whose parent has the fewest idle leaves.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from extender.cells.budget import FREE_LOOKS, FREE_LOOKS_INSIDE, Budget
+from extender.cells.budget import FREE_LOOKS, FREE_LOOKS_INSIDE, SearchBudget
 from extender.cells.fit.demand import AllowedNodes
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
@@ -20,22 +21,22 @@ _Scored = tuple[tuple[int, ...], Cell]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappingDemand:
-    """What an unused preassigned cell is wanted for."""
+    """What a preassigned cell that is to be mapped must hold."""
 
     chain: ChainName
     level: int
     size: int
-    """Leaf cells of a member; there must be room for one."""
+    """Leaf cells of a member; the cell must hold at least one."""
     want: int
-    """For how many members there should be room, if possible."""
+    """The number of members that it should hold, if possible."""
     allowed: AllowedNodes
-    budget: Budget
+    budget: SearchBudget
     looks: int = FREE_LOOKS
-    """How many cells are compared."""
+    """The number of free cells of a level that are compared."""
 
 
 def find_cell_to_map(table: AllocationTable, wanted: MappingDemand) -> Cell | None:
-    """Find an unclaimed cell of a level for a preassigned cell."""
+    """Find an unclaimed cell of the wanted level; None if none was found."""
     supply = table.supplies[wanted.chain]
     highest = supply.highest_split(wanted.level)
     best: _Scored | None = None
@@ -46,8 +47,8 @@ def find_cell_to_map(table: AllocationTable, wanted: MappingDemand) -> Cell | No
         if best is not None and best[0][0] == 0:
             break
     if best is not None and best[0][0] == best[0][2] == 0:
-        return best[1]  # idle as a whole, and enough
-    best = _best(table, _scored(list(_beyond(table, wanted, highest)), wanted), best)
+        return best[1]  # it is idle as a whole and holds all wanted members
+    best = _best(table, _scored(list(_on_roomy_nodes(table, wanted, highest)), wanted), best)
     if best is None and supply.free_count(wanted.level) > wanted.looks:
         wanted.budget.is_cut = True
     return best[1] if best is not None else None
@@ -58,7 +59,7 @@ def _inside(free: Cell, level: int) -> Iterable[Cell]:
 
 
 def _best(table: AllocationTable, scored: list[_Scored], known: _Scored | None) -> _Scored | None:
-    """The safe cell with the lowest score; the known one is safe."""
+    """The safe cell with the lowest score, or `known`, which is safe, if its score is lower."""
     for score, cell in sorted(scored, key=lambda entry: entry[0]):
         if known is not None and known[0] <= score:
             return known
@@ -68,7 +69,10 @@ def _best(table: AllocationTable, scored: list[_Scored], known: _Scored | None) 
 
 
 def _scored(cells: Sequence[tuple[int, Cell]], wanted: MappingDemand) -> list[_Scored]:
-    """Cells with room, with the level of their free cell, and how little each suits."""
+    """Cells that hold a member, with their scores; a low score is good.
+
+    Each cell comes with the level of the free cell that contains it.
+    """
     wanted.budget.spend(len(cells))
     found: list[_Scored] = []
     for free_level, cell in cells:
@@ -83,16 +87,16 @@ def _scored(cells: Sequence[tuple[int, Cell]], wanted: MappingDemand) -> list[_S
 
 
 def _capacity(cell: Cell, size: int, allowed: AllowedNodes) -> int:
-    """How many members of a size an unclaimed cell could hold now."""
+    """Number of members of a size that an unclaimed cell holds now."""
     if cell.level <= cell.chain.node_level:
         return cell.idle // size if allowed.nodes is None or cell.node in allowed.nodes else 0
     return sum(node.idle // size for node in cell.at_level(cell.chain.node_level) if allowed(node))
 
 
-def _beyond(
+def _on_roomy_nodes(
     table: AllocationTable, wanted: MappingDemand, highest: int
 ) -> Iterator[tuple[int, Cell]]:
-    """Beyond the first looks: nodes that are known to have room, or that the gang is limited to."""
+    """Cells on nodes with room that the first looks at the free list may have missed."""
     supply = table.supplies[wanted.chain]
     for node in islice(_roomy_nodes(table, wanted), wanted.looks):
         is_inside = wanted.level < node.level
@@ -114,14 +118,17 @@ def _roomy_nodes(table: AllocationTable, wanted: MappingDemand) -> Iterator[Cell
         offered = [node for node in first if wanted.allowed(node)]
         yield from offered or ranking.only(nodes).largest_bins(least=wanted.size)
         return
-    # Not from the ranking: a node with claims inside may have unclaimed parts.
+    # The ranking leaves out nodes with claims inside, but these may have unclaimed parts.
     named = (tree.by_node[name] for name in nodes if name in tree.by_node)
     roomy = [node for node in named if node.idle >= wanted.size and not node.enclosing_claim()]
     yield from sorted(roomy, key=lambda node: node.order)
 
 
 def is_safe(table: AllocationTable, cell: Cell) -> bool:
-    """True if mapping a cell breaks no promise; where cells are alike, `highest_split` says it."""
+    """True if mapping a cell breaks no promise.
+
+    In a uniform chain the caller has checked this already by `highest_split`.
+    """
     supply = table.supplies[cell.chain.name]
     if supply.is_uniform:
         return True

@@ -1,7 +1,7 @@
-"""In which chains a gang is tried, and how it may lie over several of them.
+"""Chooses the chain for a gang, or divides a gang between several chains.
 
-Chains share nothing: neither cells nor promises. So what fits in two chains separately fits in both
-at once.
+Chains share neither cells nor promises. So parts of a gang that fit into two chains separately also
+fit together.
 """
 
 from collections import Counter
@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import product
 
 from extender.cells.budget import CHAIN_SPLITS
-from extender.cells.decide.refusals import chains_of
 from extender.cells.fit.demand import ANY_NODE, AllowedNodes, Ask, Demand
 from extender.cells.fit.gang_fit import fit, may_hold
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
@@ -19,13 +18,13 @@ from policy.topology import ChainName
 
 
 class ChainFitter:
-    """Fits gangs into the chains where they may be."""
+    """Fits gangs into the chains that they may use."""
 
     def __init__(self, table: AllocationTable) -> None:
         self._table = table
 
     def fit_in_any(self, ask: Ask) -> list[Seat] | None:
-        """Fit into one chain, else over several where the gang may lie so."""
+        """Fit into one chain, else into several if the gang may span chains."""
         for chain in chains_of(self._table, ask.request):
             seats = self.fit_in(ask, chain)
             if seats is not None:
@@ -39,14 +38,14 @@ class ChainFitter:
         return fit(self._table, self.demand(ask, chain))
 
     def may_fit_in_any(self, ask: Ask) -> bool:
-        """False if arithmetic alone says that there is no room."""
+        """False if quick bounds rule out that the gang fits."""
         if ask.request.spans_chains:
             return True
         chains = chains_of(self._table, ask.request)
         return any(may_hold(self._table, self.demand(ask, chain)) for chain in chains)
 
     def _fit_across(self, ask: Ask) -> list[Seat] | None:
-        """Fill one chain after the other; the member that asks is in the first that it fits in."""
+        """Fill one chain after the other; the asking member uses the first chain that holds it."""
         left, found, has_first = list(ask.sizes), list[Seat](), False
         for chain in chains_of(self._table, ask.request):
             ordered = sorted(left, reverse=True)
@@ -65,7 +64,7 @@ class ChainFitter:
     def _fit_most(
         self, ask: Ask, chain: ChainName, ordered: list[int], *, is_first: bool
     ) -> list[Seat]:
-        """Fit as many members of a list as possible, from its beginning, into one chain."""
+        """Fit the longest possible prefix of a list of members into one chain."""
         best: list[Seat] = []
         low, high = 1, len(ordered)
         while low <= high:
@@ -81,14 +80,14 @@ class ChainFitter:
     def _fit_part(
         self, ask: Ask, chain: ChainName, sizes: tuple[int, ...], *, is_first: bool
     ) -> list[Seat] | None:
-        """Fit some members; the one that asks is among them, or it is not."""
+        """Fit some members into a chain; `is_first`: the asking member is one of them."""
         demand = self.demand(replace(ask, sizes=sizes), chain)
         if not is_first:
             demand = replace(demand, allowed_first=demand.allowed, first_size=sizes[0])
         return fit(self._table, demand)
 
     def _fit_divided(self, ask: Ask) -> list[Seat] | None:
-        """Try every way to divide unequal members between the chains; equal ones have just one."""
+        """Try every division of unequal members between chains; `_fit_across` covers equal ones."""
         chains = chains_of(self._table, ask.request)
         if ask.sizes[0] == ask.sizes[-1] or len(chains) < 2:
             return None
@@ -104,7 +103,7 @@ class ChainFitter:
     def _fit_parts(
         self, ask: Ask, parts: list[tuple[ChainName, tuple[int, ...]]]
     ) -> list[Seat] | None:
-        """Fit each part into its chain; the member that asks into the first that takes it."""
+        """Fit each part into its chain; the asking member uses the first chain that holds it."""
         found, has_first = list[Seat](), False
         for chain, sizes in parts:
             is_mine = not has_first and ask.request.leaf_count in sizes
@@ -118,9 +117,9 @@ class ChainFitter:
         return found if has_first else None
 
     def demand(self, ask: Ask, chain: ChainName) -> Demand:
-        """What is asked of one chain."""
+        """The demand on one chain."""
         request, offered = ask.request, AllowedNodes(ask.candidates)
-        is_guaranteed = self.is_guaranteed(request)
+        is_guaranteed = self._table.is_guaranteed(request)
         return Demand(
             chain=chain,
             sizes=ask.sizes,
@@ -132,20 +131,33 @@ class ChainFitter:
             budget=ask.budget,
         )
 
-    def is_guaranteed(self, request: MemberRequest) -> bool:
-        """True if the request counts on cells of its VC."""
-        return request.priority != OPPORTUNISTIC and not self._table.is_open
-
     def fits_anywhere(self, ask: Ask, chain: ChainName) -> bool:
-        """True if the gang would fit were all nodes offered."""
+        """True if the gang would fit if all nodes were candidates."""
         demand = self.demand(ask, chain)
         return (
             fit(self._table, replace(demand, allowed=ANY_NODE, allowed_first=ANY_NODE)) is not None
         )
 
 
+def chains_of(table: AllocationTable, request: MemberRequest) -> list[ChainName]:
+    """The chains that a request may use, those with the smallest top-level cells first."""
+    vc = table.vcs.get(request.vc)
+    if request.pinned is not None and vc is not None:
+        return [vc.pinned_rankings[request.pinned].root.chain.name]
+    names = [
+        name
+        for name, tree in table.trees.items()
+        if request.leaf_type is None or tree.leaf_type == request.leaf_type
+    ]
+    if request.priority != OPPORTUNISTIC and vc is not None:
+        names = [name for name in names if name in vc.rankings]
+    if len(names) < 2:
+        return names
+    return sorted(names, key=lambda name: (table.trees[name].levels[-1].leaf_count, name))
+
+
 def _divisions(sizes: Counter[int], chains: int) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """All ways to divide members into as many parts as there are chains, sizes descending."""
+    """All divisions of members into as many parts as there are chains; sizes descend."""
     if chains == 1:
         yield (_descending(sizes),)
         return

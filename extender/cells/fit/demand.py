@@ -1,10 +1,11 @@
-"""What is to be placed, and what was found for it."""
+"""What is to be placed: the members, their VC and the nodes they may use; and the chosen bins."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from extender.cells.budget import Budget
+from extender.cells.budget import SearchBudget
 from extender.cells.model import MemberRequest
+from extender.cells.state.ranking import Ranking
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Vc
 from policy.submission import NodeName
@@ -15,10 +16,10 @@ Candidates = Collection[NodeName]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllowedNodes:
-    """Bins that may be used: those of some nodes."""
+    """The nodes that a member may use; called with a bin, it says whether the bin is on them."""
 
     nodes: Candidates | None = None
-    """None: of all."""
+    """None: all nodes."""
 
     def __call__(self, bin_: Cell) -> bool:
         return self.nodes is None or bin_.node in self.nodes
@@ -29,49 +30,62 @@ ANY_NODE = AllowedNodes()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What one decision is about: some members of a gang, on the nodes that are offered."""
+    """What one decision is about: some members of a gang, on the candidate nodes."""
 
     request: MemberRequest
-    """Of the member that asks."""
+    """The request of the member that kube-scheduler or the planner asks about."""
     sizes: tuple[int, ...]
-    """Leaf cells of the members to be placed, that one included, descending."""
+    """Leaf cells of each member to be placed, the asking member included, descending."""
     candidates: Candidates
-    budget: Budget
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """Members to be placed together in one chain; sizes descend."""
-
-    chain: ChainName
-    sizes: tuple[int, ...]
-    vc: Vc | None
-    """Whose preassigned cells they must lie in; None: anywhere (opportunistic)."""
-    pinned: PinnedCellId | None = None
-    allowed: AllowedNodes
-    """Bins that any member may use."""
-    allowed_first: AllowedNodes
-    """Bins that the member that asks may use; some of the others, or the same."""
-    first_size: int
-    """Leaf cells of the member that asks."""
-    budget: Budget
-
-    @property
-    def is_equal(self) -> bool:
-        """True if all members are of one size."""
-        return self.sizes[0] == self.sizes[-1]
-
-    def is_met_by(self, bins: "list[MemberBin]") -> bool:
-        """True if one of the spots suits the member that asks."""
-        return any(
-            size == self.first_size and self.allowed_first(spot.bin_)
-            for size, spot in zip(self.sizes, bins, strict=True)
-        )
+    budget: SearchBudget
 
 
 @dataclass(frozen=True, slots=True)
 class MemberBin:
-    """A bin for one member, and the physical cell of the preassigned cell it counts against."""
+    """The bin of one member, and the physical cell of the claim that the member counts against."""
 
     bin_: Cell
     claim: Cell | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Members that are to be placed together in one chain."""
+
+    chain: ChainName
+    sizes: tuple[int, ...]
+    """Leaf cells of each member, descending."""
+    vc: Vc | None
+    """The VC whose preassigned cells they must use; None if the gang is opportunistic."""
+    pinned: PinnedCellId | None = None
+    allowed: AllowedNodes
+    """Nodes that any member may use."""
+    allowed_first: AllowedNodes
+    """Nodes that the asking member may use: a subset of `allowed`, or the same object."""
+    first_size: int
+    """Leaf cells of the asking member."""
+    budget: SearchBudget
+
+    @property
+    def is_equal(self) -> bool:
+        """True if all members have the same size."""
+        return self.sizes[0] == self.sizes[-1]
+
+    def vc_ranking(self) -> Ranking:
+        """The bins in mapped cells of the VC, or in the pinned cell; for guaranteed gangs only."""
+        assert self.vc is not None
+        if self.pinned is not None:
+            return self.vc.pinned_rankings[self.pinned]
+        return self.vc.rankings[self.chain]
+
+    def member_bin(self, bin_: Cell) -> MemberBin:
+        """A bin with the claim that contains it, if the gang is guaranteed."""
+        claim = bin_.enclosing_claim() if self.vc is not None else None
+        return MemberBin(bin_, claim.cell if claim else None)
+
+    def is_met_by(self, bins: list[MemberBin]) -> bool:
+        """True if one of the bins suits the asking member."""
+        return any(
+            size == self.first_size and self.allowed_first(chosen.bin_)
+            for size, chosen in zip(self.sizes, bins, strict=True)
+        )

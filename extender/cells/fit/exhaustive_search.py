@@ -1,9 +1,10 @@
-"""Exact search: every way to map a VC's unused cells and to pack members into bins, until one fits.
+"""Exhaustive search: tries all mappings of a VC's unused cells and all packings, until one fits.
 
-Packing unequal members is bin packing, and bad or withheld nodes can make the choice of physical
-cells matter, so no rule of thumb is exact. Interchangeable choices (equal room; equal free cells)
-are tried once. The search has a budget: beyond it, and where more than `EXACT_BINS` bins have room,
-the quick ways of `fitting` stand alone, and the budget says so.
+Packing unequal members is bin packing, and bad nodes or a short list of candidate nodes can make
+the choice of physical cells matter, so no quick rule is exact. Interchangeable choices (bins with
+equal room, free cells of equal shape) are tried once. The search has a budget. Where the budget
+runs out, or more than `EXACT_BINS` bins have room, the result of the quick rules is final and the
+budget is marked as cut.
 """
 
 from extender.cells.budget import EXACT_BINS, EXACT_MEMBERS, OutOfBudgetError
@@ -13,11 +14,11 @@ from extender.cells.state.ranking import Ranking
 from extender.cells.state.tree import Cell
 
 _LARGEST_SHAPE = 256
-"""Leaf cells of the largest cell that is compared with others; larger ones are different."""
+"""Leaf cells of the largest cell whose shape is computed; larger cells count as all different."""
 _NODES_PER_STEP = 8
-"""Nodes that are looked at for openings in the time of one step."""
-_STEPS_PER_OPENING = 4
-"""Steps in whose time a cell is mapped and unmapped."""
+"""Nodes that can be checked for cells to map in the time of one step."""
+_STEPS_PER_MAPPING = 4
+"""Steps that mapping and unmapping one cell costs."""
 
 
 class _Search:
@@ -26,7 +27,7 @@ class _Search:
         self._demand = demand
         self._rooms = {bin_: ranking.room(bin_) for bin_ in _in_order(ranking, demand.sizes[-1])}
         self._room = sum(self._rooms.values())
-        # The member that asks goes first: it is the choosiest.
+        # The asking member goes first, since it has the fewest allowed nodes.
         rest = list(demand.sizes)
         rest.remove(demand.first_size)
         self._sizes = (demand.first_size, *rest)
@@ -40,7 +41,7 @@ class _Search:
         if found is None:
             return None
         first, rest = found[0], list(found[1:])
-        # Back to the order of the demand's sizes.
+        # Restore the order of the demand's sizes.
         return [
             *rest[: (at := self._demand.sizes.index(self._demand.first_size))],
             first,
@@ -48,7 +49,7 @@ class _Search:
         ]
 
     def steps(self) -> int:
-        """Steps that were taken."""
+        """Number of steps that were taken."""
         return self._most - max(0, self._budget.left)
 
     def _place(self, index: int, previous: Cell | None) -> list[MemberBin] | None:
@@ -57,10 +58,10 @@ class _Search:
         self._budget.spend()
         if not self._has_enough():
             return None
-        return self._in_open_bins(index, previous) or self._in_openings(index)
+        return self._in_known_bins(index, previous) or self._in_newly_mapped_cells(index)
 
     def _has_enough(self) -> bool:
-        """Cheap bound: leaves in open bins and in unused cells cover what is left."""
+        """Cheap bound: the room of known bins and unused cells covers the remaining members."""
         demand, room = self._demand, self._room
         if demand.vc is not None and demand.pinned is None:
             tree = self._table.trees[demand.chain]
@@ -72,10 +73,10 @@ class _Search:
     def _allows(self, index: int, bin_: Cell) -> bool:
         return (self._demand.allowed if index else self._demand.allowed_first)(bin_)
 
-    def _in_open_bins(self, index: int, previous: Cell | None) -> list[MemberBin] | None:
+    def _in_known_bins(self, index: int, previous: Cell | None) -> list[MemberBin] | None:
         size = self._sizes[index]
         tried: dict[int, None] = {}
-        # Equal members in a row need not be tried in both orders.
+        # Two equal members in a row are interchangeable: only ascending orders are tried.
         start = previous.order if previous and index > 1 and self._sizes[index - 1] == size else -1
         for bin_ in list(self._rooms):
             room = self._rooms[bin_]
@@ -96,32 +97,31 @@ class _Search:
         self._take(bin_, -size)
         if rest is None:
             return None
-        claim = bin_.enclosing_claim() if self._demand.vc is not None else None
-        return [MemberBin(bin_, claim.cell if claim else None), *rest]
+        return [self._demand.member_bin(bin_), *rest]
 
     def _take(self, bin_: Cell, size: int) -> None:
         self._rooms[bin_] -= size
         self._room -= size
         self._left -= size
 
-    def _in_openings(self, index: int) -> list[MemberBin] | None:
+    def _in_newly_mapped_cells(self, index: int) -> list[MemberBin] | None:
         demand = self._demand
         if demand.vc is None or demand.pinned is not None:
             return None
         for level in demand.vc.unused_levels(demand.chain):
-            for cell in self._openings(level, index):
-                self._budget.spend(_STEPS_PER_OPENING)
+            for cell in self._cells_to_map(level, index):
+                self._budget.spend(_STEPS_PER_MAPPING)
                 with self._table.what_if():
                     self._table.map_cell(demand.vc, cell)
                     if not self._table.supplies[demand.chain].is_safe():
                         continue
-                    found = self._open(cell, index)
+                    found = self._use_new_cell(cell, index)
                     if found is not None:
                         return found
         return None
 
-    def _open(self, cell: Cell, index: int) -> list[MemberBin] | None:
-        """The member goes into the cell that was just mapped, else mapping it made no sense."""
+    def _use_new_cell(self, cell: Cell, index: int) -> list[MemberBin] | None:
+        """Put the member into the cell that was just mapped: otherwise mapping it was pointless."""
         inside = list(cell.at_level(min(cell.level, cell.chain.node_level)))
         self._rooms.update((bin_, bin_.idle) for bin_ in inside)
         self._room += cell.idle
@@ -137,8 +137,8 @@ class _Search:
             for bin_ in inside:
                 del self._rooms[bin_]
 
-    def _openings(self, level: int, index: int) -> list[Cell]:
-        """Unclaimed cells of a level that hold the next member, one for each that is different."""
+    def _cells_to_map(self, level: int, index: int) -> list[Cell]:
+        """Unclaimed cells of a level that hold the next member, one of each shape."""
         size, around = self._sizes[index], dict[Cell, None]()
         nodes = _in_order(self._table.idle[self._demand.chain], size)
         self._budget.spend(len(nodes) // _NODES_PER_STEP)
@@ -157,7 +157,7 @@ class _Search:
 
 
 class _Shapes:
-    """Numbers that are equal for cells that are alike but for their addresses."""
+    """Numbers the shapes of cells; cells that differ only in their addresses have equal shapes."""
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
@@ -165,7 +165,7 @@ class _Shapes:
         self._known: dict[Cell, int] = {}
 
     def within(self, outer: Cell, cell: Cell) -> tuple[int, ...]:
-        """Equal for cells that are alike and lie alike in outer cells that are alike."""
+        """The shapes of a cell and of its ancestors up to `outer`."""
         path = [self._of(cell)]
         while cell is not outer and cell.parent is not None:
             cell = cell.parent
@@ -188,13 +188,13 @@ class _Shapes:
 
 
 def _in_order(ranking: Ranking, least: int) -> list[Cell]:
-    """The bins with so much room, in the order of the tree."""
+    """The bins with at least this room, in the order of the tree."""
     return sorted(ranking.bins(least=least), key=lambda bin_: bin_.order)
 
 
 def search(table: AllocationTable, ranking: Ranking, demand: Demand) -> list[MemberBin] | None:
-    """Find a spot for each member, in the order of the sizes; None if there is no way."""
-    if _open_bins(table, ranking, demand) > EXACT_BINS or len(demand.sizes) > EXACT_MEMBERS:
+    """Find a bin for each member, in the order of the sizes; None if none was found."""
+    if _bin_count(table, ranking, demand) > EXACT_BINS or len(demand.sizes) > EXACT_MEMBERS:
         demand.budget.is_cut = True
         return None
     searched = _Search(table, ranking, demand)
@@ -207,8 +207,8 @@ def search(table: AllocationTable, ranking: Ranking, demand: Demand) -> list[Mem
         demand.budget.count_exact(searched.steps())
 
 
-def _open_bins(table: AllocationTable, ranking: Ranking, demand: Demand) -> int:
-    """Bins among which is chosen: those of a ranking, and those where cells could be mapped."""
+def _bin_count(table: AllocationTable, ranking: Ranking, demand: Demand) -> int:
+    """Number of bins to choose from: bins of a ranking, and bins where cells can be mapped."""
     may_map = demand.vc is not None and demand.pinned is None
     has_unused = may_map and demand.vc is not None and demand.vc.unused_levels(demand.chain)
     least = demand.sizes[-1]

@@ -1,7 +1,7 @@
-"""Which leaves of a bin a member gets: lowest common ancestor, then best fit, then least damage.
+"""Chooses the leaves inside a bin: lowest common ancestor first, then best fit.
 
-The smallest cell that holds the member wins. Among equals the one whose surroundings are most used
-already, so that larger cells stay whole:
+The smallest cell that holds the member wins. Among equal cells the one wins whose parent has the
+least room left, then its grandparent and so on, so that larger cells stay whole:
 
     pairs (0 1)(2 3) with leaf 0 used: a member of one leaf gets leaf 1, not 2.
 """
@@ -12,13 +12,13 @@ from extender.cells.state.tree import Cell
 
 
 class LeafChooser:
-    """Chooses leaves of idle cells for several members, without holding them yet."""
+    """Chooses idle leaves for several members; leaves that it chose before count as taken."""
 
     def __init__(self) -> None:
         self._taken: dict[Cell, int] = {}
 
     def take(self, bin_: Cell, count: int) -> tuple[Cell, ...]:
-        """Choose so many idle leaves of a bin that has them, in the order of the tree."""
+        """Choose idle leaves of a bin that has enough of them, in the order of the tree."""
         chosen = self._choose(bin_, count)
         for leaf in chosen:
             cell: Cell | None = leaf
@@ -28,15 +28,15 @@ class LeafChooser:
         return tuple(chosen)
 
     def room(self, cell: Cell) -> int:
-        """Idle leaves of a cell that were not chosen yet."""
+        """Number of idle leaves of a cell that were not chosen yet."""
         return cell.idle - self._taken.get(cell, 0)
 
     def _choose(self, bin_: Cell, count: int) -> Sequence[Cell]:
         if self.room(bin_) > count:
             bin_ = self._smallest(bin_, count)
-        if self.room(bin_) == count:  # there is nothing to choose
+        if self.room(bin_) == count:  # all leaves are needed
             return [leaf for leaf in bin_.leaves() if self.room(leaf)]
-        return sorted(self._fill(bin_, count), key=_order)
+        return sorted(self._from_fewest_children(bin_, count), key=_order)
 
     def _smallest(self, bin_: Cell, count: int) -> Cell:
         for level in range(1, bin_.level):
@@ -46,15 +46,15 @@ class LeafChooser:
         return bin_
 
     def _crowding(self, cell: Cell, level: int) -> tuple[int, ...]:
-        """Room in the cell and in each cell around it up to a level, then the cell's order."""
+        """Room of the cell and of each ancestor up to a level, then the order of the cell."""
         order, rooms = cell.order, [self.room(cell)]
         while cell.level < level and cell.parent is not None:
             cell = cell.parent
             rooms.append(self.room(cell))
         return (*rooms, order)
 
-    def _fill(self, cell: Cell, count: int) -> list[Cell]:
-        """Take `count` leaves from as few children as possible, the last one tightly."""
+    def _from_fewest_children(self, cell: Cell, count: int) -> list[Cell]:
+        """Choose `count` leaves from as few children as possible, best fit for the last child."""
         if cell.is_leaf:
             return [cell]
         found: list[Cell] = []
@@ -67,7 +67,7 @@ class LeafChooser:
             tight = next((child for child in left if self.room(child) >= need), None)
             tight = tight or max(left, key=lambda child: (self.room(child), -child.order))
             left.remove(tight)
-            found += self._fill(tight, min(need, self.room(tight)))
+            found += self._from_fewest_children(tight, min(need, self.room(tight)))
         return found
 
 

@@ -1,4 +1,4 @@
-"""Members of a gang packed into bins one after the other: near the others first, then tight."""
+"""Packs members into bins one after the other: best fit, bins near earlier members first."""
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
@@ -9,37 +9,37 @@ _Ranked = list[tuple[int, int]]
 
 
 class Packing:
-    """Rooms of some bins of one chain, while members are put into them."""
+    """The remaining room of some bins of one chain while members are packed into them."""
 
     def __init__(self, rooms: Mapping[Cell, int]) -> None:
         self._bins: dict[int, Cell] = {}
         self._room: dict[int, int] = {}
         self._far: _Ranked = []
         self._near: _Ranked = []
-        """Bins beside those that have members already; ranked by room, like the far ones."""
-        self._zones: dict[Cell, list[int]] = {}
-        """Far bins by the cell that they are children of, if that has no member yet."""
+        """Bins that share a parent with a bin that has a member; both lists are ranked by room."""
+        self._far_siblings: dict[Cell, list[int]] = {}
+        """Far bins by their parent."""
         for bin_, room in rooms.items():
             self._add(bin_, room)
             self._far.append((room, bin_.order))
-            self._zones.setdefault(_zone(bin_), []).append(bin_.order)
+            self._far_siblings.setdefault(_parent(bin_), []).append(bin_.order)
         self._far.sort()
 
-    def open(self, rooms: Mapping[Cell, int]) -> None:
-        """More bins, opened for this gang."""
+    def add(self, rooms: Mapping[Cell, int]) -> None:
+        """Add bins of a cell that was just mapped for this gang; they count as near."""
         for bin_, room in rooms.items():
             self._add(bin_, room)
             insort(self._near, (room, bin_.order))
 
     def put(self, size: int) -> Cell | None:
-        """Find a bin for the next member and take its room; None if there is none."""
+        """Choose a bin for the next member and take room in it; None if none has enough."""
         for ranked in (self._near, self._far):
             at = bisect_left(ranked, (size, -1))
             if at < len(ranked):
                 room, order = ranked.pop(at)
                 self._room[order] = room - size
                 insort(self._near, (room - size, order))
-                self._come_near(self._bins[order])
+                self._mark_siblings_near(self._bins[order])
                 return self._bins[order]
         return None
 
@@ -47,21 +47,20 @@ class Packing:
         self._bins[bin_.order] = bin_
         self._room[bin_.order] = room
 
-    def _come_near(self, used: Cell) -> None:
-        """The far bins beside one that has a member now are near."""
-        for order in self._zones.pop(_zone(used), ()):
+    def _mark_siblings_near(self, used: Cell) -> None:
+        for order in self._far_siblings.pop(_parent(used), ()):
             if order != used.order:
                 entry = (self._room[order], order)
                 del self._far[bisect_left(self._far, entry)]
                 insort(self._near, entry)
 
 
-def _zone(bin_: Cell) -> Cell:
+def _parent(bin_: Cell) -> Cell:
     return bin_.parent or bin_
 
 
 def pack(rooms: Mapping[Cell, int], sizes: Sequence[int]) -> list[Cell] | None:
-    """Pack members best-fit, the largest first; None if that fails."""
+    """Pack members best fit, in the order of `sizes`; None if one of them does not fit."""
     by_order = {bin_.order: bin_ for bin_ in rooms}
     left, found = sorted((room, bin_.order) for bin_, room in rooms.items()), []
     for size in sizes:

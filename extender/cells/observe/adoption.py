@@ -1,13 +1,14 @@
-"""Gangs taken over by an engine that did not place them: after a start, or on a new topology.
+"""Takes gangs over: after a restart, or on a new topology.
 
-What runs comes first, whatever it takes (`Observer`). What is only held, leased or reserved comes
-after it and stays where it was, to the leaf, or not at all.
+Bound members come first and always get a slot (`PodObserver`). Slots that are only held, leased or
+reserved come after them; each keeps exactly its leaves or is given up.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from extender.cells.observe.bound_pods import PlacedMember, PodObserver, agree, where_counted
+from extender.cells.observe.bound_pods import PlacedMember, PodObserver, agree, incomplete_placement
 from extender.cells.observe.claims import ClaimFinder
 from extender.cells.observe.counted_leaves import find_leaves, named_leaves
 from extender.cells.observe.lifecycle import GangLifecycle
@@ -15,28 +16,33 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.tree import Cell
+from policy.placement import Placement
+from policy.submission import LeafType
 
 
 class Adopter:
-    """Takes gangs over."""
+    """Takes over gangs of another table, or of pods that were released before a restart."""
 
     def __init__(
-        self, table: AllocationTable, lifecycle: GangLifecycle, observer: PodObserver
+        self, table: AllocationTable, lifecycle: GangLifecycle, pod_observer: PodObserver
     ) -> None:
         self._table = table
         self._lifecycle = lifecycle
-        self._observer = observer
-        self._claimer = ClaimFinder(table)
+        self._pod_observer = pod_observer
+        self._claim_finder = ClaimFinder(table)
 
     def adopt_all(self, gangs: Sequence[PlacedGang]) -> None:
-        """Take over all gangs of another engine; those that come first claim their cells first."""
+        """Take over gangs with all their slots, and promote downgraded ones if possible.
+
+        The order matters: earlier gangs claim their cells first.
+        """
         self.adopt(gangs)
         for gang in gangs:
             if gang.downgraded_by is not None and not gang.is_preempting:
                 self.promote(gang)
 
     def adopt(self, gangs: Sequence[PlacedGang]) -> None:
-        """Take over the slots of these gangs, as they are: nobody is promoted."""
+        """Take over the slots of gangs; promotes no gang."""
         allocated = [gang for gang in gangs if not gang.is_preempting]
         for gang in allocated:
             self._adopt_bound(gang)
@@ -48,32 +54,26 @@ class Adopter:
             else:
                 self._adopt_reserved(gang)
 
-    # -- what runs
+    # -- bound members
 
     def _adopt_bound(self, gang: PlacedGang) -> None:
         for slot in [slot for slot in gang.slots if slot.is_bound]:
             mine = self._table.gangs.get(gang.key) or self._begin(gang)
             where = slot_placement(slot)
-            request = replace(gang.request, leaf_count=slot.size)
-            sighting = find_leaves(self._table, request, where)
-            new = replace(
-                slot,
-                leaves=sighting.leaves,
-                missing_leaves=sighting.missing_leaves,
-                claim=None,
-                reported_placement=None,
+            find = partial(
+                find_leaves, self._table, size=slot.size, leaf_type=gang.request.leaf_type
             )
-            new.reported_placement = where_counted(new, where)
+            counted = find(where)
+            new = replace(slot, leaves=counted.leaves, missing_leaves=counted.missing_leaves)
+            new.claim, new.reported_placement = None, incomplete_placement(new, where)
             if new.reported_placement is not None and not new.leaves:
-                # What it was counted on is gone: what counts is what it told, as next time.
-                new.missing_leaves = find_leaves(
-                    self._table, request, new.reported_placement
-                ).missing_leaves
-            self._observer.settle(mine, new, where)
+                # Its former leaves are gone: from now on the placement that it reports counts.
+                new.missing_leaves = find(new.reported_placement).missing_leaves
+            self._pod_observer.add_observed_slot(mine, new, where)
             self._note_member(mine, new)
 
     def _begin(self, gang: PlacedGang) -> PlacedGang:
-        is_guaranteed = self._lifecycle.is_guaranteed(gang.request) and gang.downgraded_by is None
+        is_guaranteed = self._table.is_guaranteed(gang.request) and gang.downgraded_by is None
         return self._lifecycle.adopt(gang, is_guaranteed=is_guaranteed)
 
     def _note_member(self, gang: PlacedGang, slot: MemberSlot) -> None:
@@ -81,7 +81,7 @@ class Adopter:
             self._lifecycle.assign(gang, slot, slot.member)
         self._lifecycle.refresh(gang)
 
-    # -- what is held
+    # -- leases
 
     def _adopt_held(self, gang: PlacedGang) -> None:
         for slot in [slot for slot in gang.slots if not slot.is_bound and not slot.is_reserved]:
@@ -90,44 +90,38 @@ class Adopter:
         if mine is not None and not mine.has_members():
             self._lifecycle.end(mine)
 
-    def _adopt_lease(self, gang: PlacedGang, slot: MemberSlot) -> bool:
-        request = replace(gang.request, leaf_count=slot.size)
-        bound = PlacedMember(request=request, placement=slot_placement(slot))
-        leaves = self._idle_leaves(bound) if slot.leaves else None
+    def _adopt_lease(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        where = slot_placement(slot)
+        leaves = self._idle_leaves(where, gang.request.leaf_type) if slot.leaves else None
         if leaves is None:
-            return False
+            return
         mine = self._table.gangs.get(gang.key) or self._begin(gang)
-        return self._hold(
-            mine, replace(slot, leaves=leaves, claim=None, reported_placement=None), bound
-        )
+        self._hold(mine, replace(slot, leaves=leaves, claim=None, reported_placement=None), where)
 
     def lease(self, bound: PlacedMember, *, expires: float) -> bool:
-        """Hold the place that a released pod was told; False if it is not to be had any more."""
+        """Lease the placement of a released pod again; False if it is no longer available."""
         request, known = bound.request, self._lifecycle.gang_of.get(bound.request.member)
         slot = self._leased_slot(bound)
         if known is not None or slot is None or not self._has_need(bound):
             return known == request.gang
-        gang = self._table.gangs.get(request.gang) or self._observer.begin(bound)
+        gang = self._table.gangs.get(request.gang) or self._pod_observer.begin(bound)
         gang.lease_expires = max(gang.lease_expires, expires)
-        return self._hold(gang, slot, bound)
+        return self._hold(gang, slot, bound.placement)
 
     def _leased_slot(self, bound: PlacedMember) -> MemberSlot | None:
-        """A slot on the leaves that a pod was told; without any if its node is not known yet."""
-        leaves, size, member = (
-            self._idle_leaves(bound),
-            bound.request.leaf_count,
-            bound.request.member,
-        )
+        """A slot on the leaves of a placement; without leaves if its node is not known yet."""
+        request, where = bound.request, bound.placement
+        leaves = self._idle_leaves(where, request.leaf_type)
         if leaves is not None:
-            return MemberSlot(leaves, len(leaves), member=member)
-        if not self._table.is_open or self._table.nodes(bound.placement.node):
+            return MemberSlot(leaves, len(leaves), member=request.member)
+        if not self._table.is_open or self._table.nodes(where.node):
             return None
-        return MemberSlot(
-            (), size, member=member, reported_placement=bound.placement, missing_leaves=size
-        )
+        slot = MemberSlot((), request.leaf_count, member=request.member)
+        slot.reported_placement, slot.missing_leaves = where, request.leaf_count
+        return slot
 
     def _has_need(self, bound: PlacedMember) -> bool:
-        """True if a gang agrees with its member, and has fewer places of its size than members."""
+        """True if a member agrees with its gang, and the gang has too few slots of its size."""
         request, gang = bound.request, self._table.gangs.get(bound.request.gang)
         if len({*bound.placement.leaf_cells}) != request.leaf_count:
             return False
@@ -135,30 +129,32 @@ class Adopter:
         is_known = gang is None or agree(gang, request)
         return is_known and taken < request.gang_leaf_counts.count(request.leaf_count)
 
-    def _idle_leaves(self, bound: PlacedMember) -> tuple[Cell, ...] | None:
-        """The leaves that a placement names, all of them, if nobody else has any."""
-        leaves = named_leaves(self._table, bound.request, bound.placement)
+    def _idle_leaves(
+        self, placement: Placement, leaf_type: LeafType | None
+    ) -> tuple[Cell, ...] | None:
+        """All leaves that a placement names; None if a gang holds or reserves one of them."""
+        leaves = named_leaves(self._table, placement, leaf_type)
         if not leaves or any(leaf.holder or leaf.reserver for leaf in leaves):
             return None
         return leaves
 
-    def _hold(self, gang: PlacedGang, slot: MemberSlot, bound: PlacedMember) -> bool:
-        """Seat what is only leased; its gang keeps its standing, so there must be a cell for it."""
+    def _hold(self, gang: PlacedGang, slot: MemberSlot, placement: Placement) -> bool:
+        """Add a leased slot to a gang; False if the gang is guaranteed and has no claim for it."""
         if gang.is_guaranteed:
-            slot.claim = self._claimer.find(gang.request, slot.leaves, bound.placement)
+            slot.claim = self._claim_finder.find(gang.request, slot.leaves, placement)
         if gang.is_guaranteed and slot.claim is None:
             if not gang.slots:
                 self._lifecycle.end(gang)
             return False
-        self._table.seat(gang, slot)
+        self._table.add_slot(gang, slot)
         self._note_member(gang, slot)
         return True
 
-    # -- what is reserved
+    # -- reservations
 
     def _adopt_preemption(self, gang: PlacedGang) -> None:
-        """Go on with a preemption, if all it had reserved can be reserved again."""
-        if not self._lifecycle.is_guaranteed(gang.request):
+        """Continue the preemption of a whole gang if all its slots can be reserved again."""
+        if not self._table.is_guaranteed(gang.request):
             return
         with self._table.what_if() as trial:
             slots = [self._reserved(gang, slot) for slot in gang.slots]
@@ -168,12 +164,12 @@ class Adopter:
             trial.keep()
         mine = self._lifecycle.adopt(gang, is_guaranteed=True)
         for slot in found:
-            self._table.seat(mine, slot)
+            self._table.add_slot(mine, slot)
         for member, size in gang.waiting_members.items():
-            self._lifecycle.ask(mine, member, size)
+            self._lifecycle.wait_for_victims(mine, member, size)
 
     def _adopt_reserved(self, gang: PlacedGang) -> None:
-        """Late members of a gang that goes on wait for what was reserved for them."""
+        """Reserve again what late members of a gang wait for, as far as possible."""
         mine = self._table.gangs.get(gang.key)
         waiting = list(gang.waiting_members.items())
         for slot in gang.reserved_slots() if mine is not None and mine.is_guaranteed else ():
@@ -181,29 +177,25 @@ class Adopter:
             member = next((entry for entry in waiting if entry[1] == slot.size), None)
             if new is not None and member is not None and mine is not None:
                 waiting.remove(member)
-                self._table.seat(mine, new)
-                self._lifecycle.ask(mine, *member)
+                self._table.add_slot(mine, new)
+                self._lifecycle.wait_for_victims(mine, *member)
 
     def _reserved(self, gang: PlacedGang, slot: MemberSlot) -> MemberSlot | None:
         where = slot_placement(slot)
-        leaves = named_leaves(self._table, gang.request, where)
+        leaves = named_leaves(self._table, where, gang.request.leaf_type)
         if leaves is None or not all(_may_be_reserved(leaf, gang) for leaf in leaves):
             return None
-        claim = self._claimer.find(gang.request, leaves, where)
+        claim = self._claim_finder.find(gang.request, leaves, where)
         return replace(slot, leaves=leaves, claim=claim) if claim is not None else None
 
-    # -- what was downgraded
+    # -- downgraded gangs
 
     def promote(self, gang: PlacedGang) -> None:
-        """Guarantee a gang again that had been downgraded, if that is at nobody's expense."""
+        """Make a downgraded gang guaranteed again if unused cells of its VC cover its leaves."""
         mine = self._table.gangs.get(gang.key)
-        if (
-            mine is None
-            or not self._lifecycle.is_guaranteed(gang.request)
-            or mine.is_being_preempted()
-        ):
+        if mine is None or not self._table.is_guaranteed(gang.request) or mine.is_being_preempted():
             return
-        claims = self._claimer.find_all(mine)
+        claims = self._claim_finder.find_all(mine)
         if claims:
             self._lifecycle.promote(mine, claims)
 

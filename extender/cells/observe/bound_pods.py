@@ -1,45 +1,50 @@
-"""What runs, as the cluster tells it: bound pods become members of gangs.
+"""Bound pods become members of gangs, at the expense of leases if necessary.
 
-A bound pod is a fact. It is never refused, and what is only leased or reserved gives way to it: if
-its preassigned cell cannot be found again, or giving it one would break a promise to another VC,
-its gang is downgraded to opportunistic; if the topology does not have its leaf cells, it is
-remembered without them; if we did not place it, what it uses is foreign use. What it uses beyond
-the leaves that are known and free is counted as soon as there are any.
+A bound pod is a fact: it is never refused, and leases and reservations on its leaves are given up.
+
+- If its preassigned cell is not found, or mapping one would break a promise to another VC, its gang
+  is downgraded to opportunistic.
+- If the topology does not have its leaf cells, it gets a slot without leaves.
+- If the engine did not place it, its slot is *foreign*: it counts against no VC.
+- If it uses more leaves than are known and free, the rest is counted when leaves become free.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
 from extender.cells.observe.claims import ClaimFinder, covers
 from extender.cells.observe.counted_leaves import find_leaves, named_leaves, unheld_leaves
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_key
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.tree import Cell
-from policy.submission import GangKey, NodeName, PodUid
+from policy.placement import Placement
+from policy.submission import GangKey, NodeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedMember:
-    """A member and what its pod says of its placement: no leaf cells if we did not place it."""
+    """A member with the placement that its pod reports; empty if the engine did not place it."""
 
     request: MemberRequest
     placement: Placement
 
 
 def recovery_order(bound: PlacedMember) -> tuple[int, GangKey, str]:
-    """In which order running members are taken in, so that the result does not depend on theirs."""
+    """The order in which members are recovered, so that the order of the pods has no effect."""
     return -bound.request.priority, bound.request.gang, bound.request.member
 
 
 class FullReplayNeeded(Exception):
-    """Somebody who runs would lose something that others, who come later, have now."""
+    """Changing only some gangs gives another result than taking over all gangs in their order."""
 
 
 class PodObserver:
-    """Takes in what runs; unless it `may_downgrade`, only at nobody's expense."""
+    """Gives slots to bound pods.
+
+    If it may not downgrade, it raises FullReplayNeeded where it would have to.
+    """
 
     def __init__(
         self, table: AllocationTable, lifecycle: GangLifecycle, *, may_downgrade: bool = True
@@ -47,38 +52,36 @@ class PodObserver:
         self._may_downgrade = may_downgrade
         self._table = table
         self._lifecycle = lifecycle
-        self._claimer = ClaimFinder(table)
+        self._claim_finder = ClaimFinder(table)
 
     def observe(self, bound: PlacedMember) -> None:
-        """A member runs on a node, whoever put it there; one that uses nothing is forgotten."""
+        """Take in a member that runs on a node; one without leaf cells is forgotten."""
         member = bound.request.member
-        gang = self._gang_of(member)
+        key = self._lifecycle.gang_of.get(member)
+        gang = self._table.gangs[key] if key else None
         slot = gang.slot_of(member) if gang else None
         if _size(bound) < 1:
             self._lifecycle.forget_member(member)
         elif gang is None or slot is None or gang.key != bound.request.gang:
             self._lifecycle.forget_member(member)
-            _bind(self._seat(bound), bound)
-        elif _says_the_same(slot, bound):
+            _bind(self._slot_for(bound), bound)
+        elif _agrees(slot, bound):
             _bind(slot, bound)
         else:
             _bind(self._move(gang, slot, bound), bound)
 
-    def _gang_of(self, member: PodUid) -> PlacedGang | None:
-        key = self._lifecycle.gang_of.get(member)
-        return self._table.gangs[key] if key else None
-
     def _move(self, gang: PlacedGang, slot: MemberSlot, bound: PlacedMember) -> MemberSlot:
-        """A member is not where it was thought to be."""
+        """Correct the slot of a member that is bound elsewhere than planned."""
         other = _slot_at(gang, bound)
         if other is not None and not slot.is_bound:
             slot.member, other.member = other.member, slot.member
             other.had_member = True
             return other
-        self._table.unseat(gang, slot)
-        return self._seat(bound)
+        self._table.remove_slot(gang, slot)
+        return self._slot_for(bound)
 
-    def _seat(self, bound: PlacedMember) -> MemberSlot:
+    def _slot_for(self, bound: PlacedMember) -> MemberSlot:
+        """Find the slot that is held for a member, or count it on a new one."""
         gang = self._table.gangs.get(bound.request.gang)
         if gang is not None and gang.is_preempting:
             self._lifecycle.end(gang)
@@ -90,65 +93,66 @@ class PodObserver:
         return slot
 
     def _new_slot(self, bound: PlacedMember) -> tuple[PlacedGang, MemberSlot]:
-        """Count a member on leaves of its own; its gang begins if there is none."""
+        """Count a member on leaves of its own; begins its gang if it is the first member."""
         known = self._table.gangs.get(bound.request.gang)
         if known is not None:
             self._drop_surplus(known, _size(bound))
-        sighting = find_leaves(self._table, bound.request, bound.placement)
-        for leaf in sighting.leaves:
+        asked, leaf_type = bound.request.leaf_count, bound.request.leaf_type
+        counted = find_leaves(self._table, bound.placement, size=asked, leaf_type=leaf_type)
+        for leaf in counted.leaves:
             self._evict_lease(leaf)
         gang = self._table.gangs.get(bound.request.gang) or self.begin(bound)
-        slot = MemberSlot(sighting.leaves, _size(bound), missing_leaves=sighting.missing_leaves)
+        slot = MemberSlot(counted.leaves, _size(bound), missing_leaves=counted.missing_leaves)
         slot.is_foreign = not bound.placement.leaf_cells or not agree(gang, bound.request)
-        slot.reported_placement = where_counted(slot, bound.placement)
-        self.settle(gang, slot, bound.placement)
+        slot.reported_placement = incomplete_placement(slot, bound.placement)
+        self.add_observed_slot(gang, slot, bound.placement)
         return gang, slot
 
     def begin(self, bound: PlacedMember) -> PlacedGang:
-        """A gang becomes known by a member that has a place."""
-        is_guaranteed = self._lifecycle.is_guaranteed(bound.request)
+        """Begin a gang with a member that has a placement already."""
+        is_guaranteed = self._table.is_guaranteed(bound.request)
         gang = self._lifecycle.begin(bound.request, is_guaranteed=is_guaranteed)
         placement = bound.placement
-        # Placed in a chain, but in no cell of its VC: it was downgraded before it was bound.
+        # A placement in a chain but in no cell of a VC: the gang was downgraded before the bind.
         is_lower = placement.leaf_cells and placement.chain and not placement.vc_cell_type
         if is_guaranteed and is_lower:
             self._lifecycle.downgrade(gang, by=gang.key)
         return gang
 
-    def settle(self, gang: PlacedGang, slot: MemberSlot, placement: Placement) -> None:
-        """Give a slot that somebody runs in its preassigned cell, and the gang the slot."""
+    def add_observed_slot(self, gang: PlacedGang, slot: MemberSlot, placement: Placement) -> None:
+        """Find the claim of a slot whose member runs, and add the slot to its gang."""
         if gang.is_guaranteed and not slot.is_foreign:
             if self._may_downgrade:
                 self._evict_claim(gang, slot)
-            slot.claim = self._claimer.find(gang.request, slot.leaves, placement)
+            slot.claim = self._claim_finder.find(gang.request, slot.leaves, placement)
         is_lost = slot.claim is None and bool(slot.leaves) and not slot.is_foreign
-        if gang.is_guaranteed and (is_lost or not self._claimer.has_promise(gang.request)):
+        if gang.is_guaranteed and (is_lost or not self._claim_finder.has_promise(gang.request)):
             if not self._may_downgrade:
                 raise FullReplayNeeded
             self._lifecycle.downgrade(gang, by=gang.key)
-        self._table.seat(gang, slot)
+        self._table.add_slot(gang, slot)
         self._lifecycle.refresh(gang)
-        self._lifecycle.withdraw_blocked(gang, slot.leaves)
+        self._lifecycle.cancel_blocked_preemptions(gang, slot.leaves)
 
     def _drop_surplus(self, gang: PlacedGang, size: int) -> None:
-        """A member came to another place than the one held for it: that is not needed any more."""
+        """Give up a slot that was held or reserved for a member that is bound elsewhere."""
         taken = sum(slot.size == size for slot in gang.slots)
         spare = gang.open_slots(size)
         if taken < gang.request.gang_leaf_counts.count(size):
             return
         if spare:
-            self._table.unseat(gang, spare[0])
+            self._table.remove_slot(gang, spare[0])
         elif waiting := [member for member, other in gang.waiting_members.items() if other == size]:
-            self._lifecycle.withdraw(gang, waiting[0])
+            self._lifecycle.cancel_wait(gang, waiting[0])
 
     def _evict_lease(self, leaf: Cell) -> None:
-        """Somebody runs where a place was only held."""
+        """Give up the leased slot on a leaf that a bound pod uses."""
         if leaf.holder is not None:
             slot = next(slot for slot in leaf.holder.slots if leaf in slot.leaves)
             self._lifecycle.give_up(leaf.holder, slot)
 
     def _evict_claim(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        """Somebody runs in a cell that was mapped for another VC, and nobody runs there for it."""
+        """Give up the slots that keep a cell mapped for another VC, if none of them is bound."""
         claim = slot.leaves[0].enclosing_claim() if slot.leaves else None
         if claim is None or claim.vc == gang.request.vc:
             return
@@ -158,62 +162,58 @@ class PodObserver:
             return
         for user, held in inside:
             if held not in user.slots:
-                continue  # gone with one before it
+                continue  # given up together with an earlier one
             if held.is_reserved:
-                self._lifecycle.cancel(user)
+                self._lifecycle.cancel_preemption(user)
             else:
                 self._lifecycle.give_up(user, held)
 
     # -- leaves that become known or free
 
     def count_freed(self) -> None:
-        """Count what could not be counted before, on the nodes where leaves became free."""
+        """Count missing leaves on the nodes where leaves became free."""
         nodes = sorted(self._table.nodes_with_freed_leaves)
         self._table.nodes_with_freed_leaves.clear()
         for node in nodes:
             self.count_on(node)
 
     def count_on(self, node: NodeName) -> None:
-        """Leaves of a node became known or free: those who use them uncounted come first."""
+        """Give leaves of a node that became known or free to slots that miss leaves."""
         waiting = self._table.incomplete_slots.get(node, {})
         for slot, gang in sorted(waiting.items(), key=_counting_order):
             if slot not in gang.slots:
-                continue  # a lease that gave way to one before it
+                continue  # a lease that an earlier slot evicted
             if slot.leaves:
                 self._extend(gang, slot)
             elif slot.is_bound:
-                self._reseat(gang, slot)
+                self._give_leaves(gang, slot)
             else:
                 self._lease_again(gang, slot)
 
     def _lease_again(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        """The node of a leased place is here: the same leaves, or none."""
+        """Give a leased slot the leaves of its placement when its node joins, or give it up."""
         assert slot.reported_placement is not None
-        request = replace(gang.request, leaf_count=slot.size)
-        leaves = named_leaves(self._table, request, slot.reported_placement)
+        leaves = named_leaves(self._table, slot.reported_placement, gang.request.leaf_type)
         if not leaves or len(leaves) != slot.size or any(leaf.holder for leaf in leaves):
             self._lifecycle.give_up(gang, slot)
             return
-        self._table.unseat(gang, slot)
+        self._table.remove_slot(gang, slot)
         slot.leaves, slot.missing_leaves, slot.reported_placement = leaves, 0, None
-        self._table.seat(gang, slot)
+        self._table.add_slot(gang, slot)
 
-    def _reseat(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        """The node of a member that was remembered without leaves is here."""
-        assert slot.reported_placement is not None
-        request = replace(gang.request, leaf_count=slot.size)
-        sighting = find_leaves(self._table, request, slot.reported_placement)
-        if not sighting.leaves:
+    def _give_leaves(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Give leaves to a bound member without any when its node joins."""
+        placement, leaf_type = slot.reported_placement, gang.request.leaf_type
+        assert placement is not None
+        counted = find_leaves(self._table, placement, size=slot.size, leaf_type=leaf_type)
+        if not counted.leaves:
             return
-        for leaf in sighting.leaves:
+        for leaf in counted.leaves:
             self._evict_lease(leaf)
-        self._table.unseat(gang, slot)
-        slot.leaves, slot.missing_leaves = sighting.leaves, sighting.missing_leaves
-        placement, slot.reported_placement = (
-            slot.reported_placement,
-            where_counted(slot, slot.reported_placement),
-        )
-        self.settle(gang, slot, placement)
+        self._table.remove_slot(gang, slot)
+        slot.leaves, slot.missing_leaves = counted.leaves, counted.missing_leaves
+        slot.reported_placement = incomplete_placement(slot, placement)
+        self.add_observed_slot(gang, slot, placement)
 
     def _extend(self, gang: PlacedGang, slot: MemberSlot) -> None:
         node = slot.leaves[0].ancestor(slot.leaves[0].chain.node_level)
@@ -222,39 +222,38 @@ class PodObserver:
             return
         if slot.claim is not None and not covers(slot.claim.cell, more):
             self._lifecycle.downgrade(gang, by=gang.key)
-        self._table.extend(gang, slot, more)
+        self._table.add_leaves(gang, slot, more)
         if slot.reported_placement is not None:
-            slot.reported_placement = where_counted(slot, slot.reported_placement)
-        self._lifecycle.withdraw_blocked(gang, more)
+            slot.reported_placement = incomplete_placement(slot, slot.reported_placement)
+        self._lifecycle.cancel_blocked_preemptions(gang, more)
 
-    def unseat_node(self, node: Cell) -> None:
-        """A node is taken out: its members are remembered without leaves, the rest is given up."""
-        for gang in _sorted(leaf.reserver for leaf in node.leaves() if leaf.reserver):
-            self._lifecycle.cancel(gang)
-        for gang in _sorted(leaf.holder for leaf in node.leaves() if leaf.holder):
+    def vacate_node(self, node: Cell) -> None:
+        """Take all gangs off a node that is about to be removed.
+
+        Preemptions that wait for its leaves are cancelled. Members, bound or not, keep a slot
+        without leaves, in case the node comes back. Slots that are only held are removed.
+        """
+        for gang in sorted_by_key(leaf.reserver for leaf in node.leaves()):
+            self._lifecycle.cancel_preemption(gang)
+        for gang in sorted_by_key(leaf.holder for leaf in node.leaves()):
             for slot in [s for s in gang.slots if s.leaves and s.leaves[0].node == node.node]:
                 where = slot_placement(slot)
-                self._table.unseat(gang, slot)
+                self._table.remove_slot(gang, slot)
                 if slot.member is not None:
-                    absent = replace(
-                        slot,
-                        leaves=(),
-                        claim=None,
-                        reported_placement=where,
-                        missing_leaves=slot.size,
-                    )
-                    self._table.seat(gang, absent)
+                    leafless = replace(slot, leaves=(), claim=None, missing_leaves=slot.size)
+                    leafless.reported_placement = where
+                    self._table.add_slot(gang, leafless)
             self._lifecycle.refresh(gang)
 
 
 def _counting_order(item: tuple[MemberSlot, PlacedGang]) -> tuple[bool, int, GangKey, str]:
-    """What runs before what is leased, else as in recovery."""
+    """Bound members first, then leases; among each, as in recovery."""
     slot, gang = item
     return not slot.is_bound, -gang.request.priority, gang.key, slot.member or ""
 
 
 def _size(bound: PlacedMember) -> int:
-    """Leaf cells that a member uses: as many as it asked for, else as it names."""
+    """Leaf cells that a member uses: the number that it requests, else that its placement names."""
     asked = bound.request.leaf_count
     return asked if asked > 0 else len({*bound.placement.leaf_cells})
 
@@ -264,8 +263,8 @@ def _bind(slot: MemberSlot, bound: PlacedMember) -> None:
     slot.reported_devices = bound.placement.leaf_cells or slot.reported_devices
 
 
-def _says_the_same(slot: MemberSlot, bound: PlacedMember) -> bool:
-    """True if a pod says of its place what is known, or nothing new."""
+def _agrees(slot: MemberSlot, bound: PlacedMember) -> bool:
+    """True if the placement that a pod reports agrees with its slot."""
     there, names = slot_placement(slot), bound.placement.leaf_cells
     if slot.size != _size(bound) or there.node != bound.placement.node:
         return False
@@ -275,7 +274,7 @@ def _says_the_same(slot: MemberSlot, bound: PlacedMember) -> bool:
 
 
 def _slot_at(gang: PlacedGang, bound: PlacedMember) -> MemberSlot | None:
-    """The slot of a gang, bound to nobody, that is where a member says it is."""
+    """The slot of a gang that has no bound member and is where a member reports to be."""
     names = {*bound.placement.leaf_cells}
     for slot in gang.slots:
         if slot.is_bound or slot.is_reserved or slot.size != _size(bound):
@@ -289,19 +288,15 @@ def _slot_at(gang: PlacedGang, bound: PlacedMember) -> MemberSlot | None:
 
 
 def agree(gang: PlacedGang, mine: MemberRequest) -> bool:
-    """True if a member says of its gang what the gang's first member said."""
+    """True if a member's VC, priority and pinned cell are those of the gang's first member."""
     first = gang.request
     return (mine.vc, mine.priority, mine.pinned) == (first.vc, first.priority, first.pinned)
 
 
-def where_counted(slot: MemberSlot, placement: Placement) -> Placement | None:
-    """What to show of a slot that has fewer leaves than its member uses."""
+def incomplete_placement(slot: MemberSlot, placement: Placement) -> Placement | None:
+    """The placement to show for a slot with fewer leaves than its member uses, else None."""
     if len(slot.leaves) >= slot.size:
         return None
     counted = tuple(leaf.device for leaf in slot.leaves if leaf.device is not None)
     names = slot.reported_devices or placement.leaf_cells
     return replace(placement, leaf_cells=counted if slot.is_foreign else names or counted)
-
-
-def _sorted(gangs: Iterable[PlacedGang]) -> list[PlacedGang]:
-    return sorted(dict.fromkeys(gangs), key=lambda gang: gang.key)

@@ -1,30 +1,31 @@
-"""The preassigned cell that leaves in use count against: found again, or mapped around them."""
+"""Finds the preassigned cell that running members count against, or maps one around them."""
 
 from collections.abc import Sequence
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim, Vc
+from policy.placement import Placement
 
 
 class ClaimFinder:
-    """Finds preassigned cells for gangs that run."""
+    """Finds preassigned cells of their VC for slots whose leaves are given."""
 
     def __init__(self, table: AllocationTable) -> None:
         self._table = table
 
     def has_promise(self, request: MemberRequest) -> bool:
-        """True if its VC, and the pinned cell that it asked for, are in the topology."""
+        """True if the topology has the VC of a request, and its pinned cell if it names one."""
         vc = self._table.vcs.get(request.vc)
         return vc is not None and (request.pinned is None or request.pinned in vc.pinned_rankings)
 
     def find(
         self, request: MemberRequest, leaves: Sequence[Cell], placement: Placement
     ) -> Claim | None:
-        """The cell of its VC around all leaves; one that is unused is mapped if that is safe."""
+        """The claim of the VC that contains all leaves; an unused cell is mapped if it is safe."""
         vc = self._table.vcs.get(request.vc)
         if not leaves or vc is None:
             return None
@@ -50,7 +51,7 @@ class ClaimFinder:
         return None
 
     def find_all(self, gang: PlacedGang) -> dict[MemberSlot, Claim] | None:
-        """Cells for all slots of a gang; None, and nothing mapped, if one of them has none."""
+        """Claims for all slots of a gang; None, and nothing is mapped, if one has none."""
         found: dict[MemberSlot, Claim] = {}
         with self._table.what_if() as trial:
             for slot in gang.slots:

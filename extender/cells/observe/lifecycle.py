@@ -1,18 +1,18 @@
-"""Gangs through their life: they begin, get members, wait, are downgraded, end.
+"""The states of a gang, from its first decision to the end of its last member.
 
 unknown ──Place──▶ allocated ──last member ended──▶ unknown
    │                  ▲  │ chosen as a victim
    └──Preempt──▶ preempting ▼
         │  ▲      being preempted ──members ended──▶ unknown
-        │  └ victims left      └──preemption cancelled──▶ allocated
-        └──its members gone, spoilt, overtaken or expired──▶ unknown
+        │  └ victims ended     └──preemption cancelled──▶ allocated
+        └──members deleted, cells bad, overtaken, or lease expired──▶ unknown
 """
 
 from collections.abc import Mapping, Sequence
 
-from extender.cells.model import OPPORTUNISTIC, MemberRequest
+from extender.cells.model import MemberRequest
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_key
 from extender.cells.state.registry import Registry
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
@@ -20,20 +20,17 @@ from policy.submission import GangKey, PodUid
 
 
 class GangLifecycle:
-    """Gangs as they come, change and go."""
+    """Begins and ends gangs, gives slots to their members, and expires leases."""
 
     def __init__(self, table: AllocationTable, registry: Registry) -> None:
         self._table = table
         self._registry = registry
         self._last_sequence_number = 0
         self.gang_of: dict[PodUid, GangKey] = {}
-
-    def is_guaranteed(self, request: MemberRequest) -> bool:
-        """True if a gang that asks for this counts on cells of its VC."""
-        return request.priority != OPPORTUNISTIC and not self._table.is_open
+        """Members that have a slot or wait for a reserved one."""
 
     def begin(self, request: MemberRequest, *, is_guaranteed: bool) -> PlacedGang:
-        """A gang becomes known."""
+        """Create a gang without slots."""
         self._last_sequence_number += 1
         gang = PlacedGang(request.gang, request, self._last_sequence_number, is_guaranteed)
         self._table.gangs[gang.key] = gang
@@ -41,7 +38,7 @@ class GangLifecycle:
         return gang
 
     def adopt(self, gang: PlacedGang, *, is_guaranteed: bool) -> PlacedGang:
-        """Begin a gang that another engine knew, without its slots."""
+        """Create a gang like one of another table, without its slots."""
         mine = self.begin(gang.request, is_guaranteed=is_guaranteed)
         mine.sequence_number, mine.lease_expires = gang.sequence_number, gang.lease_expires
         mine.downgraded_by = gang.downgraded_by
@@ -49,31 +46,29 @@ class GangLifecycle:
         return mine
 
     def end(self, gang: PlacedGang) -> None:
-        """A gang is forgotten; all it has is free, or its preemptor's."""
-        for slot in gang.slots:
-            if slot.member is not None:
-                self.gang_of.pop(slot.member, None)
-        self.stop_asking(gang)
-        self._table.release(gang)
+        """Remove a gang; its leaves become free, or go to the gangs that reserved them."""
+        self.stop_waiting(gang)
+        for slot in list(gang.slots):
+            self.drop_slot(gang, slot)
         self._registry.remove(gang)
         del self._table.gangs[gang.key]
 
-    def cancel(self, gang: PlacedGang) -> None:
-        """A gang does not preempt any more; what it holds already it keeps."""
-        self.stop_asking(gang)
-        self._table.withdraw(gang)
+    def cancel_preemption(self, gang: PlacedGang) -> None:
+        """Cancel the preemption of a gang; it keeps what it holds."""
+        self.stop_waiting(gang)
+        self._table.remove_reserved_slots(gang)
         self.end_if_empty(gang)
 
     def downgrade(self, gang: PlacedGang, *, by: GangKey) -> None:
-        """Make a gang opportunistic where it is."""
-        self.stop_asking(gang)
+        """Make a gang opportunistic on the same leaves."""
+        self.stop_waiting(gang)
         self._registry.remove(gang)
         self._table.downgrade(gang)
         gang.downgraded_by = by
         self._registry.add(gang)
 
     def promote(self, gang: PlacedGang, claims: Mapping[MemberSlot, Claim]) -> None:
-        """Make a gang guaranteed again, where it is."""
+        """Make a gang guaranteed on the same leaves."""
         self._registry.remove(gang)
         self._table.promote(gang, claims)
         gang.downgraded_by = None
@@ -82,7 +77,7 @@ class GangLifecycle:
     # -- members
 
     def assign(self, gang: PlacedGang, slot: MemberSlot, member: PodUid) -> None:
-        """A member takes a slot."""
+        """Give a slot to a member."""
         slot.member = member
         slot.had_member = True
         self.gang_of[member] = gang.key
@@ -90,24 +85,24 @@ class GangLifecycle:
             self._registry.note_ending(gang)
         self._note_whether_ending(gang)
 
-    def take(self, gang: PlacedGang, slot: MemberSlot, member: PodUid) -> None:
-        """A member takes a slot, perhaps one whose victims are gone."""
+    def take_slot(self, gang: PlacedGang, slot: MemberSlot, member: PodUid) -> None:
+        """Give a slot to a member; if it is reserved, its victims must have ended."""
         if slot.is_reserved:
             self._occupy(gang, slot)
         gang.waiting_members.pop(member, None)
         self.assign(gang, slot, member)
 
-    def ask(self, gang: PlacedGang, member: PodUid, size: int) -> None:
-        """A member waits for what its gang has reserved."""
+    def wait_for_victims(self, gang: PlacedGang, member: PodUid, size: int) -> None:
+        """Register a member that waits for a reserved slot of its gang."""
         gang.waiting_members[member] = size
         self.gang_of[member] = gang.key
         self._registry.note_reserving(gang)
 
-    def settle(self, gang: PlacedGang) -> None:
-        """The victims are gone: what was reserved is held."""
+    def occupy_reserved(self, gang: PlacedGang) -> None:
+        """Turn all reserved slots of a gang into held ones after its victims have ended."""
         for slot in gang.slots:
             self._occupy(gang, slot)
-        self.stop_asking(gang)
+        self.stop_waiting(gang)
 
     def _occupy(self, gang: PlacedGang, slot: MemberSlot) -> None:
         slot.is_reserved = False
@@ -115,27 +110,27 @@ class GangLifecycle:
         self._table.hold(slot.leaves, gang)
         self._table.reserve(slot.leaves, None)
 
-    def stop_asking(self, gang: PlacedGang) -> None:
-        """No member waits for what its gang has reserved any more."""
+    def stop_waiting(self, gang: PlacedGang) -> None:
+        """Unregister all members that wait for reserved slots of a gang."""
         for member in gang.waiting_members:
             self.gang_of.pop(member, None)
         gang.waiting_members.clear()
 
-    def withdraw(self, gang: PlacedGang, member: PodUid) -> None:
-        """A member does not wait any more: what was reserved for it is given up."""
+    def cancel_wait(self, gang: PlacedGang, member: PodUid) -> None:
+        """Unregister a member that waits, and give up the slot that is reserved for it."""
         reserved = gang.reserved_for(member)
         if gang.waiting_members.pop(member, None) is not None:
             self.gang_of.pop(member, None)
         if reserved is not None:
-            self._table.unseat(gang, reserved)
+            self._table.remove_slot(gang, reserved)
 
     def forget_member(self, member: PodUid) -> None:
-        """A member ended, was deleted, or will not ask again."""
+        """Take in that a member ended or was deleted, also while it waited."""
         key = self.gang_of.pop(member, None)
         if key is None:
             return
         gang = self._table.gangs[key]
-        self.withdraw(gang, member)
+        self.cancel_wait(gang, member)
         slot = gang.slot_of(member)
         if slot is not None and _waits_for_replacement(gang, slot):
             slot.member, slot.is_bound, slot.reported_devices, slot.is_ending = (
@@ -146,18 +141,11 @@ class GangLifecycle:
             )
             self._note_whether_ending(gang)
         elif slot is not None:
-            self._table.unseat(gang, slot)
+            self._table.remove_slot(gang, slot)
         self.end_if_empty(gang)
 
-    def observe_ending(self, member: PodUid) -> bool:
-        """A member that runs was told to end; False if none of that is new."""
-        return self._turn(member, is_ending=True)
-
-    def observe_overdue(self, member: PodUid) -> bool:
-        """A member that was told to end takes too long; False if none of that is new."""
-        return self._turn(member, is_ending=False)
-
-    def _turn(self, member: PodUid, *, is_ending: bool) -> bool:
+    def set_ending(self, member: PodUid, *, is_ending: bool) -> bool:
+        """Set whether a bound member is ending; False if it is not bound or nothing changes."""
         key = self.gang_of.get(member)
         if key is None:
             return False
@@ -171,59 +159,60 @@ class GangLifecycle:
         return True
 
     def _note_whether_ending(self, gang: PlacedGang) -> None:
-        """A member began to end, came or went: a gang may be ending now, or not any more."""
+        """Record a gang as changed if it may have started or ceased to be ending."""
         if self._registry.has_ending_member(gang):
             self._table.changes.record(gang)
 
-    def give_up(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        """A slot that nobody is bound to is needed otherwise; its member has to ask again."""
+    def drop_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Remove a slot; its member, if any, has no place any more."""
         if slot.member is not None:
             self.gang_of.pop(slot.member, None)
-        self._table.unseat(gang, slot)
+        self._table.remove_slot(gang, slot)
+
+    def give_up(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Remove a slot without a bound member; the gang ends if this was its last member."""
+        self.drop_slot(gang, slot)
         self.end_if_empty(gang)
 
     def end_if_empty(self, gang: PlacedGang) -> None:
-        """A gang lost something: it ends with its last member, and may be foreign from now on."""
+        """Update a gang that lost members: it may end, or may have become foreign."""
         if not gang.has_members() and not gang.waiting_members:
             self.end(gang)
             return
         self.refresh(gang)
         if gang.is_foreign:
             for slot in gang.slots:
-                self.withdraw_blocked(gang, slot.leaves)
+                self.cancel_blocked_preemptions(gang, slot.leaves)
 
     def refresh(self, gang: PlacedGang) -> None:
-        """A gang got or lost members."""
+        """Update the registry after a gang got or lost members."""
         self._registry.refresh(gang)
 
-    def withdraw_blocked(self, gang: PlacedGang, leaves: Sequence[Cell]) -> None:
-        """Give up preemptions that wait for leaves which this gang has and need not give."""
-        reservers = dict.fromkeys(leaf.reserver for leaf in leaves if leaf.reserver is not None)
-        for reserver in sorted(reservers, key=lambda reserver: reserver.key):
+    def cancel_blocked_preemptions(self, gang: PlacedGang, leaves: Sequence[Cell]) -> None:
+        """Cancel preemptions that wait for leaves of a gang that they may not end."""
+        for reserver in sorted_by_key(leaf.reserver for leaf in leaves):
             if not gang.may_be_ended_for(reserver.request):
-                self.cancel(reserver)
+                self.cancel_preemption(reserver)
 
     # -- leases
 
     def expire(self, *, now: float) -> list[GangKey]:
-        """End the leases that were not used in time; returns the gangs that lost something."""
+        """End the leases that were not used in time; returns the gangs that lost slots."""
         expired = [
             gang
             for _, gang in sorted(self._table.gangs.items())
             if gang.lease_expires <= now and _unused(gang)
         ]
         for gang in expired:
-            # What ends here may have been in the way of one that comes later: then that is gone.
+            # Ending an earlier gang of the list may have ended this one, too.
             if self._table.gangs.get(gang.key) is gang:
                 self._end_lease(gang)
         return [gang.key for gang in expired]
 
     def _end_lease(self, gang: PlacedGang) -> None:
-        self.stop_asking(gang)
+        self.stop_waiting(gang)
         for slot in _unused(gang):
-            if slot.member is not None:
-                self.gang_of.pop(slot.member, None)
-            self._table.unseat(gang, slot)
+            self.drop_slot(gang, slot)
         self.end_if_empty(gang)
 
 
@@ -235,7 +224,7 @@ def _waits_for_replacement(gang: PlacedGang, slot: MemberSlot) -> bool:
 
 
 def _unused(gang: PlacedGang) -> list[MemberSlot]:
-    """Slots that are only reserved or leased: never taken, or their member is not bound yet."""
+    """Slots that are only leased or reserved: without a member so far, or with an unbound one."""
     return [
         slot
         for slot in gang.slots

@@ -1,13 +1,14 @@
-"""Nodes that join, leave or move under a topology: only what is on them is taken over anew.
+"""Nodes join, leave or move in a topology: only the gangs on them are taken over again.
 
-The outcome is that of `Adopter.adopt_all` on a new table, at the cost of what has changed. All that
-is seated on the nodes in question is taken off, the cells leave and join, and then it is taken over
-again as after a start; gangs elsewhere stay as they are. That is the same, because a preassigned
-cell that is mapped now would be mapped to the same cell again, as long as all of them together are
-safe: those that are not mapped yet could always be given the cells that they have now.
+The result is that of `Adopter.adopt_all` on a new table, at a cost proportional to the change. All
+slots on the affected nodes are removed, cells are removed and added, and then the slots are taken
+over again as after a restart; gangs elsewhere stay as they are. A leased slot whose node is gone is
+not taken over: its member is reported as unplaced and is planned again.
 
-Where that does not hold, `OutOfPlace` is raised: a gang would lose its cell to a later one, or a
-promise could not be kept. Then who comes first decides, and all have to be taken over.
+The results are equal, because a preassigned cell that is mapped now would be mapped to the same
+cell again as long as all mappings together are safe. Where this does not hold, that is, where a
+gang would lose its cell to a later one or a promise could not be kept, `FullReplayNeeded` is
+raised. Then the order of the gangs matters, and the caller takes over all of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,20 +20,18 @@ from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.observe.nodes import NodeObserver
 from extender.cells.observe.reconfiguration import replay_order
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_key
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.promises import count_promises
 from extender.cells.state.registry import Registry
-from extender.cells.state.tree import Cell
 from extender.cells.state.tree_edits import add_cell, remove_cell
-from extender.cells.state.vcs import renumber
+from extender.cells.state.vcs import count_promises, renumber
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
 
 
 @dataclass(frozen=True, slots=True)
 class _Joining:
-    """A cell that joins those below another one, the first or after one of them."""
+    """A cell that is added below a parent, after a sibling or as the first child."""
 
     spec: PhysicalCell
     parent: CellAddress | None
@@ -41,40 +40,43 @@ class _Joining:
 
 @dataclass(slots=True)
 class _Difference:
-    """What one chain has to do to become another."""
+    """Cells to be removed from a chain and cells to be added to it."""
 
     leaving: list[PhysicalCell] = field(default_factory=list)
     joining: list[_Joining] = field(default_factory=list)
 
 
 class TopologyUpdater:
-    """Makes a table that of another topology."""
+    """Changes a table in place so that it matches another topology."""
 
     def __init__(
         self,
         table: AllocationTable,
         registry: Registry,
         lifecycle: GangLifecycle,
-        joiner: NodeObserver,
+        node_observer: NodeObserver,
     ) -> None:
         self._table = table
         self._registry = registry
         self._lifecycle = lifecycle
-        self._joiner = joiner
-        self._observer = PodObserver(table, lifecycle, may_downgrade=False)
-        self._adopter = Adopter(table, lifecycle, self._observer)
+        self._node_observer = node_observer
+        self._pod_observer = PodObserver(table, lifecycle, may_downgrade=False)
+        self._adopter = Adopter(table, lifecycle, self._pod_observer)
         self.before: dict[GangKey, PlacedGang] = {}
-        """Gangs that were touched, as they were."""
+        """Copies of the affected gangs as they were before."""
 
-    def follow(self, old: Topology, new: Topology) -> None:
-        """Change what is different; OutOfPlace, half-way, if all gangs have to be taken over."""
+    def update(self, old: Topology, new: Topology) -> None:
+        """Apply the difference between two topologies.
+
+        FullReplayNeeded leaves the table half changed: the caller must replace it.
+        """
         if old.chains.keys() != new.chains.keys() or old.vcs.keys() != new.vcs.keys():
             raise FullReplayNeeded
         changed = [name for name in sorted(new.chains) if old.chains[name] is not new.chains[name]]
         found = {name: _compare(old.chains[name], new.chains[name]) for name in changed}
         nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
         for gang in self._registry.reserving():
-            self._remember(gang)  # wherever it is: who comes back may be in its way
+            self._remember(gang)  # on any node: a gang that is taken over may block its preemption
         taken = self._take_off(nodes)
         self._rebuild(new, found, nodes)
         self._promise(old, new)
@@ -90,12 +92,14 @@ class TopologyUpdater:
     # -- gangs
 
     def _take_off(self, nodes: Mapping[NodeName, None]) -> list[PlacedGang]:
-        """Unseat all that is on some nodes; returns gangs with the slots that they lost."""
+        """Remove all slots on some nodes; returns copies of the gangs with only these slots."""
         touched: dict[PlacedGang, dict[MemberSlot, None]] = {}
         for node in nodes:
             for cell in self._table.nodes(node):
-                for gang in _gangs_on(cell):
-                    slots = (slot for slot in gang.slots if _is_on(slot, node))
+                leaves = list(cell.leaves())
+                gangs = (gang for leaf in leaves for gang in (leaf.holder, leaf.reserver))
+                for gang in sorted_by_key(gangs):
+                    slots = (slot for slot in gang.slots if slot_placement(slot).node == node)
                     touched.setdefault(gang, {}).update(dict.fromkeys(slots))
             for slot, gang in self._table.leafless_slots.get(node, {}).items():
                 touched.setdefault(gang, {})[slot] = None
@@ -110,7 +114,10 @@ class TopologyUpdater:
         )
 
     def _take(self, gang: PlacedGang, slots: dict[MemberSlot, None]) -> PlacedGang:
-        """What a gang waits for is taken off as a whole: whom it is for is not known of each."""
+        """Remove slots of a gang and return a copy of the gang with them.
+
+        Reserved slots are removed together, since they do not name the member that waits for them.
+        """
         if any(slot.is_reserved for slot in slots):
             slots = slots | dict.fromkeys(gang.reserved_slots())
         lost = [replace(slot) for slot in slots]
@@ -119,17 +126,15 @@ class TopologyUpdater:
             self._lifecycle.end(gang)
             return part
         if any(slot.is_reserved for slot in slots):
-            self._lifecycle.stop_asking(gang)
+            self._lifecycle.stop_waiting(gang)
         else:
             part.waiting_members.clear()
         for slot in slots:
-            if slot.member is not None:
-                self._lifecycle.gang_of.pop(slot.member, None)
-            self._table.unseat(gang, slot)
+            self._lifecycle.drop_slot(gang, slot)
         return part
 
     def _check_held(self, taken: Sequence[PlacedGang]) -> None:
-        """What was only held on a node that is still there is held again, or rivals have a say."""
+        """Require a full replay if a lease was lost though its node is still there."""
         for gang in taken:
             mine = self._table.gangs.get(gang.key)
             places = [_place(slot) for slot in mine.slots] if mine else []
@@ -159,7 +164,7 @@ class TopologyUpdater:
             for joining in part.joining:
                 self._insert(name, joining)
         for node in nodes:
-            self._joiner.mark(node)
+            self._node_observer.mark(node)
 
     def _insert(self, name: ChainName, joining: _Joining) -> None:
         tree = self._table.trees[name]
@@ -171,7 +176,7 @@ class TopologyUpdater:
     # -- promises
 
     def _promise(self, old: Topology, new: Topology) -> None:
-        """Let VCs have other cells; those that are in use keep theirs."""
+        """Change what VCs were promised; mapped cells stay mapped."""
         for name, spec in sorted(new.vcs.items()):
             if spec != old.vcs[name]:
                 self._renumber(name, spec)
@@ -189,19 +194,9 @@ class TopologyUpdater:
                     slot.cached_placement = None
 
 
-def _gangs_on(cell: Cell) -> Iterator[PlacedGang]:
-    leaves = list(cell.leaves())
-    gangs = [gang for leaf in leaves for gang in (leaf.holder, leaf.reserver) if gang is not None]
-    yield from sorted(dict.fromkeys(gangs), key=lambda gang: gang.key)
-
-
 def _place(slot: MemberSlot) -> tuple[NodeName, tuple[int, ...]]:
     where = slot_placement(slot)
     return where.node, tuple(where.leaf_cells)
-
-
-def _is_on(slot: MemberSlot, node: NodeName) -> bool:
-    return slot_placement(slot).node == node
 
 
 def _compare(old: Chain, new: Chain) -> _Difference:
@@ -221,7 +216,7 @@ def _compare_cells(
     kept = {cell.address: cell for cell in new if _is_kept(known.get(cell.address), cell)}
     found.leaving += [cell for cell in old if cell.address not in kept]
     if [cell.address for cell in old if cell.address in kept] != list(kept):
-        raise FullReplayNeeded  # they changed places: that is another document
+        raise FullReplayNeeded  # cells changed their order
     after: CellAddress | None = None
     for cell in new:
         if cell.address not in kept:
@@ -233,7 +228,7 @@ def _compare_cells(
 
 
 def _is_kept(old: PhysicalCell | None, new: PhysicalCell) -> bool:
-    """Whether a cell stays, though perhaps with others below it; a node stays only as it is."""
+    """True if a cell stays, perhaps with other children; a node stays only if it is unchanged."""
     if old is None or old is new:
         return old is new
     if new.node is not None or old.node is not None:

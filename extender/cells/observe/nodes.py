@@ -1,7 +1,10 @@
-"""Nodes as they are observed. With a topology, health; without one, the nodes are the topology.
+"""Nodes join, change their health or leave.
 
+With a topology, cells stay when their node leaves: their leaves become bad, and gangs keep their
+slots. (A topology that is derived from live nodes is replaced afterwards, see `node_changes`.)
 Without a topology every node is a top-level cell of a chain named after its leaf type, and nothing
-is promised to anybody. Nodes join and leave at any time.
+is promised. Then a node that leaves is removed: members on it keep slots without leaves until they
+end or their lease expires, and slots that no member has taken are given up.
 """
 
 from collections.abc import Sequence
@@ -17,18 +20,18 @@ from policy.topology import CellAddress, CellTypeName, ChainName, Level, Physica
 
 
 class NodeObserver:
-    """Takes in nodes."""
+    """Keeps the cells in step with the observed nodes."""
 
-    def __init__(self, table: AllocationTable, observer: PodObserver) -> None:
+    def __init__(self, table: AllocationTable, pod_observer: PodObserver) -> None:
         self._table = table
-        self._observer = observer
+        self._pod_observer = pod_observer
         self.known: dict[NodeName, NodeCell] = {}
         self._short: dict[NodeName, None] = {}
-        """Nodes that offer fewer devices than they have leaves: which ones are missing depends."""
+        """Nodes that offer fewer devices than the topology has leaves; used leaves stay good."""
         self._read = 0
 
     def observe(self, node: NodeCell) -> None:
-        """A node joined or changed."""
+        """Take in a node that joined or changed."""
         before = self.known.get(node.name)
         if before == node:
             return
@@ -37,18 +40,18 @@ class NodeObserver:
             before is None
             or (before.leaf_type, before.leaf_count) != (node.leaf_type, node.leaf_count)
         ):
-            self._take_out(node.name)
-            self._take_in(node)
-            self._observer.count_on(node.name)
+            self._remove(node.name)
+            self._add(node)
+            self._pod_observer.count_on(node.name)
         self._mark(node)
 
     def mark(self, name: NodeName) -> None:
-        """Cells of a node are new: they are as healthy as the node, if it is known."""
+        """Set the health of new cells of a node, if the node is known."""
         if name in self.known:
             self._mark(self.known[name])
 
     def mark_short(self) -> None:
-        """Look again at nodes that lack devices, where holders changed: the idle ones go."""
+        """Choose the bad leaves again on nodes that offer too few devices and whose use changed."""
         changed = self._table.changes.since(self._read) if self._short else ()
         for node in list(self._short) if changed is None else self._short_among(changed):
             self._mark(self.known[node])
@@ -59,12 +62,12 @@ class NodeObserver:
         return {cell.node: None for cell in cells if cell.node in self._short}
 
     def forget(self, name: NodeName) -> None:
-        """A node left."""
+        """Take in that a node left."""
         if self.known.pop(name, None) is None:
             return
         self._short.pop(name, None)
         if self._table.is_open:
-            self._take_out(name)
+            self._remove(name)
             return
         for cell in self._table.nodes(name):
             self._table.mark(list(cell.leaves()), is_bad=True)
@@ -76,17 +79,16 @@ class NodeObserver:
             bad = dict.fromkeys(
                 leaf for leaf in leaves if not node.is_healthy or leaf.device in node.bad_leaf_cells
             )
-            bad |= dict.fromkeys(
-                self._not_there(node, [leaf for leaf in leaves if leaf not in bad])
-            )
+            good = [leaf for leaf in leaves if leaf not in bad]
+            bad |= dict.fromkeys(self._not_offered(node, good))
             self._table.mark(list(bad), is_bad=True)
             self._table.mark([leaf for leaf in leaves if leaf not in bad], is_bad=False)
 
-    def _not_there(self, node: NodeCell, leaves: list[Cell]) -> list[Cell]:
-        """Leaves beyond those that the node offers: the last ones that nobody holds or awaits.
+    def _not_offered(self, node: NodeCell, leaves: list[Cell]) -> list[Cell]:
+        """Leaves beyond the number of devices that the node offers, unused ones first.
 
-        A node counts devices of one resource. In several chains that is not the leaves of each, and
-        a node that counts none may have leaf cells of another kind (HiveD's, of CPUs).
+        A node reports the devices of one resource. This says nothing about a node of several
+        chains, and a node that reports none may have leaf cells of another kind (CPUs in HiveD).
         """
         if node.leaf_count < 1 or len(self._table.nodes(node.name)) > 1:
             return []
@@ -99,15 +101,15 @@ class NodeObserver:
         )
         return unheld_last[len(leaves) - surplus :]
 
-    def _take_in(self, node: NodeCell) -> None:
+    def _add(self, node: NodeCell) -> None:
         tree = self._table.trees.get(_chain_name(node.leaf_type))
         if tree is None:
             tree = self._table.add_tree(_new_tree(node))
         self._table.add_top(tree, _spec(node))
 
-    def _take_out(self, name: NodeName) -> None:
+    def _remove(self, name: NodeName) -> None:
         for cell in self._table.nodes(name):
-            self._observer.unseat_node(cell)
+            self._pod_observer.vacate_node(cell)
             remove_cell(self._table, cell)
 
 

@@ -1,19 +1,22 @@
-"""A new topology under running gangs: what becomes of each, before it is done and when it is.
+"""What a new topology, or other priorities, did to each gang.
 
-Nothing that runs is ended. A gang is *kept* if its leaf cells exist and its VC can still be given
-the cells that it counts on; *downgraded* to opportunistic if they exist but the promise is gone or
-would break another; *ignored*, as far as its leaf cells do not exist any more. Gangs of high
-priority come first, then old ones: they are the last to lose a share that shrank. What a gang only
-holds (leases, places that wait for replacements, reservations of a preemption) it keeps if it can
-have exactly that; else it is *trimmed*, or *forgotten* if nothing is left. Last of all, a gang that
-was downgraded before is *promoted* if there are unused cells of its VC around it.
+No running pod is ended. A gang is
+
+- *kept* if its leaf cells exist and its VC still has the cells that it counts against;
+- *downgraded* to opportunistic if its leaf cells exist, but the promise is gone or would break
+  another one;
+- *ignored* if some of its leaf cells do not exist any more: these are not counted;
+- *trimmed* if it lost slots without a bound member (leases, slots that wait for a replacement,
+  reservations), and *forgotten* if it had no others. Such a slot keeps exactly its leaves or is
+  given up;
+- *promoted* if it had been downgraded and unused cells of its VC cover its leaves now.
+
+Gangs of high priority come first, then old ones: they are the last to lose a share that shrank.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
 
 from extender.cells.model import OPPORTUNISTIC
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
@@ -21,7 +24,7 @@ from policy.submission import GangKey, PodUid, VcName
 
 
 class Effect(StrEnum):
-    """What a new topology means for a gang."""
+    """What a new topology did to a gang."""
 
     KEPT = "kept"
     DOWNGRADED = "downgraded"
@@ -33,7 +36,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GangEffect:
-    """What becomes of one gang."""
+    """What happened to one gang."""
 
     gang: GangKey
     vc: VcName
@@ -42,18 +45,14 @@ class GangEffect:
     missing: tuple[PodUid, ...] = ()
     """Members whose leaf cells the new topology does not have."""
     unplaced: tuple[PodUid, ...] = ()
-    """Members that were not bound, or only asked, and have no place or reservation any more."""
-
-
-NO_CHANGE: Final[Mapping[GangKey, int]] = MappingProxyType({})
-"""Every gang keeps its priority."""
+    """Members that were not bound and have lost their slot or reservation."""
 
 
 def ranked(gang: PlacedGang, priorities: Mapping[GangKey, int]) -> PlacedGang:
-    """A gang at the priority that it has from now on.
+    """A copy of a gang with its new priority.
 
-    One that borrowed its cells and need not any more is like one that was downgraded: it is
-    promoted if there are unused cells of its VC around it.
+    An opportunistic gang that gets a guaranteed priority counts as downgraded: it is promoted if
+    unused cells of its VC cover its leaves.
     """
     before, now = gang.request.priority, priorities.get(gang.key, gang.request.priority)
     downgraded_by = gang.key if before == OPPORTUNISTIC < now else gang.downgraded_by
@@ -65,7 +64,7 @@ def ranked(gang: PlacedGang, priorities: Mapping[GangKey, int]) -> PlacedGang:
 
 
 def replay_order(gangs: Sequence[PlacedGang]) -> list[PlacedGang]:
-    """In which order gangs claim their cells anew."""
+    """The order in which gangs claim their cells again."""
     return sorted(gangs, key=lambda gang: (-gang.priority, gang.sequence_number))
 
 
@@ -89,9 +88,9 @@ def _effect(before: PlacedGang, after: PlacedGang | None) -> GangEffect:
     lost = len(before.slots) - len(after.slots)
     effect, reason = _standing(before, after, len(missing))
     if lost and effect is Effect.KEPT:
-        effect, reason = Effect.TRIMMED, f"gang {before.key} goes on with what runs"
+        effect, reason = Effect.TRIMMED, f"gang {before.key} keeps its running members"
     if lost:
-        reason += f"; {lost} places that it only held are given up, and their members ask again"
+        reason += f"; unused places given up: {lost}; their members are planned again"
     return GangEffect(
         gang=before.key, vc=vc, effect=effect, reason=reason, missing=missing, unplaced=unplaced
     )
@@ -101,30 +100,31 @@ def _standing(before: PlacedGang, after: PlacedGang, missing: int) -> tuple[Effe
     vc, priority = before.request.vc, before.request.priority
     if missing:
         return Effect.IGNORED, (
-            f"{missing} of {len(after.slots)} members of gang {before.key} are on leaf cells "
-            "that the new topology does not have; they go on, uncounted"
+            f"{missing} of {len(after.slots)} members of gang {before.key} use leaf cells "
+            "that the new topology does not have; they keep running and are not counted"
         )
     if after.downgraded_by is not None and before.downgraded_by is None:
         return Effect.DOWNGRADED, (
-            f"VC {vc} has no cells left that gang {before.key} could count on at priority "
-            f"{priority}; it goes on as opportunistic"
+            f"VC {vc} has no cells left for gang {before.key} at priority {priority}; "
+            "the gang keeps running as opportunistic"
         )
     if before.downgraded_by is not None and after.downgraded_by is None:
         return Effect.PROMOTED, (
-            f"VC {vc} has cells that gang {before.key} can count on again at priority {priority}"
+            f"VC {vc} has cells for gang {before.key} again; the gang is guaranteed at priority "
+            f"{priority}"
         )
-    return Effect.KEPT, f"gang {before.key} goes on as it is"
+    return Effect.KEPT, f"gang {before.key} is unchanged"
 
 
 def _why_forgotten(gang: PlacedGang) -> str:
     if gang.is_preempting:
         return (
-            f"gang {gang.key} preempts, and what it had reserved is not there, or not for VC "
-            f"{gang.request.vc}, any more; it asks again"
+            f"the preemption of gang {gang.key} is cancelled: the cells that it reserved do not "
+            f"exist, or are not available to VC {gang.request.vc}, any more; it is planned again"
         )
     return (
-        f"gang {gang.key} has no member that runs, and the places that it held are not there, or "
-        f"not for VC {gang.request.vc}, any more; it asks again"
+        f"gang {gang.key} has no running member, and the cells that it leased do not exist, or are "
+        f"not available to VC {gang.request.vc}, any more; it is planned again"
     )
 
 

@@ -1,6 +1,6 @@
-"""What ending gangs costs: fewest gangs, then fewest leaf cells, then the youngest work.
+"""The cost of ending gangs: fewest gangs, then fewest leaf cells, then the youngest work.
 
-Gangs that are ending already cost nothing: whoever told them to end, nothing is lost any more.
+A gang that is ending already costs nothing: its work is lost in any case.
 """
 
 from collections.abc import Sequence
@@ -10,36 +10,36 @@ from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.placed_gangs import PlacedGang
 
 Damage = tuple[int, int, float, int]
-"""Gangs, leaf cells, then age of their work, of which youth is less."""
+"""Number of gangs, number of leaf cells, then two measures of age; less is better."""
 
 NO_DAMAGE: Damage = (0, 0, 0.0, 0)
 
 
-def damage(gangs: Sequence[PlacedGang]) -> Damage:
-    """What ending gangs costs."""
-    return total([_of(gang) for gang in gangs])
+def damage_of(gangs: Sequence[PlacedGang]) -> Damage:
+    """The damage of ending some gangs."""
+    return total_damage([_damage_of_one(gang) for gang in gangs])
 
 
-def total(harms: Sequence[Damage]) -> Damage:
-    """What several gangs cost together."""
-    if len(harms) == 1:
-        return harms[0]
+def total_damage(damages: Sequence[Damage]) -> Damage:
+    """The sum of some damages."""
+    if len(damages) == 1:
+        return damages[0]
     return (
-        sum(harm[0] for harm in harms),
-        sum(harm[1] for harm in harms),
-        fsum(harm[2] for harm in harms),
-        sum(harm[3] for harm in harms),
+        sum(damage[0] for damage in damages),
+        sum(damage[1] for damage in damages),
+        fsum(damage[2] for damage in damages),
+        sum(damage[3] for damage in damages),
     )
 
 
-def _of(gang: PlacedGang) -> Damage:
+def _damage_of_one(gang: PlacedGang) -> Damage:
     if gang.is_ending:
         return NO_DAMAGE
     return 1, gang.leaf_count, -gang.request.created, -gang.sequence_number
 
 
 class DamageCache:
-    """What ending each gang costs, remembered until it changes: a gang may have many slots."""
+    """The damage of ending each gang, cached until the gang changes: it may have many slots."""
 
     def __init__(self, changes: ChangeLog) -> None:
         self._changes = changes
@@ -47,7 +47,7 @@ class DamageCache:
         self._known: dict[PlacedGang, Damage | None] = {}
 
     def refresh(self) -> None:
-        """Forget what has changed."""
+        """Drop the gangs that have changed."""
         changed = self._changes.since(self._read)
         self._read = self._changes.now
         if changed is None:
@@ -58,16 +58,16 @@ class DamageCache:
                 self._known.pop(gang, None)
 
     def of(self, gang: PlacedGang) -> Damage | None:
-        """What ending a gang costs; None if nobody may end it."""
+        """The damage of ending a gang; None if no gang may end it."""
         if gang not in self._known:
             self._known[gang] = _if_endable(gang)
         return self._known[gang]
 
     def audit(self) -> bool:
-        """True if what is remembered is what it costs now."""
+        """True if all cached damages are up to date."""
         self.refresh()
-        return all(harm == _if_endable(gang) for gang, harm in self._known.items())
+        return all(damage == _if_endable(gang) for gang, damage in self._known.items())
 
 
 def _if_endable(gang: PlacedGang) -> Damage | None:
-    return None if gang.is_foreign or gang.is_preempting else _of(gang)
+    return None if gang.is_foreign or gang.is_preempting else _damage_of_one(gang)

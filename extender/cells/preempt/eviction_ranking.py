@@ -1,18 +1,17 @@
-"""Bins ranked by what it costs to clear them: who looks for victims looks at cells first.
+"""Bins ranked by the damage of clearing them, so that victims are found without visiting all gangs.
 
-A `Clearance` knows of every bin of one source (the cells that a VC has mapped, or those that nobody
-has) which gangs would have to end there so that it holds a member of one size, and ranks the bins
-by that damage. So the cheapest bins are found without looking at all gangs. It is brought up to
-date when it is asked, at the cost of what has changed.
+To *clear* a bin is to end gangs in it until it holds a member of a given size. An `EvictionRanking`
+knows the damage of clearing each bin of one source: the mapped cells of a VC, or the unclaimed
+cells. It catches up with changes when it is read, at a cost proportional to the changes.
 """
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extender.cells.budget import KNOWN_CLEARANCES
+from extender.cells.budget import KNOWN_EVICTION_RANKINGS
 from extender.cells.fit.demand import Candidates
-from extender.cells.preempt.damage import NO_DAMAGE, Damage, DamageCache, total
+from extender.cells.preempt.damage import NO_DAMAGE, Damage, DamageCache, total_damage
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
@@ -20,18 +19,21 @@ from policy.submission import VcName
 from policy.topology import ChainName, PinnedCellId
 
 _Entry = tuple[Damage, int, int]
-"""Damage, leaves that would be left over, order of the bin."""
+"""The damage of clearing a bin, the room that would be left over, the order of the bin."""
+
+_Evictable = dict[PlacedGang, tuple[int, Damage]]
+"""Gangs in a bin, with the number of leaves that ending each frees and the damage of ending it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinSource:
-    """Which bins, and who may be ended there."""
+    """Which bins are ranked, for which member size, and which gangs in them may be ended."""
 
     chain: ChainName
     size: int
-    """Leaf cells of the member that a bin is to hold."""
+    """Leaf cells of the member that a bin must hold."""
     level: int | None = None
-    """Cells of this level, up to the node's, that are unclaimed; None: mapped cells of a VC."""
+    """Unclaimed cells of this level, at most node level; None: mapped cells of a VC."""
     vc: VcName | None = None
     pinned: PinnedCellId | None = None
     below: int = 0
@@ -39,34 +41,34 @@ class BinSource:
 
 
 class EvictionRanking:
-    """The bins of one source, cheapest first."""
+    """The bins of one source, those with the least damage first."""
 
     def __init__(
         self,
         table: AllocationTable,
         source: BinSource,
-        harms: DamageCache,
+        damages: DamageCache,
         *,
         nodes: Candidates | None = None,
     ) -> None:
         self._table = table
         self._source = source
         self._tree = table.trees[source.chain]
-        self._harms = harms
+        self._damages = damages
         self._nodes = nodes
-        """Only the bins of these nodes; None: of all."""
+        """Only bins of these nodes; None: of all nodes."""
         self._bins: dict[Cell, list[Cell]] = {}
         """Bins by node."""
         self._entries: dict[Cell, tuple[_Entry | None, int]] = {}
-        """Entry of each bin in the ranking, None if it cannot be cleared; members it would hold."""
+        """By bin: its entry, None if it cannot be cleared; and the members that it would hold."""
         self._ranked: list[_Entry] = []
         self.capacity = 0
-        """Members that all bins together would hold without all those who may be ended."""
+        """Members that all bins would hold if all gangs ended that may be ended."""
         self._read = 0
         self._build()
 
     def refresh(self) -> None:
-        """Follow what has changed since the last time."""
+        """Catch up with all changes since the last time."""
         changes = self._table.changes
         changed = changes.since(self._read)
         if changed is None:
@@ -74,28 +76,26 @@ class EvictionRanking:
             return
         self._read = changes.now
         if changed:
-            self._harms.refresh()
+            self._damages.refresh()
             for node in self._nodes_of(changed):
-                self._look_again(node)
+                self._update(node)
 
     def cheapest(self) -> Iterator[tuple[Damage, Cell]]:
-        """Bins with the damage of clearing each, the least first."""
+        """Bins with the damage of clearing each, the least damage first."""
         for entry in self._ranked:
             yield entry[0], self._tree.cells[entry[2]]
 
-    def price(self, bin_: Cell) -> _Entry | None:
-        """What clearing a bin costs; None if that is not to be had, or it is none of these."""
+    def entry(self, bin_: Cell) -> _Entry | None:
+        """The entry of a bin; None if it cannot be cleared or does not belong to the source."""
         known = self._entries.get(bin_)
         return known[0] if known is not None else None
 
     def victims(self, bin_: Cell) -> list[PlacedGang]:
-        """Who has to end so that a bin holds a member; the bin can be cleared."""
-        found = self._victims(bin_, self._inside(bin_))
-        assert found is not None
-        return found
+        """The gangs that have to end to clear a bin, which must have an entry."""
+        return self._victims(bin_, self._inside(bin_))
 
     def bins_in(self, cell: Cell) -> Iterator[Cell]:
-        """The bins below a cell above the nodes."""
+        """The bins in a cell above the nodes."""
         for node in cell.at_level(self._tree.node_level):
             yield from self._bins.get(node, ())
 
@@ -103,17 +103,17 @@ class EvictionRanking:
         return len(self._ranked)
 
     def audit(self) -> bool:
-        """True if it is what a new one would be."""
+        """True if it equals a ranking that is built from scratch."""
         self.refresh()
-        fresh = EvictionRanking(self._table, self._source, self._harms, nodes=self._nodes)
+        fresh = EvictionRanking(self._table, self._source, self._damages, nodes=self._nodes)
         is_same = self._ranked == fresh._ranked and self._entries == fresh._entries
         return is_same and self.capacity == fresh.capacity
 
-    # -- following
+    # -- catching up with changes
 
     def _build(self) -> None:
         self._read = self._table.changes.now
-        self._harms.refresh()
+        self._damages.refresh()
         self._bins.clear()
         self._entries.clear()
         self.capacity = 0
@@ -136,7 +136,7 @@ class EvictionRanking:
         return self._nodes_of([claim.cell for claim in claims])
 
     def _nodes_of(self, changed: "Sequence[Cell | PlacedGang]") -> dict[Cell, None]:
-        """The nodes that changes touch: of gangs, all that they are on."""
+        """The nodes of changed cells and gangs."""
         found: dict[Cell, None] = {}
         level, tree = self._tree.node_level, self._tree
         for item in dict.fromkeys(changed):
@@ -149,7 +149,8 @@ class EvictionRanking:
                 found.update(dict.fromkeys(item.at_level(level)))
         return found
 
-    def _look_again(self, node: Cell) -> None:
+    def _update(self, node: Cell) -> None:
+        """Compute the entries of all bins of a node again."""
         for bin_ in self._bins.pop(node, ()):
             entry, count = self._entries.pop(bin_)
             self.capacity -= count
@@ -203,13 +204,12 @@ class EvictionRanking:
         if room < size:
             return None, 0
         victims = self._victims(bin_, inside)
-        assert victims is not None
-        harm = total([inside[gang][1] for gang in victims]) if victims else NO_DAMAGE
-        return (harm, room - size, bin_.order), room // size
+        damage = total_damage([inside[gang][1] for gang in victims]) if victims else NO_DAMAGE
+        return (damage, room - size, bin_.order), room // size
 
-    def _inside(self, bin_: Cell) -> dict[PlacedGang, tuple[int, Damage]]:
-        """Who may be ended in a bin: the leaves that would be idle then, and what it costs."""
-        found: dict[PlacedGang, tuple[int, Damage]] = {}
+    def _inside(self, bin_: Cell) -> _Evictable:
+        """The gangs in a bin that may be ended."""
+        found: _Evictable = {}
         for leaf in bin_.leaves():
             gang = leaf.holder
             if gang is None or leaf.reserver is not None or leaf.is_bad:
@@ -217,61 +217,65 @@ class EvictionRanking:
             known = found.get(gang)
             if known is not None:
                 found[gang] = (known[0] + 1, known[1])
-            elif (harm := self._harm(gang)) is not None:
-                found[gang] = (1, harm)
+            elif (damage := self._damage(gang)) is not None:
+                found[gang] = (1, damage)
         return found
 
-    def _harm(self, gang: PlacedGang) -> Damage | None:
+    def _damage(self, gang: PlacedGang) -> Damage | None:
+        """The damage of ending a gang; None if it may not be ended."""
         if gang.is_guaranteed:
             source = self._source
             is_below = gang.request.vc == source.vc and gang.request.priority < source.below
             if not is_below:
                 return None
-        return self._harms.of(gang)
+        return self._damages.of(gang)
 
-    def _victims(
-        self, bin_: Cell, inside: dict[PlacedGang, tuple[int, Damage]]
-    ) -> list[PlacedGang] | None:
-        """A few gangs without which a bin holds a member: one alone if possible."""
+    def _victims(self, bin_: Cell, inside: _Evictable) -> list[PlacedGang]:
         missing = self._source.size - bin_.idle
-        if missing <= 0:
-            return []
-        alone = [gang for gang, (count, _) in inside.items() if count >= missing]
-        if alone:
-            return [min(alone, key=lambda gang: inside[gang][1])]
-        taken: list[PlacedGang] = []
-        for gang in sorted(inside, key=lambda gang: (-inside[gang][0], inside[gang][1])):
-            taken.append(gang)
-            missing -= inside[gang][0]
-            if missing <= 0:
-                return taken
-        return None
+        return few_victims(inside, missing) if missing > 0 else []
 
 
 class EvictionRankings:
-    """The clearances that were lately asked for."""
+    """The rankings that were used lately."""
 
     def __init__(self, table: AllocationTable) -> None:
         self._table = table
-        self._harms = DamageCache(table.changes)
+        self._damages = DamageCache(table.changes)
         self._known: dict[BinSource, EvictionRanking] = {}
 
     def of(self, source: BinSource) -> EvictionRanking:
-        """The bins of a source, up to date."""
+        """The ranking of a source, up to date."""
         known = self._known.pop(source, None)
         if known is None:
-            if len(self._known) >= KNOWN_CLEARANCES:
+            if len(self._known) >= KNOWN_EVICTION_RANKINGS:
                 del self._known[next(iter(self._known))]
-            known = EvictionRanking(self._table, source, self._harms)
+            known = EvictionRanking(self._table, source, self._damages)
         else:
             known.refresh()
         self._known[source] = known
         return known
 
     def only(self, source: BinSource, nodes: Candidates) -> EvictionRanking:
-        """The same for the bins of some nodes; not remembered."""
-        return EvictionRanking(self._table, source, self._harms, nodes=nodes)
+        """A ranking of the bins of some nodes; it is not kept."""
+        return EvictionRanking(self._table, source, self._damages, nodes=nodes)
 
     def audit(self) -> bool:
-        """True if all of them are what new ones would be."""
-        return self._harms.audit() and all([known.audit() for known in self._known.values()])
+        """True if all rankings equal rankings that are built from scratch."""
+        return self._damages.audit() and all([known.audit() for known in self._known.values()])
+
+
+def few_victims(inside: _Evictable, missing: int) -> list[PlacedGang]:
+    """Choose a few gangs of a bin that free the missing leaves; empty if all free too few.
+
+    One gang alone is preferred, the one with the least damage.
+    """
+    alone = [gang for gang, (count, _) in inside.items() if count >= missing]
+    if alone:
+        return [min(alone, key=lambda gang: inside[gang][1])]
+    taken: list[PlacedGang] = []
+    for gang in sorted(inside, key=lambda gang: (-inside[gang][0], inside[gang][1])):
+        taken.append(gang)
+        missing -= inside[gang][0]
+        if missing <= 0:
+            return taken
+    return []

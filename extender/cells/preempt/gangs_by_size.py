@@ -1,4 +1,4 @@
-"""Gangs by the leaf cells that they hold: one large victim may do where many small ones would."""
+"""Gangs ranked by the leaf cells that they hold: one large victim may replace many small ones."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from policy.submission import GangKey
 
 
 class GangsBySize:
-    """All gangs, ranked by size; brought up to date when it is asked."""
+    """All gangs ranked by size; it catches up with changes when it is read."""
 
     def __init__(self, table: AllocationTable) -> None:
         self._table = table
@@ -18,7 +18,7 @@ class GangsBySize:
         self._ranked: list[tuple[int, GangKey]] = []
 
     def around(self, leaf_count: int) -> Iterator[PlacedGang]:
-        """Gangs of so many leaf cells or more, the smallest first, in turn with smaller ones."""
+        """Gangs by the distance of their rank from a size: larger and smaller ones alternate."""
         self._refresh()
         above = bisect_left(self._ranked, (leaf_count, GangKey("", "")))
         below = above - 1
@@ -30,7 +30,7 @@ class GangsBySize:
             above, below = above + 1, below - 1
 
     def audit(self) -> bool:
-        """True if it agrees with the gangs."""
+        """True if the ranking agrees with the gangs."""
         self._refresh()
         gangs = self._table.gangs.values()
         return self._ranked == sorted((g.leaf_count, g.key) for g in gangs if g.leaf_count)
@@ -45,9 +45,9 @@ class GangsBySize:
             self._ranked = sorted((size, key) for key, size in self._sizes.items())
             return
         for key in dict.fromkeys(gang.key for gang in changed if isinstance(gang, PlacedGang)):
-            self._look_again(key)
+            self._update(key)
 
-    def _look_again(self, key: GangKey) -> None:
+    def _update(self, key: GangKey) -> None:
         gang = self._table.gangs.get(key)
         old, new = self._sizes.pop(key, 0), gang.leaf_count if gang else 0
         if old:

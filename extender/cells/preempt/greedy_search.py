@@ -1,10 +1,10 @@
-"""Cells first: where a guaranteed gang could be at the least damage, and so who has to end.
+"""Gives each member the bin with the least damage: a first set of victims.
 
-One member after the other, the largest first, gets the bin that is cheapest to clear: in a mapped
-cell of its VC, or in a cell that an unused one is mapped to for it. All of that happens, inside
-`Table.what_if`: cells are mapped, gangs are gone, leaves are held, so every next choice sees the
-ones before it. Whoever was on the leaves that were chosen is a victim. That is a way, found at the
-cost of the gang and its victims; whether there is a better one is asked in `victims`.
+One member after the other, the largest first, gets the bin whose clearing does the least damage: in
+a mapped cell of the VC, or in a cell to which an unused one is mapped for it. The search carries
+this out inside `AllocationTable.what_if` (it maps cells, removes gangs and holds leaves), so each
+choice sees the ones before it. The gangs that held the chosen leaves are the victims. The cost is
+proportional to the gang and its victims; `victims` looks for a better set afterwards.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,10 +16,9 @@ from extender.cells.fit.bin_choice import members_at_least
 from extender.cells.fit.cell_mapping import is_safe
 from extender.cells.fit.demand import AllowedNodes, Demand
 from extender.cells.fit.gang_fit import PLACEHOLDER, seat_of
-from extender.cells.fit.guaranteed_fit import idle_cell_capacity
 from extender.cells.fit.leaf_choice import LeafChooser
 from extender.cells.model import Seat
-from extender.cells.preempt.damage import Damage, total
+from extender.cells.preempt.damage import Damage, total_damage
 from extender.cells.preempt.eviction_ranking import BinSource, EvictionRanking, EvictionRankings
 from extender.cells.preempt.preemption_case import Displacement, PreemptionCase
 from extender.cells.state.allocation_table import AllocationTable
@@ -29,33 +28,32 @@ from extender.cells.state.tree import Cell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Option:
-    """A bin for a member."""
+    """A bin that can be cleared for a member, with the damage of clearing it."""
 
     damage: Damage
     bin_: Cell
-    clearance: EvictionRanking
+    ranking: EvictionRanking
     demand: Demand
-    opened: Cell | None = None
-    """What an unused preassigned cell is mapped to for it."""
+    to_map: Cell | None = None
+    """The physical cell to which an unused preassigned cell is mapped for it."""
 
 
 class GreedySearch:
-    """Finds a place for the gang of one case, whoever is there now."""
+    """Finds seats for the gang of one case, and the victims that hold them."""
 
     def __init__(
-        self, table: AllocationTable, clearances: EvictionRankings, case: PreemptionCase
+        self, table: AllocationTable, rankings: EvictionRankings, case: PreemptionCase
     ) -> None:
         self._table = table
-        self._clearances = clearances
+        self._rankings = rankings
         self._case = case
         self._few: dict[tuple[BinSource, AllowedNodes], EvictionRanking] = {}
-        """Clearances of the nodes that are offered, where most are not."""
+        """Rankings of the allowed nodes only, for cases in which most nodes are not allowed."""
 
-    def is_hopeless(self) -> bool:
-        """True if there are too few bins even without all who may be ended; quick.
+    def is_impossible(self) -> bool:
+        """Quick bound: True if there are too few bins even if all possible victims ended.
 
-        Gangs of the VC that may be ended leave cells that could be mapped elsewhere: then nothing
-        is said.
+        Always False if gangs of the VC may be ended, since their cells could be mapped elsewhere.
         """
         if self._case.below > 0:
             return False
@@ -66,19 +64,17 @@ class GreedySearch:
         )
 
     def _most(self, demand: Demand, size: int) -> int:
-        """Members of a size for which a chain could have room at most."""
-        mapped = self._clearance(self._mapped(demand, size), demand.allowed).capacity
+        """The most members of a size for which a chain can have room."""
+        mapped = self._ranking(self._mapped(demand, size), demand.allowed).capacity
         tree, promised, unclaimed = self._table.trees[demand.chain], 0, dict[BinSource, int]()
         for level in self._unused_levels(demand, size):
             source = self._unclaimed(demand, level, size)
-            unclaimed[source] = self._clearance(source, demand.allowed).capacity
-            promised += self._case.vc.unused(demand.chain, level) * idle_cell_capacity(
-                tree, level, size
-            )
+            unclaimed[source] = self._ranking(source, demand.allowed).capacity
+            promised += self._case.vc.unused(demand.chain, level) * tree.idle_capacity(level, size)
         return mapped + min(promised, sum(unclaimed.values()))
 
     def find(self) -> Displacement | None:
-        """Seats for all members, and who is there; None if none were found."""
+        """Find seats for all members and the gangs that hold them; None if none were found."""
         seats: dict[int, Seat] = {}
         with self._table.what_if():
             for index, is_first in self._order():
@@ -90,7 +86,7 @@ class GreedySearch:
         return Displacement(self._holders(found), found)
 
     def _order(self) -> Iterator[tuple[int, bool]]:
-        """The largest member first; before it the one that asks, if it has nodes of its own."""
+        """Members by size, the largest first; before them the asking one, if its nodes differ."""
         demand = self._case.demands[0]
         first = demand.sizes.index(demand.first_size)
         if demand.allowed is not demand.allowed_first:
@@ -100,15 +96,11 @@ class GreedySearch:
                 yield index, False
 
     def _holders(self, seats: tuple[Seat, ...]) -> tuple[PlacedGang, ...]:
-        found: dict[PlacedGang, None] = {}
-        for seat in seats:
-            by_address = self._table.trees[seat.chain].by_address
-            holders = (by_address[address].holder for address in seat.leaves)
-            found.update((gang, None) for gang in holders if gang is not None)
-        return tuple(found)
+        holders = (leaf.holder for seat in seats for leaf in self._table.leaves_of(seat))
+        return tuple(dict.fromkeys(gang for gang in holders if gang is not None))
 
-    def cheapest(self, most: int) -> dict[PlacedGang, None]:
-        """Gangs of the bins that are cheapest to clear for a member, about so many."""
+    def cheapest_gangs(self, most: int) -> dict[PlacedGang, None]:
+        """The victims of the bins with the least damage, about `most`."""
         found: dict[PlacedGang, None] = {}
         for demand in self._case.demands:
             for size in dict.fromkeys(demand.sizes):
@@ -116,22 +108,22 @@ class GreedySearch:
                     self._unclaimed(demand, lv, size) for lv in self._unused_levels(demand, size)
                 ]
                 for source in dict.fromkeys((self._mapped(demand, size), *sources)):
-                    found |= self._gangs_of(self._clearance(source, demand.allowed), demand, most)
+                    found |= self._gangs_of(self._ranking(source, demand.allowed), demand, most)
         return found
 
     def _gangs_of(
-        self, clearance: EvictionRanking, demand: Demand, most: int
+        self, ranking: EvictionRanking, demand: Demand, most: int
     ) -> dict[PlacedGang, None]:
         found: dict[PlacedGang, None] = {}
-        for _, bin_ in islice(clearance.cheapest(), most):
+        for _, bin_ in islice(ranking.cheapest(), most):
             if demand.allowed(bin_):
-                found.update(dict.fromkeys(clearance.victims(bin_)))
+                found.update(dict.fromkeys(ranking.victims(bin_)))
             if len(found) >= most:
                 break
         return found
 
     def _seat(self, index: int, *, is_first: bool) -> Seat | None:
-        """The cheapest seat for a member, taken."""
+        """Find the seat with the least damage for a member, and take it."""
         best: _Option | None = None
         for demand in self._case.demands:
             allowed = demand.allowed_first if is_first else demand.allowed
@@ -140,44 +132,44 @@ class GreedySearch:
 
     def _take(self, option: _Option, size: int) -> Seat:
         demand, bin_ = option.demand, option.bin_
-        victims = option.clearance.victims(bin_)
-        self._case.budget.spend()  # not for each victim: each has a leaf of the member's at least
-        if option.opened is not None:
-            self._table.map_cell(self._case.vc, option.opened)
+        victims = option.ranking.victims(bin_)
+        self._case.budget.spend()  # once: there are no more victims than leaves of the member
+        if option.to_map is not None:
+            self._table.map_cell(self._case.vc, option.to_map)
         for gang in victims:
-            self._table.vacate(gang, keeps_claims=True)
+            self._table.remove_held_slots(gang, keeps_claims=True)
         leaves = LeafChooser().take(bin_, size)
         self._table.hold(leaves, PLACEHOLDER)
         claim = bin_.enclosing_claim()
         return seat_of(demand, leaves, claim=claim.cell if claim else None)
 
-    # -- where
+    # -- choosing a bin
 
     def _better(
         self, best: _Option | None, demand: Demand, index: int, allowed: AllowedNodes
     ) -> _Option | None:
-        """The cheapest bin of a chain, or another that is cheaper: mapped, then unused ones."""
+        """The best option of a chain, in mapped or unused cells, or `best` if it is better."""
         size = demand.sizes[index]
-        clearance = self._clearance(self._mapped(demand, size), allowed)
-        offered = ((harm, bin_) for harm, bin_ in clearance.cheapest() if allowed(bin_))
-        for harm, bin_ in islice(offered, 1):
-            if best is None or harm < best.damage:
-                best = _Option(damage=harm, bin_=bin_, clearance=clearance, demand=demand)
+        ranking = self._ranking(self._mapped(demand, size), allowed)
+        offered = ((damage, bin_) for damage, bin_ in ranking.cheapest() if allowed(bin_))
+        for damage, bin_ in islice(offered, 1):
+            if best is None or damage < best.damage:
+                best = _Option(damage=damage, bin_=bin_, ranking=ranking, demand=demand)
         for level in self._unused_levels(demand, size):
-            clearance = self._clearance(self._unclaimed(demand, level, size), allowed)
-            if best is not None and not _may_be_cheaper(clearance, level, best):
+            ranking = self._ranking(self._unclaimed(demand, level, size), allowed)
+            if best is not None and not _may_be_cheaper(ranking, level, best):
                 continue
             if level <= self._table.trees[demand.chain].node_level:
-                found = self._open_bin(demand, level, clearance, allowed)
+                found = self._best_bin_to_map(demand, level, ranking, allowed)
             else:
                 want = len(demand.sizes) - index
-                found = self._open_cell(demand, level, clearance, allowed, want=want)
+                found = self._best_cell_to_map(demand, level, ranking, allowed, want=want)
             if found is not None and (best is None or found.damage < best.damage):
                 best = found
         return best
 
     def _unused_levels(self, demand: Demand, size: int) -> list[int]:
-        """Levels of unused cells that could hold a member."""
+        """Levels of unused cells that can hold a member of a size."""
         if demand.pinned is not None:
             return []
         rungs = self._table.trees[demand.chain].levels
@@ -197,80 +189,76 @@ class GreedySearch:
         node_level = self._table.trees[demand.chain].node_level
         return BinSource(chain=demand.chain, size=size, level=min(level, node_level))
 
-    def _clearance(self, source: BinSource, allowed: AllowedNodes) -> EvictionRanking:
-        """Bins by their price; where most of the cheapest are not offered, of offered nodes."""
+    def _ranking(self, source: BinSource, allowed: AllowedNodes) -> EvictionRanking:
+        """The ranking of a source; of the allowed nodes only, if most of the best are not."""
         few = self._few.get((source, allowed))
         if few is not None:
             few.refresh()
             return few
-        known = self._clearances.of(source)
+        known = self._rankings.of(source)
         first = [bin_ for _, bin_ in islice(known.cheapest(), CLEARING_LOOKS)]
         if allowed.nodes is None or 2 * sum(map(allowed, first)) >= len(first):
             return known
         self._case.budget.spend(1 + len(allowed.nodes) // CLEARING_LOOKS)
-        few = self._few[source, allowed] = self._clearances.only(source, allowed.nodes)
+        few = self._few[source, allowed] = self._rankings.only(source, allowed.nodes)
         return few
 
-    def _open_bin(
-        self, demand: Demand, level: int, clearance: EvictionRanking, allowed: AllowedNodes
+    def _best_bin_to_map(
+        self, demand: Demand, level: int, ranking: EvictionRanking, allowed: AllowedNodes
     ) -> _Option | None:
-        """The cheapest cell up to node level that an unused one may be mapped to."""
+        """The cheapest cell, at most at node level, to which an unused one may be mapped."""
         may_map = self._may_map(demand, level)
-        for harm, bin_ in islice(clearance.cheapest(), CLEARING_LOOKS):
+        for damage, bin_ in islice(ranking.cheapest(), CLEARING_LOOKS):
             if allowed(bin_) and may_map(bin_):
                 return _Option(
-                    damage=harm, bin_=bin_, clearance=clearance, demand=demand, opened=bin_
+                    damage=damage, bin_=bin_, ranking=ranking, demand=demand, to_map=bin_
                 )
-        priced = [
+        found = [
             (entry, cell)
             for cell in self._free_cells(demand, level)
-            if allowed(cell) and (entry := clearance.price(cell)) is not None and may_map(cell)
+            if allowed(cell) and (entry := ranking.entry(cell)) is not None and may_map(cell)
         ]
-        if not priced:
-            self._case.budget.is_cut |= len(clearance) > CLEARING_LOOKS
+        if not found:
+            self._case.budget.is_cut |= len(ranking) > CLEARING_LOOKS
             return None
-        entry, bin_ = min(priced, key=lambda pair: pair[0])
-        return _Option(damage=entry[0], bin_=bin_, clearance=clearance, demand=demand, opened=bin_)
+        entry, bin_ = min(found, key=lambda pair: pair[0])
+        return _Option(damage=entry[0], bin_=bin_, ranking=ranking, demand=demand, to_map=bin_)
 
-    def _open_cell(
+    def _best_cell_to_map(
         self,
         demand: Demand,
         level: int,
-        clearance: EvictionRanking,
+        ranking: EvictionRanking,
         allowed: AllowedNodes,
         *,
         want: int,
     ) -> _Option | None:
-        """The cell above the nodes that is cheapest to clear for so many members."""
+        """The cell above the nodes that is cheapest to clear for `want` members."""
         may_map, cells = self._may_map(demand, level), self._table.trees[demand.chain].cells
-        cheap = (
-            bin_.ancestor(level) for _, bin_ in islice(clearance.cheapest(), 4 * CLEARING_LOOKS)
-        )
-        best: tuple[tuple[int, Damage, int], Cell, int] | None = None
+        cheap = (bin_.ancestor(level) for _, bin_ in islice(ranking.cheapest(), 4 * CLEARING_LOOKS))
+        best: tuple[tuple[int, Damage, int], Cell, tuple[Damage, int]] | None = None
         for cell in dict.fromkeys((*cheap, *self._free_cells(demand, level))):
-            prices = [
+            bins = [
                 (entry[0], bin_.order)
-                for bin_ in clearance.bins_in(cell)
-                if (entry := clearance.price(bin_)) is not None and allowed(bin_)
+                for bin_ in ranking.bins_in(cell)
+                if (entry := ranking.entry(bin_)) is not None and allowed(bin_)
             ]
-            if not prices:
+            if not bins:
                 continue
-            prices = sorted(prices)[:want]
-            score = (want - len(prices), total([harm for harm, _ in prices]), cell.order)
+            bins = sorted(bins)[:want]
+            score = (want - len(bins), total_damage([damage for damage, _ in bins]), cell.order)
             if (best is None or score < best[0]) and may_map(cell):
-                best = (score, cell, prices[0][1])
+                best = (score, cell, bins[0])
         if best is None:
-            self._case.budget.is_cut |= len(clearance) > CLEARING_LOOKS
+            self._case.budget.is_cut |= len(ranking) > CLEARING_LOOKS
             return None
-        bin_ = cells[best[2]]
-        price = clearance.price(bin_)
-        assert price is not None
+        _, cell, (damage, order) = best
         return _Option(
-            damage=price[0], bin_=bin_, clearance=clearance, demand=demand, opened=best[1]
+            damage=damage, bin_=cells[order], ranking=ranking, demand=demand, to_map=cell
         )
 
     def _may_map(self, demand: Demand, level: int) -> Callable[[Cell], bool]:
-        """Whether a cell is nobody's, and no promise is broken if it becomes the VC's."""
+        """A test for cells: True if it is unclaimed and mapping it to the VC breaks no promise."""
         supply = self._table.supplies[demand.chain]
         highest = supply.highest_split(level)
 
@@ -282,20 +270,21 @@ class GreedySearch:
         return may_map
 
     def _free_cells(self, demand: Demand, level: int) -> Iterator[Cell]:
-        """The first cells of the free list, of a level or inside of larger ones."""
+        """The first cells of a level on the free list, or inside larger free cells."""
         supply = self._table.supplies[demand.chain]
         for free_level in range(level, supply.highest_split(level) + 1):
             for around in islice(supply.free(free_level), CLEARING_LOOKS):
                 yield from islice(around.at_level(level), FREE_LOOKS_INSIDE)
 
 
-def _may_be_cheaper(clearance: EvictionRanking, level: int, best: _Option) -> bool:
-    """False if no bin of a clearance is cheaper than the best known.
+def _may_be_cheaper(ranking: EvictionRanking, level: int, best: _Option) -> bool:
+    """False if no bin of a ranking has less damage than the best option.
 
-    Above the nodes youth alone is no reason to open one more cell: members would be far apart.
+    Above the nodes younger work alone does not justify mapping one more cell, because members
+    would be further apart.
     """
-    for harm, bin_ in islice(clearance.cheapest(), 1):
+    for damage, bin_ in islice(ranking.cheapest(), 1):
         if level > bin_.chain.node_level:
-            return harm[:2] < best.damage[:2]
-        return harm < best.damage
+            return damage[:2] < best.damage[:2]
+        return damage < best.damage
     return False

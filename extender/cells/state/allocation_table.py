@@ -1,48 +1,47 @@
-"""The state of all cells, and the few operations that change it. Private to `extender.cells`.
+"""The state of all cells, VCs and gangs, and the few operations that change it.
 
-Everything that changes goes through here, so that sums, rankings, free lists and counters always
-agree, and so that it can be undone: inside `what_if()` every change is noted and taken back at the
-end. That is how `plan` tries things without changing anything, and how `apply` changes all or
-nothing.
+All changes go through `AllocationTable`, so that sums, rankings, free lists and counters always
+agree, and so that changes can be undone: inside `what_if()` every change records how to undo it.
+Thereby `plan` tries changes without leaving any, and `apply` changes all or nothing.
 """
 
 from collections.abc import Mapping, Sequence
 
+from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.state.change_log import ChangeLog
-from extender.cells.state.incomplete_slots import SlotsByNode
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.promises import count_promises
+from extender.cells.state.placements import SlotsByNode
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.supply import Supply
 from extender.cells.state.tree import Cell, ChainTree, build_tree
 from extender.cells.state.undo import Undoable
-from extender.cells.state.vcs import Claim, Vc, build_vc
+from extender.cells.state.vcs import Claim, Vc, build_vc, count_promises
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
 
 
 class AllocationTable(Undoable):
-    """Chains, VCs and gangs."""
+    """All chains, VCs and gangs; gangs hold leaves (now) or reserve them (after their victims)."""
 
     def __init__(self, topology: Topology | None) -> None:
         super().__init__()
         self.trees: dict[ChainName, ChainTree] = {}
         self.supplies: dict[ChainName, Supply] = {}
         self.idle: dict[ChainName, Ranking] = {}
-        """Idle leaves of every node, whoever was promised them: for opportunistic gangs."""
+        """Idle leaves of every node, mapped or not: for opportunistic gangs."""
         self.unclaimed: dict[ChainName, Ranking] = {}
-        """Idle leaves of the nodes that no preassigned cell is mapped to, around or inside."""
+        """Idle leaves of the nodes that are unclaimed: for mapping more preassigned cells."""
         self.vcs: dict[VcName, Vc] = {}
         self.gangs: dict[GangKey, PlacedGang] = {}
         self.incomplete_slots = SlotsByNode()
-        """Slots that lack leaves of a node: somebody uses them, and they could not be counted."""
+        """Slots of members that use more leaves of their node than could be counted."""
         self.nodes_with_freed_leaves: dict[NodeName, None] = {}
-        """Of those, the ones where a leaf may have become free."""
+        """Nodes of incomplete slots on which a leaf may have become free."""
         self.leafless_slots = SlotsByNode()
-        """Slots without any leaves: the topology does not have their node, or not their leaves."""
+        """Slots without leaves: the topology does not have their node or their leaves."""
         self.changes = ChangeLog()
         self.is_open = topology is None
-        """Without a topology there are no promises: everybody may use everything."""
+        """Without a topology there are no promises: every gang may use every node."""
         if topology is not None:
             self._build(topology)
 
@@ -63,10 +62,10 @@ class AllocationTable(Undoable):
                     ranking.promised = pinned[virtual.pinned].leaf_count
                     self._map(Claim(vc_name, virtual, pinned[virtual.pinned]))
         for supply in self.supplies.values():
-            supply.is_safe()  # what the answer needs is built now, not while somebody waits
+            supply.is_safe()  # builds its index now rather than within the first decision
 
     def add_tree(self, tree: ChainTree) -> ChainTree:
-        """Take in a chain."""
+        """Add a chain."""
         self.trees[tree.name] = tree
         self.supplies[tree.name] = Supply(tree)
         self.idle[tree.name] = Ranking(tree)
@@ -74,43 +73,37 @@ class AllocationTable(Undoable):
         return tree
 
     def add_top(self, tree: ChainTree, spec: PhysicalCell) -> None:
-        """A top-level cell joins where nothing is promised; it is bad until observed."""
+        """Add a top-level cell to a chain without promises; it is bad until observed."""
         self.supplies[tree.name].add_top(tree.add(spec))
 
     # -- leaves
 
     def hold(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
-        """Set who holds some leaves of one bin."""
+        """Set the holder of some leaves of one bin."""
         before = [leaf.holder for leaf in leaves]
-        was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf in leaves:
-            leaf.holder = gang
-        self._recount(leaves, was_idle)
-        self.record_undo(lambda: self._restore_holders(leaves, before))
+        self._set_holders(leaves, [gang] * len(leaves))
+        self.record_undo(lambda: self._set_holders(leaves, before))
         node = leaves[0].node if leaves else None
         if gang is None and node is not None and node in self.incomplete_slots:
             self.nodes_with_freed_leaves[node] = None
 
-    def _restore_holders(self, leaves: Sequence[Cell], before: Sequence[PlacedGang | None]) -> None:
+    def _set_holders(self, leaves: Sequence[Cell], holders: Sequence[PlacedGang | None]) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf, holder in zip(leaves, before, strict=True):
+        for leaf, holder in zip(leaves, holders, strict=True):
             leaf.holder = holder
         self._recount(leaves, was_idle)
 
     def reserve(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
-        """Set for whom some leaves of one bin are kept when their holder has ended."""
+        """Set the gang that gets some leaves of one bin when their holder has ended."""
         before = [leaf.reserver for leaf in leaves]
-        was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf in leaves:
-            leaf.reserver = gang
-        self._recount(leaves, was_idle)
-        self.record_undo(lambda: self._restore_reservers(leaves, before))
+        self._set_reservers(leaves, [gang] * len(leaves))
+        self.record_undo(lambda: self._set_reservers(leaves, before))
 
-    def _restore_reservers(
-        self, leaves: Sequence[Cell], before: Sequence[PlacedGang | None]
+    def _set_reservers(
+        self, leaves: Sequence[Cell], reservers: Sequence[PlacedGang | None]
     ) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf, reserver in zip(leaves, before, strict=True):
+        for leaf, reserver in zip(leaves, reservers, strict=True):
             leaf.reserver = reserver
         self._recount(leaves, was_idle)
 
@@ -125,7 +118,7 @@ class AllocationTable(Undoable):
         assert not self.is_trying, "health is observed, never tried"
 
     def _recount(self, leaves: Sequence[Cell], was_idle: Sequence[bool]) -> None:
-        """Bring the sums above these leaves up to date, then the rankings of their bins."""
+        """Update the sums above these leaves, then the rankings of their bins."""
         total = 0
         node_level = leaves[0].chain.node_level if leaves else 0
         if leaves:
@@ -155,7 +148,7 @@ class AllocationTable(Undoable):
             self._rank(bin_)
 
     def _rank(self, bin_: Cell) -> None:
-        """Put a bin with its present room into the rankings that it belongs to."""
+        """Update the room of a bin in all rankings that contain it."""
         chain = bin_.chain
         if bin_.level == chain.node_level:
             self.idle[chain.name].put(bin_, bin_.idle)
@@ -167,7 +160,7 @@ class AllocationTable(Undoable):
             self.ranking_of(claim).put(bin_, bin_.idle)
 
     def ranking_of(self, claim: Claim) -> Ranking:
-        """The ranking that the bins of a claim are in."""
+        """The ranking that contains the bins of a claim."""
         vc = self.vcs[claim.vc]
         if claim.virtual.pinned is not None:
             return vc.pinned_rankings[claim.virtual.pinned]
@@ -185,7 +178,7 @@ class AllocationTable(Undoable):
         return claim
 
     def unmap_cell(self, claim: Claim) -> None:
-        """Give a preassigned cell back that nobody uses; pinned ones stay."""
+        """Unmap a preassigned cell if no gang uses it; pinned cells stay mapped."""
         if claim.users or claim.virtual.pinned is not None:
             return
         self._unmap(claim)
@@ -229,41 +222,40 @@ class AllocationTable(Undoable):
 
     # -- slots
 
-    def seat(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        """Give a gang one more slot: its leaves are held, or only reserved."""
-        gang.slots.append(slot)
-        self.changes.record(gang)
-        self.record_undo(lambda: self._remove(gang, slot))
+    def add_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Add a slot to a gang; its leaves are held, or reserved if the slot is."""
+        self._insert_slot(gang, len(gang.slots), slot)
+        self.record_undo(lambda: self._delete_slot(gang, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
-        if not slot.leaves:
-            self.leafless_slots.add(gang, slot)
-            self.record_undo(lambda: self.leafless_slots.drop(slot))
-        if slot.missing_leaves:
-            self.incomplete_slots.add(gang, slot)
-            self.record_undo(lambda: self.incomplete_slots.drop(slot))
-        self._occupy(gang, slot)
+        if slot.is_reserved:
+            self.reserve(slot.leaves, gang)
+        else:
+            self.hold(slot.leaves, gang)
 
-    def _remove(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        gang.slots.remove(slot)
-        self.changes.record(gang)
-
-    def _put_back(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
+    def _insert_slot(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
         gang.slots.insert(index, slot)
         self.changes.record(gang)
+        if not slot.leaves:
+            self.leafless_slots.add(gang, slot)
+        if slot.missing_leaves:
+            self.incomplete_slots.add(gang, slot)
 
-    def unseat(self, gang: PlacedGang, slot: MemberSlot, *, keeps_claims: bool = False) -> None:
-        """Take a slot away; its preassigned cell is given back if nobody else is in it."""
-        index = gang.slots.index(slot)
-        del gang.slots[index]
+    def _delete_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        gang.slots.remove(slot)
         self.changes.record(gang)
-        self.record_undo(lambda: self._put_back(gang, index, slot))
         if not slot.leaves:
             self.leafless_slots.drop(slot)
-            self.record_undo(lambda: self.leafless_slots.add(gang, slot))
         if slot.missing_leaves:
             self.incomplete_slots.drop(slot)
-            self.record_undo(lambda: self.incomplete_slots.add(gang, slot))
+
+    def remove_slot(
+        self, gang: PlacedGang, slot: MemberSlot, *, keeps_claims: bool = False
+    ) -> None:
+        """Remove a slot of a gang; its preassigned cell is unmapped if no other slot uses it."""
+        index = gang.slots.index(slot)
+        self._delete_slot(gang, slot)
+        self.record_undo(lambda: self._insert_slot(gang, index, slot))
         if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
@@ -273,43 +265,35 @@ class AllocationTable(Undoable):
             if not keeps_claims:
                 self.unmap_cell(slot.claim)
 
-    def extend(self, gang: PlacedGang, slot: MemberSlot, leaves: Sequence[Cell]) -> None:
-        """Count leaves that a slot lacked; observed, never tried."""
+    def add_leaves(self, gang: PlacedGang, slot: MemberSlot, leaves: Sequence[Cell]) -> None:
+        """Add leaves to an incomplete slot; only for observations, it cannot be undone."""
         assert not self.is_trying
         self.incomplete_slots.drop(slot)
         self.hold(leaves, gang)
         self.changes.record(gang)
-        slot.leaves, slot.missing_leaves = (
-            (*slot.leaves, *leaves),
-            slot.missing_leaves - len(leaves),
-        )
+        slot.leaves = (*slot.leaves, *leaves)
+        slot.missing_leaves -= len(leaves)
         if slot.missing_leaves:
             self.incomplete_slots.add(gang, slot)
 
-    def _occupy(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        if slot.is_reserved:
-            self.reserve(slot.leaves, gang)
-        else:
-            self.hold(slot.leaves, gang)
-
-    def release(self, gang: PlacedGang) -> None:
-        """Take all slots of a gang away."""
+    def remove_all_slots(self, gang: PlacedGang) -> None:
+        """Remove all slots of a gang."""
         for slot in list(gang.slots):
-            self.unseat(gang, slot)
+            self.remove_slot(gang, slot)
 
-    def vacate(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
-        """Take all that a gang holds away; what it has reserved it keeps."""
+    def remove_held_slots(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
+        """Remove the slots that a gang holds; it keeps its reserved ones."""
         for slot in [slot for slot in gang.slots if not slot.is_reserved]:
-            self.unseat(gang, slot, keeps_claims=keeps_claims)
+            self.remove_slot(gang, slot, keeps_claims=keeps_claims)
 
-    def withdraw(self, gang: PlacedGang) -> None:
-        """Take the reserved slots of a gang away: it does not preempt any more."""
+    def remove_reserved_slots(self, gang: PlacedGang) -> None:
+        """Remove the reserved slots of a gang: it no longer preempts."""
         for slot in gang.reserved_slots():
-            self.unseat(gang, slot)
+            self.remove_slot(gang, slot)
 
     def downgrade(self, gang: PlacedGang) -> None:
-        """Make a gang opportunistic where it is; cells and reservations are given back."""
-        self.withdraw(gang)
+        """Make a gang opportunistic on the same leaves; drops its claims and reservations."""
+        self.remove_reserved_slots(gang)
         self._set_guaranteed(gang, is_guaranteed=False)
         for slot in gang.slots:
             claim = slot.claim
@@ -319,7 +303,7 @@ class AllocationTable(Undoable):
                 self.unmap_cell(claim)
 
     def promote(self, gang: PlacedGang, claims: Mapping[MemberSlot, Claim]) -> None:
-        """Make a gang guaranteed where it is; its slots count against these preassigned cells."""
+        """Make a gang guaranteed on the same leaves; its slots count against these claims."""
         self._set_guaranteed(gang, is_guaranteed=True)
         for slot, claim in claims.items():
             self._set_claim(slot, claim)
@@ -328,15 +312,11 @@ class AllocationTable(Undoable):
     def _set_guaranteed(self, gang: PlacedGang, *, is_guaranteed: bool) -> None:
         before, gang.is_guaranteed = gang.is_guaranteed, is_guaranteed
         self.changes.record(gang)
-        self.record_undo(lambda: self._restore_standing(gang, before))
-
-    def _restore_standing(self, gang: PlacedGang, is_guaranteed: bool) -> None:
-        gang.is_guaranteed = is_guaranteed
-        self.changes.record(gang)
+        self.record_undo(lambda: self._set_guaranteed(gang, is_guaranteed=before))
 
     def _set_claim(self, slot: MemberSlot, claim: Claim | None) -> None:
         before, slot.claim = slot.claim, claim
-        self.record_undo(lambda: setattr(slot, "claim", before))
+        self.record_undo(lambda: self._set_claim(slot, before))
 
     def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
         left = claim.users.get(key, 0) + delta
@@ -344,25 +324,26 @@ class AllocationTable(Undoable):
             claim.users[key] = left
         else:
             del claim.users[key]
-        if self._undo is not None:
-            self.record_undo(lambda: self._uncount_user(claim, key, delta))
+        self.record_undo(lambda: self._count_user(claim, key, -delta))
 
-    def _uncount_user(self, claim: Claim, key: GangKey, delta: int) -> None:
-        left = claim.users.get(key, 0) - delta
-        if left:
-            claim.users[key] = left
-        else:
-            del claim.users[key]
+    # -- lookups
 
-    # -- looking
+    def is_guaranteed(self, request: MemberRequest) -> bool:
+        """True if a gang with this request must use preassigned cells of its VC."""
+        return request.priority != OPPORTUNISTIC and not self.is_open
 
     def cell(self, chain: ChainName, address: CellAddress) -> Cell | None:
         """Find a physical cell."""
         tree = self.trees.get(chain)
         return tree.by_address.get(address) if tree else None
 
+    def leaves_of(self, seat: Seat) -> tuple[Cell, ...]:
+        """The leaves of a seat, which must exist."""
+        by_address = self.trees[seat.chain].by_address
+        return tuple(by_address[address] for address in seat.leaves)
+
     def nodes(self, name: NodeName) -> list[Cell]:
-        """The cells of a node, one for each chain that it takes part in."""
+        """The cells of a node, one for each chain that contains it."""
         return [
             tree.by_node[name] for _, tree in sorted(self.trees.items()) if name in tree.by_node
         ]

@@ -1,4 +1,4 @@
-"""What changed lately, for indexes that are brought up to date when somebody asks them."""
+"""Cells and gangs that changed, for indexes that catch up when they are read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -9,32 +9,32 @@ if TYPE_CHECKING:
     from extender.cells.state.placed_gangs import PlacedGang
 
 _MOST = 10_000
-"""Changes that are remembered one by one, and different ones beyond: building anew costs less."""
+"""Entries that are kept in order, and distinct older ones: beyond that, a rebuild is cheaper."""
 
 
 class ChangeLog:
-    """A log of cells and gangs that changed; who reads it remembers how far it has read."""
+    """A log of cells and gangs that changed; each reader keeps its own position."""
 
     def __init__(self) -> None:
         self._log: list[Cell | PlacedGang] = []
         self._log_start = 0
         self._older: dict[Cell | PlacedGang, None] = {}
-        """What changed before, each once: mostly the same few cells, by what was only tried."""
+        """Older entries, each once: trials touch the same few cells again and again."""
         self._older_start = 0
 
     @property
     def now(self) -> int:
-        """Where the next change will be."""
+        """The position of the next entry."""
         return self._log_start + len(self._log)
 
     def record(self, changed: "Cell | PlacedGang") -> None:
-        """Who holds or has reserved leaves of a cell, or may; or a gang's standing or size."""
+        """Record a cell whose holders, reservers or claims changed, or a gang that changed."""
         if len(self._log) >= _MOST:
             self._fold()
         self._log.append(changed)
 
     def since(self, then: int) -> "Sequence[Cell | PlacedGang] | None":
-        """What changed since then, and perhaps more; None if that is forgotten."""
+        """All entries since a position, perhaps with older ones; None if they are lost."""
         if then >= self._log_start:
             return self._log[then - self._log_start :]
         return [*self._older, *self._log] if then >= self._older_start else None

@@ -1,83 +1,85 @@
-"""Gangs that have leaf cells or have reserved them. Private to `extender.cells`."""
+"""Gangs that hold or reserve leaf cells, and the slots of their members."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from extender.cells.model import GangState, MemberRequest, Placement, ReleaseMode
+from extender.cells.model import FreeMode, GangState, MemberRequest
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
+from policy.placement import Placement
 from policy.submission import GangKey, PodUid
 
 
 @dataclass(slots=True, eq=False)
 class MemberSlot:
-    """The place of one member of a gang."""
+    """The leaves of one member of a gang."""
 
     leaves: tuple[Cell, ...]
-    """In the order in which the container is told them; all of one node."""
+    """All of one node, in the order in which the container sees them."""
     size: int
-    """Leaf cells of its member; more than `leaves` if the topology does not have all of them."""
+    """Leaf cells that the member uses; more than `leaves` if not all of them can be counted."""
     claim: Claim | None = None
     """The preassigned cell that it counts against; None if the gang is opportunistic."""
     member: PodUid | None = None
     is_bound: bool = False
     reported_placement: Placement | None = None
-    """Where a bound member says it is, if the topology does not have (all of) that."""
+    """The placement that the member's pod reports, while `leaves` does not cover it."""
     reported_devices: tuple[int, ...] = ()
-    """Devices that a bound member's placement named when it was taken in."""
+    """Devices that the placement of a bound member named when it was observed."""
     missing_leaves: int = 0
-    """Leaf cells of its node that it uses and that could not be counted: others have them all."""
+    """Leaf cells of its node that it uses and that are not in `leaves`: other slots have them."""
     had_member: bool = False
-    """Somebody was here: a replacement may come, and no lease ends that."""
+    """True once a member had it: it may wait for a replacement, and no lease expires on it."""
     is_reserved: bool = False
-    """Its leaves are kept for the gang while others, its victims, still hold them."""
+    """True while its leaves are only reserved, since victims still hold them."""
     is_foreign: bool = False
-    """We did not place its member: it counts against no preassigned cell and is never replaced."""
+    """The engine did not place its member: it counts against no VC and is never replaced."""
     is_ending: bool = False
-    """Its member was told to end, whoever told it, and has its leaves until it has ended."""
+    """Its member is terminating; it keeps its leaves until it has ended."""
     cached_placement: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(
         default=None, init=False
     )
-    """What `placing.slot_placement` said last, and of which leaves and claim."""
+    """The last result of `placements.slot_placement`, with the leaves and claim it is for."""
 
 
 @dataclass(slots=True, eq=False)
 class PlacedGang:
-    """One gang, from its first decision to its last member's end."""
+    """One gang, from its first decision to the end of its last member."""
 
     key: GangKey
     request: MemberRequest
-    """Of the member that asked first; what is the same for all members counts."""
+    """The request of its first member; only fields that all members share are used."""
     sequence_number: int
-    """Sequence number: the higher, the younger; counts where pods are equally old."""
+    """Higher means younger; it breaks ties between pods of the same age."""
     is_guaranteed: bool
     slots: list[MemberSlot] = field(default_factory=list)
     lease_expires: float = 0.0
     waiting_members: dict[PodUid, int] = field(default_factory=dict)
-    """Members that wait for a reserved slot, with their leaf cells."""
+    """Members that wait for a reserved slot, with their number of leaf cells."""
     downgraded_by: GangKey | None = None
 
     @property
     def is_foreign(self) -> bool:
-        """True if we placed none of its members: then it is nobody's victim."""
+        """True if the engine placed none of its members: then it is never a victim."""
         held = [slot for slot in self.slots if not slot.is_reserved]
         return bool(held) and all(slot.is_foreign for slot in held)
 
     @property
     def priority(self) -> int:
-        """What counts when others look for victims: downgraded gangs are opportunistic."""
+        """The priority at which it counts as a victim: a downgraded gang is opportunistic."""
         return self.request.priority if self.is_guaranteed else -1
 
     @property
     def is_preempting(self) -> bool:
-        """True if it has nothing yet but what is reserved for it."""
+        """True if all its slots are still reserved."""
         return bool(self.slots) and all(slot.is_reserved for slot in self.slots)
 
     @property
     def is_ending(self) -> bool:
-        """True if all members that are left are ending: its leaves come free, whatever happens.
+        """True if all its remaining members are ending, so that all its leaves become free.
 
-        A place where a member is still to come is a reason to go on; one that somebody left is not.
+        A slot whose first member is still to come keeps the gang alive; a slot that waits for a
+        replacement does not.
         """
         held = [slot for slot in self.slots if not slot.is_reserved]
         return any(slot.is_ending for slot in held) and all(
@@ -86,20 +88,21 @@ class PlacedGang:
 
     @property
     def leaf_count(self) -> int:
-        """Leaves that it holds."""
+        """Number of leaves that it holds, without reserved ones."""
         return sum(len(slot.leaves) for slot in self.slots if not slot.is_reserved)
 
     def may_be_ended_for(self, request: MemberRequest) -> bool:
-        """True if a guaranteed gang may preempt it: borrowed cells, or its own VC's, below it.
+        """True if a guaranteed gang may preempt it.
 
-        Who preempts is no victim: giving up its reservation is enough.
+        It must be opportunistic, or of the same VC at a lower priority. A gang that is preempting
+        itself is not a victim: cancelling its reservation is enough.
         """
         if self.is_foreign or self.is_preempting:
             return False
         return not self.is_guaranteed or self.is_below(request)
 
     def is_below(self, request: MemberRequest) -> bool:
-        """True if it counts on cells of the same VC, at a lower priority."""
+        """True if it is a guaranteed gang of the same VC at a lower priority."""
         mine = self.request
         return self.is_guaranteed and mine.vc == request.vc and mine.priority < request.priority
 
@@ -107,7 +110,7 @@ class PlacedGang:
         return next((slot for slot in self.slots if slot.member == member), None)
 
     def open_slots(self, leaf_count: int) -> list[MemberSlot]:
-        """Slots of that size that no member has, but reserved ones."""
+        """Slots of a size that have no member, without reserved ones."""
         return [
             slot
             for slot in self.slots
@@ -115,7 +118,7 @@ class PlacedGang:
         ]
 
     def reserved_slots(self, leaf_count: int | None = None) -> list[MemberSlot]:
-        """Slots (of that size) that victims still have to leave, or have just left."""
+        """Slots (of a size) that are reserved, whether or not the victims have ended."""
         return [
             slot
             for slot in self.slots
@@ -123,7 +126,7 @@ class PlacedGang:
         ]
 
     def reserved_for(self, member: PodUid) -> MemberSlot | None:
-        """What is given up if a late member does not wait any more; a whole gang waits as one."""
+        """The slot that is reserved for a late member; None while the whole gang is preempting."""
         size = self.waiting_members.get(member)
         if size is None or self.is_preempting:
             return None
@@ -133,7 +136,7 @@ class PlacedGang:
         return any(slot.member is not None for slot in self.slots)
 
     def keeps_slots(self) -> bool:
-        return self.request.release is ReleaseMode.WHOLE
+        return self.request.free_mode is FreeMode.WHOLE
 
     def is_being_preempted(self) -> bool:
         return any(
@@ -149,16 +152,16 @@ class PlacedGang:
         return GangState.BEING_PREEMPTED if self.is_being_preempted() else GangState.ALLOCATED
 
     def victims(self) -> "list[PlacedGang]":
-        """Gangs that still hold what this one has reserved, by key."""
+        """Gangs that hold leaves which this gang has reserved, by key."""
         return holders(self.reserved_slots())
 
 
 def holders(slots: Sequence[MemberSlot]) -> list[PlacedGang]:
-    """Gangs that hold leaves of some slots, by key."""
-    found = {
-        leaf.holder.key: leaf.holder
-        for slot in slots
-        for leaf in slot.leaves
-        if leaf.holder is not None
-    }
+    """Gangs that hold leaves of some slots, sorted by key."""
+    return sorted_by_key(leaf.holder for slot in slots for leaf in slot.leaves)
+
+
+def sorted_by_key(gangs: Iterable[PlacedGang | None]) -> list[PlacedGang]:
+    """Each gang once, sorted by key."""
+    found = {gang.key: gang for gang in gangs if gang is not None}
     return [found[key] for key in sorted(found)]

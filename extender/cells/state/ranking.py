@@ -1,10 +1,11 @@
-"""Bins ranked by room, so that the best one is found without looking at all.
+"""Bins ranked by room: finds the best bin without visiting all.
 
 A *bin* is a cell in which a member must lie whole: a node, or a preassigned cell below node level.
-A `Ranking` holds the bins of one source (the idle cells of a chain, a VC's mapped cells, the cells
-that no VC uses) with their *room*, the number of leaves that may be taken there. For each member
-size that was lately asked for it also knows the *capacity* of every cell above: how many members of
-that size its bins hold together. A change of one bin costs its ancestors, not the cluster.
+A `Ranking` holds the bins of one source (the idle cells of a chain, a VC's mapped cells, or the
+cells that no VC uses) with their *room*, the number of leaves that can be taken there. For each
+member size that was queried lately it also knows the *capacity* of every cell above the bins: how
+many members of this size its bins hold together. A change of one bin costs time proportional to the
+number of its ancestors, not to the size of the cluster.
 """
 
 from bisect import bisect_left, insort
@@ -18,7 +19,7 @@ from policy.submission import NodeName
 _Key = tuple[int, int]
 
 
-class _Sizes:
+class _Capacities:
     """Capacity of all cells above the bins, for members of one size."""
 
     def __init__(self, rooms: Mapping[Cell, int], size: int) -> None:
@@ -35,10 +36,10 @@ class _Sizes:
                 if cell.parent is not None:
                     above[cell.parent] = above.get(cell.parent, 0) + count
             inner = {cell: count for cell, count in layers[level].items() if cell not in rooms}
-            self._take_in(level, inner)
+            self._set_level(level, inner)
             level = level + 1 if above else -1
 
-    def _take_in(self, level: int, cells: dict[Cell, int]) -> None:
+    def _set_level(self, level: int, cells: dict[Cell, int]) -> None:
         if cells:
             self.capacity.update(cells)
             self.ranked[level] = sorted((count, cell.order) for cell, count in cells.items())
@@ -58,11 +59,11 @@ class _Sizes:
             cell = cell.parent
 
 
-_NONE = _Sizes({}, 1)
+_NONE = _Capacities({}, 1)
 
 
 def _descending(ranked: list[_Key]) -> Iterator[_Key]:
-    """The largest first; equal ones in order."""
+    """Largest first; equal ones in the order of the tree."""
     end = len(ranked)
     while end:
         start = bisect_left(ranked, (ranked[end - 1][0], -1))
@@ -80,13 +81,14 @@ class Ranking:
         self.root = tree.root
         self._room: dict[Cell, int] = {}
         self._ranked: list[_Key] = []
-        self._sizes: dict[int, _Sizes] = {}
-        self._with_room: dict[int, int] = {}
-        """How many bins have each room."""
+        self._capacities: dict[int, _Capacities] = {}
+        """By member size."""
+        self._bin_counts: dict[int, int] = {}
+        """By room: the number of bins that have it."""
         self.promised = 0
-        """Leaves that its VC was promised there, mapped or not."""
+        """Leaves that its VC was promised in this chain, mapped or not."""
         self.total = 0
-        """Room of all bins together."""
+        """Sum of the room of all bins."""
 
     def __contains__(self, bin_: Cell) -> bool:
         return bin_ in self._room
@@ -95,7 +97,7 @@ class Ranking:
         return len(self._room)
 
     def only(self, nodes: Collection[NodeName]) -> "Ranking":
-        """The bins on some nodes; costs the number of those, or of all bins."""
+        """A ranking of the bins on some nodes; costs the smaller of both numbers."""
         found = Ranking(self._tree)
         if len(nodes) > len(self._room):
             found._room = {b: room for b, room in self._room.items() if b.node in nodes}
@@ -107,7 +109,7 @@ class Ranking:
                 found._room |= {bin_: room[bin_] for bin_ in self._bins_in(cell)}
         found.total = sum(found._room.values())
         found._ranked = sorted((room, bin_.order) for bin_, room in found._room.items())
-        found._with_room = Counter(found._room.values())
+        found._bin_counts = Counter(found._room.values())
         return found
 
     def _bins_in(self, cell: Cell) -> Iterator[Cell]:
@@ -118,11 +120,11 @@ class Ranking:
                 yield from self._bins_in(child)
 
     def room(self, bin_: Cell) -> int:
-        """Leaves that may be taken in a bin."""
+        """Leaves that can be taken in a bin."""
         return self._room.get(bin_, 0)
 
     def put(self, bin_: Cell, room: int) -> None:
-        """Take note of a bin's room; 0 takes it out."""
+        """Set the room of a bin; 0 removes the bin."""
         old = self._room.get(bin_, 0)
         if old == room:
             return
@@ -130,70 +132,70 @@ class Ranking:
         if old:
             del self._ranked[bisect_left(self._ranked, (old, bin_.order))]
             del self._room[bin_]
-            self._with_room[old] -= 1
+            self._bin_counts[old] -= 1
         if room:
             insort(self._ranked, (room, bin_.order))
             self._room[bin_] = room
-            self._with_room[room] = self._with_room.get(room, 0) + 1
-        for size, above in self._sizes.items():
+            self._bin_counts[room] = self._bin_counts.get(room, 0) + 1
+        for size, above in self._capacities.items():
             if old // size != room // size:
                 above.add(bin_, room // size - old // size)
 
     def bins(self, *, least: int = 1) -> Iterator[Cell]:
-        """All bins with so much room, the tightest first."""
+        """All bins with at least this room, least room first."""
         for index in range(bisect_left(self._ranked, (least, -1)), len(self._ranked)):
             yield self._cells[self._ranked[index][1]]
 
     def usable(self, least: int) -> int:
-        """Room of the bins that hold a member of so many leaf cells."""
-        return sum(room * count for room, count in self._with_room.items() if room >= least)
+        """Sum of the room of all bins with at least this room each."""
+        return sum(room * count for room, count in self._bin_counts.items() if room >= least)
 
     def count(self, *, least: int) -> int:
-        """How many bins have so much room."""
+        """Number of bins with at least this room."""
         return len(self._ranked) - bisect_left(self._ranked, (least, -1))
 
     def capacity(self, cell: Cell, size: int) -> int:
-        """How many members of a size fit in a cell."""
+        """Number of members of a size that fit in a cell."""
         if cell in self._room:
             return self._room[cell] // size
-        return self._of(size).capacity.get(cell, 0)
+        return self._capacities_for(size).capacity.get(cell, 0)
 
     def cells(self, level: int, *, size: int, least: int) -> Iterator[Cell]:
-        """Cells of a level above the bins that hold `least` members of a size, tightest first."""
-        ranked = self._of(size).ranked.get(level, [])
+        """Cells above the bins that hold `least` members of a size, least capacity first."""
+        ranked = self._capacities_for(size).ranked.get(level, [])
         for index in range(bisect_left(ranked, (least, -1)), len(ranked)):
             yield self._cells[ranked[index][1]]
 
     def largest(self, level: int, *, size: int) -> Iterator[Cell]:
-        """Cells of a level above the bins that hold any member, the roomiest first."""
-        for _, order in _descending(self._of(size).ranked.get(level, [])):
+        """Cells above the bins that hold any member of a size, most capacity first."""
+        for _, order in _descending(self._capacities_for(size).ranked.get(level, [])):
             yield self._cells[order]
 
     def largest_bins(self, *, least: int) -> Iterator[Cell]:
-        """All bins with so much room, the roomiest first."""
+        """All bins with at least this room, most room first."""
         for room, order in _descending(self._ranked):
             if room < least:
                 return
             yield self._cells[order]
 
-    def _of(self, size: int) -> _Sizes:
-        known = self._sizes.get(size)
+    def _capacities_for(self, size: int) -> _Capacities:
+        known = self._capacities.get(size)
         if known is not None:
             return known
         if not self._ranked or self._ranked[-1][0] < size:
-            return _NONE  # no bin holds one: nothing to be remembered
-        if len(self._sizes) >= KNOWN_SIZES:
-            del self._sizes[next(iter(self._sizes))]
-        known = self._sizes[size] = _Sizes(self._room, size)
+            return _NONE  # no bin holds a member of this size: an index would be empty
+        if len(self._capacities) >= KNOWN_SIZES:
+            del self._capacities[next(iter(self._capacities))]
+        known = self._capacities[size] = _Capacities(self._room, size)
         return known
 
     def audit(self) -> dict[Cell, int]:
-        """Room by bin, after checking that the index agrees with it."""
+        """Room by bin; asserts that all indexes agree with it."""
         assert self.total == sum(self._room.values())
         assert self._ranked == sorted((room, bin_.order) for bin_, room in self._room.items())
-        assert +Counter(self._with_room) == Counter(self._room.values())
-        for size, above in self._sizes.items():
-            fresh = _Sizes(self._room, size)
+        assert +Counter(self._bin_counts) == Counter(self._room.values())
+        for size, above in self._capacities.items():
+            fresh = _Capacities(self._room, size)
             assert fresh.capacity == above.capacity
             kept = {level: ranked for level, ranked in above.ranked.items() if ranked}
             assert fresh.ranked == kept

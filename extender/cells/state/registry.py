@@ -1,4 +1,4 @@
-"""Gangs by VC and priority, for those who look for victims. Private to `extender.cells`."""
+"""Gangs by VC and priority: finds possible victims without visiting all gangs."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -9,23 +9,23 @@ from policy.submission import GangKey, VcName
 
 
 class Registry:
-    """All gangs; an opportunistic or downgraded gang belongs to no VC here."""
+    """All gangs by their standing; opportunistic and downgraded gangs belong to no VC here."""
 
     def __init__(self) -> None:
         self._guaranteed: dict[VcName, dict[int, dict[GangKey, PlacedGang]]] = {}
         self._opportunistic: dict[GangKey, PlacedGang] = {}
         self._reserving: dict[GangKey, PlacedGang] = {}
         self._lazy: dict[VcName, dict[GangKey, PlacedGang]] = {}
-        """Guaranteed gangs that are to be downgraded rather than ended."""
+        """Guaranteed gangs that are downgraded rather than ended, if that is enough."""
         self._ending: dict[VcName | None, dict[GangKey, PlacedGang]] = {}
-        """Gangs with a member that is ending, by the VC on whose cells they count, if on any."""
+        """Gangs with a member that is ending; by VC, or None for opportunistic gangs."""
 
     def __len__(self) -> int:
         guaranteed = (len(gangs) for by in self._guaranteed.values() for gangs in by.values())
         return len(self._opportunistic) + sum(guaranteed)
 
     def add(self, gang: PlacedGang) -> None:
-        """Take in a gang, under its present standing; foreign ones are nobody's victims."""
+        """Add a gang under its present standing; a foreign gang is never a victim."""
         if gang.is_guaranteed:
             by_priority = self._guaranteed.setdefault(gang.request.vc, {})
             by_priority.setdefault(gang.priority, {})[gang.key] = gang
@@ -37,7 +37,7 @@ class Registry:
             self.note_ending(gang)
 
     def remove(self, gang: PlacedGang) -> None:
-        """Forget a gang; before its standing changes."""
+        """Remove a gang; call it before the gang's standing changes."""
         self._opportunistic.pop(gang.key, None)
         self._reserving.pop(gang.key, None)
         self._lazy.get(gang.request.vc, {}).pop(gang.key, None)
@@ -50,13 +50,13 @@ class Registry:
             by_priority.pop(gang.request.priority, None)
 
     def refresh(self, gang: PlacedGang) -> None:
-        """A gang got or lost members: it may have become foreign, or have ceased to be."""
+        """Update a gang that got or lost members, since it may have become foreign or ceased to."""
         if not gang.is_guaranteed and gang.is_foreign == (gang.key in self._opportunistic):
             self.remove(gang)
             self.add(gang)
 
     def has(self, gang: PlacedGang) -> bool:
-        """True if a gang is listed exactly where its standing says."""
+        """True if a gang is registered exactly as its standing requires."""
         by_priority = self._guaranteed.get(gang.request.vc, {})
         is_guaranteed = by_priority.get(gang.request.priority, {}).get(gang.key) is gang
         is_opportunistic = self._opportunistic.get(gang.key) is gang
@@ -71,55 +71,55 @@ class Registry:
         return (is_guaranteed, is_opportunistic) == (gang.is_guaranteed, should_be)
 
     def below(self, vc: VcName, priority: int) -> Iterator[PlacedGang]:
-        """Guaranteed gangs of a VC at a lower priority, by priority, then the youngest first."""
+        """Guaranteed gangs of a VC at lower priorities: lowest priority first, then youngest."""
         by_priority = self._guaranteed.get(vc, {})
         for lower in sorted(level for level in by_priority if level < priority):
             yield from reversed(by_priority[lower].values())
 
     def lazy_below(self, vc: VcName, priority: int) -> Iterator[PlacedGang]:
-        """The lazy ones of those, in the same order."""
+        """The gangs of `below` that may be downgraded, in the same order."""
         lazy = self._lazy.get(vc, {})
         lower = [gang for gang in reversed(lazy.values()) if gang.priority < priority]
         yield from sorted(lower, key=lambda gang: gang.priority)
 
     def highest_below(self, vc: VcName, priority: int) -> int | None:
-        """The highest of the lower priorities of a VC's guaranteed gangs; None if there is none."""
+        """The highest priority below `priority` that a guaranteed gang of the VC has, if any."""
         by_priority = self._guaranteed.get(vc, {})
         return max((level for level in by_priority if level < priority), default=None)
 
     def opportunistic(self) -> Iterator[PlacedGang]:
-        """Opportunistic gangs, those that came last first."""
+        """Opportunistic gangs, youngest first."""
         yield from reversed(self._opportunistic.values())
 
     def has_few_candidates(self, vc: VcName, priority: int, *, most: int) -> bool:
-        """True if no more than so many gangs of either kind are below a VC's priority."""
+        """True if a gang of the VC has at most `most` possible victims of each kind."""
         by_priority = self._guaranteed.get(vc, {})
         own = sum(len(gangs) for level, gangs in by_priority.items() if level < priority)
         return own <= most and len(self._opportunistic) <= most
 
     def note_reserving(self, gang: PlacedGang) -> None:
-        """A gang has reserved something; who has nothing reserved any more is forgotten here."""
+        """Register a gang that has reserved slots; drops gangs that no longer have any."""
         still = {key: g for key, g in self._reserving.items() if g.reserved_slots()}
         self._reserving = {**still, gang.key: gang}
 
     def reserving(self) -> list[PlacedGang]:
-        """Gangs that wait for what is reserved for them, by age of their preemption."""
+        """Gangs with reserved slots, oldest preemption first."""
         return [gang for gang in self._reserving.values() if gang.reserved_slots()]
 
     def note_ending(self, gang: PlacedGang) -> None:
-        """A member of a gang is ending."""
+        """Register a gang with a member that is ending."""
         vc = gang.request.vc if gang.is_guaranteed else None
         self._ending.setdefault(vc, {})[gang.key] = gang
 
     def has_ending_member(self, gang: PlacedGang) -> bool:
-        """True if a member of a gang is ending, or was; quick."""
+        """True if a member of a gang is or was ending; constant time."""
         vc = gang.request.vc if gang.is_guaranteed else None
         return self._ending.get(vc, {}).get(gang.key) is gang
 
     def ending_for(self, request: MemberRequest, *, most: int) -> Iterator[PlacedGang]:
-        """Gangs that are ending, and that a guaranteed gang may wait for, those told first first.
+        """Ending gangs that a guaranteed gang may wait for, the first to end first.
 
-        Its own VC's come before opportunistic ones; of both, no more than so many are looked at.
+        Gangs of its own VC come before opportunistic ones; at most `most` of each are visited.
         """
         for vc in (request.vc, None):
             for gang in islice(self._ending.get(vc, {}).values(), most):
@@ -127,12 +127,12 @@ class Registry:
                     yield gang
 
     def reserving_below(self, vc: VcName, priority: int) -> list[PlacedGang]:
-        """Gangs of a VC that preempt at a lower priority, by age of their preemption."""
+        """Gangs of a VC that are preempting at a lower priority, oldest preemption first."""
         return [
             gang for gang in self.reserving() if gang.request.vc == vc and gang.priority < priority
         ]
 
     def has_candidates(self, vc: VcName, priority: int) -> bool:
-        """True if a gang of that VC and priority could find anybody below it."""
+        """True if there is any possible victim for a gang of this VC and priority."""
         lowest = min(self._guaranteed.get(vc, {}), default=priority)
         return bool(self._opportunistic) or lowest < priority

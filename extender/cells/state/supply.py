@@ -1,28 +1,29 @@
-"""Buddy supply of one chain: which cells no VC uses, and whether all promises can still be kept.
+"""The buddy free list of one chain, and the proof that all promises to VCs can still be kept.
 
-A cell is *unclaimed* if no preassigned cell is mapped to it, around it or inside it; the largest
-unclaimed cells form the free list, by level. Mapping a preassigned cell to a part of a larger free
-cell splits that; unmapping merges. VC safety is the invariant
+A cell is *unclaimed* if no preassigned cell is mapped to it, to an ancestor or to a descendant. The
+largest unclaimed cells form the free list, by level. Mapping a preassigned cell to a part of a
+larger free cell splits this cell; unmapping merges it. VC safety is the invariant
 
     slack(level) >= 0 for every level, from the top:
     slack(level) = free cells + children of the slack one level up - promised and unused cells
 
-that is: serve the unused promises from the largest down, splitting what is left over. Where every
+In words: serve the unused promises from the largest down, and split what is left over. Where every
 cell of a level has the same number of children it does not matter *which* free cell serves a
-promise, so counting is exact. The rule that keeps it: mapping a promise of level L to a free cell
-of level L changes no slack; cutting it out of a free cell of level M takes one from the slack of
-each level L+1..M. So a cell is safe to take if and only if its free cell is not higher than the
-first level above L without slack.
+promise, so counting is exact. The rule that keeps the invariant: mapping a promise of level L to a
+free cell of level L changes no slack; cutting it out of a free cell of level M takes one from the
+slack of each level L+1..M. So a cell is safe to take if and only if its free cell is not higher
+than the first level above L without slack.
 
     2 racks of 2 nodes; VC a was promised 1 rack, VC b 2 nodes, nothing is used:
     slack(rack) = 2 - 1 = 1, slack(node) = 0 + 2*1 - 2 = 0: safe.
     b uses a node of rack 0: free are rack 1 and a node; slack(rack) = 1 - 1 = 0,
     slack(node) = 1 + 0 - 1 = 0. b's next node must be the other one of rack 0: rack 1 has no slack.
 
-Where cells are derived from live nodes they may differ in children. Then the same question is asked
-of `policy.cluster.safety`, whose search is exact. It works on the kinds of free cells and their
-numbers, so its cost is that of what is different, not of the cluster; answers are remembered. A
-search that is given up says no: something waits that need not, and no promise is broken.
+Where cells are derived from live nodes, cells of a level may differ in their number of children.
+Then `policy.cluster.safety` answers the question by an exact search. It works on the distinct kinds
+of free cells and their counts, so its cost depends on the variety of the cells and not on the size
+of the cluster; answers are cached. A search that exceeds its limit answers "not safe": a gang may
+wait without need, but no promise is broken.
 """
 
 from bisect import bisect_left, insort
@@ -33,44 +34,44 @@ from extender.cells.state.tree import Cell, ChainTree
 from policy.cluster.safety import Bag, Forest
 
 _STEPS = 2_000
-"""Choices that a search may try while somebody waits for a decision."""
-_REMEMBERED = 10_000
-"""Answers of searches; then all are forgotten."""
+"""Choices that a search may try within one decision."""
+_CACHED_ANSWERS = 10_000
+"""Answers of searches that are cached; then the cache is cleared."""
 
 
 class Supply:
-    """Free list and promises of one chain; levels index the lists, 0 is not used."""
+    """Free list and promises of one chain; lists are indexed by level, index 0 is unused."""
 
     def __init__(self, tree: ChainTree) -> None:
         self._tree = tree
         self.is_uniform = tree.is_uniform()
         self._free: list[list[int]] = [[] for _ in range(tree.top_level + 1)]
         self.unused: list[int] = [0] * (tree.top_level + 1)
-        """Cells that were promised to any VC and are not mapped, by level."""
+        """By level: cells that were promised to any VC and are not mapped."""
         self._promised: list[int] = []
-        """Levels of which anything was promised, used or not."""
+        """Levels of which any cell was promised, used or not."""
         self._forest: Forest | None = None
-        """The free list once more, as kinds of cells; only where it is needed."""
+        """The free list as kinds of cells with their counts; built when the search needs it."""
         self._bags: dict[int, Bag] = {}
         self._answers: dict[Hashable, bool] = {}
         for top in tree.root.children:
             insort(self._free[tree.top_level], top.order)
 
     def promise(self, unused: Mapping[int, int]) -> None:
-        """So many cells are promised by level and not in use; every promised level is told."""
+        """Set the number of unused promised cells by level; all promised levels must be keys."""
         self.unused = [unused.get(level, 0) for level in range(len(self.unused))]
         if self._promised != sorted(unused):
             self._promised = sorted(unused)
             self._forest = None
 
     def add_top(self, top: Cell) -> None:
-        """A top-level cell joined, where nothing is promised."""
+        """Add a top-level cell to a chain of which nothing is promised."""
         self._put(top)
         self.is_uniform = False
 
     @contextmanager
     def changing(self, parent: Cell) -> Iterator[None]:
-        """Let a cell without claims join or leave those below its parent."""
+        """Surround the insertion or removal of an unclaimed child of `parent`."""
         whole = self._free_cell_at(parent)
         if whole is not None:
             self._count(whole, -1)
@@ -81,24 +82,25 @@ class Supply:
             self._count(whole, 1)
         self.is_uniform = self._tree.is_uniform()
 
-    def take_in(self, cell: Cell) -> None:
-        """A cell joined: it is free by itself, unless it is part of a free or claimed one."""
-        if self._is_alone(cell):
+    def add(self, cell: Cell) -> None:
+        """Add a new cell to the free list, unless it is part of a free or claimed cell."""
+        if self._is_listed_alone(cell):
             self._put(cell)
 
-    def take_out(self, cell: Cell) -> None:
-        """A cell is about to leave."""
-        if self._is_alone(cell):
+    def discard(self, cell: Cell) -> None:
+        """Take a cell that is about to be removed off the free list, if it is on it."""
+        if self._is_listed_alone(cell):
             self._drop(cell)
         self._forget_bags(cell)
 
-    def _is_alone(self, cell: Cell) -> bool:
+    def _is_listed_alone(self, cell: Cell) -> bool:
+        """True if an unclaimed cell is on the free list itself, not as part of a larger cell."""
         assert cell.parent is not None
         is_split = cell.parent.claims_below > 0 or cell.parent.parent is None
         return is_split and cell.enclosing_claim() is None
 
     def _free_cell_at(self, cell: Cell) -> Cell | None:
-        """The free cell that a cell is or lies in, if it is free as a whole."""
+        """The free cell that contains a cell; None if a part of the cell is claimed."""
         if cell.parent is None or not cell.is_unclaimed():
             return None
         return self.free_cell_around(cell)
@@ -114,17 +116,17 @@ class Supply:
             yield self._tree.cells[order]
 
     def free_count(self, level: int) -> int:
-        """Length of the free list of a level."""
+        """Number of cells on the free list of a level."""
         return len(self._free[level])
 
     def is_safe(self) -> bool:
-        """True if every VC can still be given all that it was promised and does not use."""
+        """True if every VC can still get all cells that it was promised and does not use."""
         return min(self._count_slack()) >= 0 if self.is_uniform else self._is_proven()
 
     def highest_split(self, level: int) -> int:
-        """The highest level of a free cell out of which a cell of `level` may be cut."""
+        """The highest level of a free cell that may be split to get a cell of `level`."""
         if not self.is_uniform:
-            return self._tree.top_level  # not to be had by counting: `is_safe` after the split
+            return self._tree.top_level  # counting is not exact: callers ask `is_safe` afterwards
         slack = self._count_slack()
         highest = level
         while highest < self._tree.top_level and slack[highest + 1] > 0:
@@ -132,7 +134,7 @@ class Supply:
         return highest
 
     def split(self, cell: Cell) -> None:
-        """Take an unclaimed cell off the free list, splitting the free cell that it lies in."""
+        """Take an unclaimed cell off the free list, splitting the free cell that contains it."""
         inner, outer = cell, cell.parent
         while outer is not None and outer.parent is not None and outer.claims_below == 0:
             for child in outer.children:
@@ -145,7 +147,7 @@ class Supply:
                 above.claims_below += 1
 
     def merge(self, cell: Cell) -> None:
-        """Give an unclaimed cell back, merging it with its buddies as far as they are free."""
+        """Return a cell to the free list, merging it with its buddies as far as they are free."""
         for above in cell.upwards():
             if above is not cell:
                 above.claims_below -= 1
@@ -159,7 +161,7 @@ class Supply:
         self._put(whole)
 
     def free_cell_around(self, cell: Cell) -> Cell:
-        """The cell of the free list that an unclaimed cell lies in."""
+        """The cell of the free list that contains an unclaimed cell."""
         while cell.parent is not None and cell.parent.parent and cell.parent.claims_below == 0:
             cell = cell.parent
         return cell
@@ -178,7 +180,7 @@ class Supply:
             self._forest.add(self._bag(self._forest, cell), level=cell.level, times=times)
 
     def _count_slack(self) -> list[int]:
-        """Cells of each level that could be taken without breaking a promise; index 0 is unused."""
+        """By level: cells that can be taken without breaking a promise; index 0 is unused."""
         slack, above = [0] * (self._tree.top_level + 1), 0
         for level in range(self._tree.top_level, 0, -1):
             children = self._tree.levels[level].child_count if level < self._tree.top_level else 0
@@ -188,19 +190,19 @@ class Supply:
 
     def _is_proven(self) -> bool:
         if self._forest is None:
-            self._forest = self._grow_forest()
+            self._forest = self._build_forest()
         forest = self._forest
         question = (*self.unused, forest.contents())
         known = self._answers.get(question)
         if known is None:
-            if len(self._answers) >= _REMEMBERED:
+            if len(self._answers) >= _CACHED_ANSWERS:
                 self._answers.clear()
             promised = {level: self.unused[level] for level in forest.levels}
             known = forest.find_shortage(promised, max_steps=_STEPS) is None
             self._answers[question] = known
         return known
 
-    def _grow_forest(self) -> Forest:
+    def _build_forest(self) -> Forest:
         self._bags.clear()
         self._answers.clear()
         forest = Forest(self._promised or (self._tree.top_level,))

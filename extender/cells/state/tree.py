@@ -1,9 +1,9 @@
-"""Physical cells as a mutable tree: what the engine works on. Private to `extender.cells`.
+"""Physical cells of one chain as a mutable tree.
 
-One tree for each chain. Above its top-level cells stands a *root*, which is no cell: it only makes
-"the whole chain" look like one more level. `order` numbers the cells of a chain from parent to
-child as the topology lists them; it is the tie-break everywhere. Numbers leave gaps, so that cells
-which join later find theirs between those of their neighbours, as if they had always been there.
+Above the top-level cells of a chain is a *root*, which is not a cell: it makes the whole chain look
+like one more level. `order` numbers the cells of a chain depth-first, parents before children, as
+the topology lists them, and breaks all ties. The numbers leave gaps, so that a cell that joins
+later gets a number between those of its neighbours, as if it had been there from the start.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, Chain, ChainName, Level, PhysicalCell, PinnedCellId
 
 _GAP = 1 << 80
-"""Between the orders of two cells of a new tree."""
+"""Distance between the orders of two cells of a new tree."""
 _STRIDE = 1 << 40
-"""After the cells before it, for one that joins: neighbours often join one after the other."""
+"""Largest distance of a joining cell from its predecessor: neighbours often join in sequence."""
 
 if TYPE_CHECKING:
     from extender.cells.state.placed_gangs import PlacedGang
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """One physical cell; `holder`, `reserver` and `is_bad` mean something on leaves only."""
+    """One physical cell; `holder`, `reserver` and `is_bad` are used on leaves only."""
 
     address: CellAddress
     level: int
@@ -39,15 +39,17 @@ class Cell:
     children: "list[Cell]" = field(default_factory=list)
     leaf_count: int = 0
     idle: int = 0
-    """Leaves below that are healthy and that nobody holds or has reserved."""
+    """Number of leaves below that are healthy and that no gang holds or reserves."""
     bad: int = 0
-    """Leaves below that are bad."""
+    """Number of leaves below that are bad."""
     claims_below: int = 0
-    """Preassigned cells that are mapped strictly below."""
+    """Number of preassigned cells that are mapped strictly below."""
     claim: "Claim | None" = None
     """The preassigned cell that is mapped to exactly this cell."""
     holder: "PlacedGang | None" = None
+    """The gang that has this leaf now."""
     reserver: "PlacedGang | None" = None
+    """The gang that gets this leaf when its victim, the holder, has ended."""
     is_bad: bool = False
 
     @property
@@ -77,21 +79,21 @@ class Cell:
             cell = cell.parent
 
     def ancestor(self, level: int) -> "Cell":
-        """The cell of that level around this one."""
+        """The cell of a level that contains this one."""
         cell = self
         while cell.level < level and cell.parent is not None:
             cell = cell.parent
         return cell
 
     def enclosing_claim(self) -> "Claim | None":
-        """The mapped preassigned cell that this cell lies in, if any."""
+        """The preassigned cell that is mapped to this cell or to an ancestor, if any."""
         for cell in self.upwards():
             if cell.claim is not None:
                 return cell.claim
         return None
 
     def is_unclaimed(self) -> bool:
-        """True if no preassigned cell is mapped to it, around it or inside it."""
+        """True if no preassigned cell is mapped to this cell, an ancestor or a descendant."""
         return self.claims_below == 0 and self.enclosing_claim() is None
 
 
@@ -103,7 +105,7 @@ class ChainTree:
     ) -> None:
         self.name = name
         self.is_named = True
-        """False where the name is our own and no topology has it."""
+        """False if the engine made up the name because there is no topology."""
         self.leaf_type = leaf_type
         self.levels = levels
         self.top_level = len(levels)
@@ -113,7 +115,7 @@ class ChainTree:
         self._next_order = 0
         self._step = _GAP
         self._child_counts = [Counter[int]() for _ in range(self.top_level + 2)]
-        """How many cells of each level have so many children."""
+        """By level: number of children, and how many cells have this number."""
         self.by_address: dict[CellAddress, Cell] = {}
         self.by_node: dict[NodeName, Cell] = {}
         self.root = self._new(CellAddress(""), self.top_level + 1, None)
@@ -122,23 +124,28 @@ class ChainTree:
         """The level of a cell type, if the chain has it."""
         return next((rung.level for rung in self.levels if rung.cell_type == cell_type), None)
 
+    def idle_capacity(self, level: int, size: int) -> int:
+        """Number of members of a size that a cell of a level holds if it is idle as a whole."""
+        inside = self.levels[min(level, self.node_level) - 1].leaf_count
+        return self.levels[level - 1].leaf_count // inside * (inside // size)
+
     def is_uniform(self) -> bool:
-        """True if all cells of a level have equally many children."""
+        """True if all cells of a level have the same number of children."""
         return all(
             counts.keys() <= {rung.child_count}
             for rung, counts in zip(self.levels[1:], self._child_counts[2:], strict=False)
         )
 
     def add(self, spec: PhysicalCell) -> Cell:
-        """Add a top-level cell with all that is below it; its leaves are bad until observed."""
-        top = self._grow(spec, self.root)
+        """Add a top-level cell with its descendants; its leaves are bad until observed."""
+        top = self._add_subtree(spec, self.root)
         self._count(top, self.root, 1)
         return top
 
     def insert(self, spec: PhysicalCell, parent: Cell, *, after: Cell | None) -> Cell | None:
-        """Add a cell to the children of another one, the first or after one of them.
+        """Add a cell to the children of a parent: after a sibling, or as the first child.
 
-        None, and nothing changed, if no order is left there.
+        Returns None and changes nothing if no order is left between its neighbours.
         """
         index = parent.children.index(after) + 1 if after else 0
         low, high = _last(after).order if after else parent.order, _next_order(parent, index)
@@ -146,14 +153,14 @@ class ChainTree:
         if high is not None and start + _size(spec) > high:
             return None
         last, self._next_order, self._step = self._next_order, start, 1
-        cell = self._grow(spec, parent)
+        cell = self._add_subtree(spec, parent)
         self._next_order, self._step = max(last, self._next_order + _GAP), _GAP
         parent.children.insert(index, parent.children.pop())
         self._count(cell, parent, 1)
         return cell
 
     def remove(self, cell: Cell) -> None:
-        """Take a cell out with all that is below it."""
+        """Remove a cell with its descendants."""
         assert cell.parent is not None
         cell.parent.children.remove(cell)
         self._count(cell, cell.parent, -1)
@@ -167,7 +174,7 @@ class ChainTree:
             self._count_children(each, -1)
 
     def _count(self, cell: Cell, parent: Cell, sign: int) -> None:
-        """A cell joined those below its parent, or left them: the sums above follow."""
+        """Update the sums of all ancestors after a cell joined its parent (1) or left it (-1)."""
         if parent is not self.root:
             self._child_counts[parent.level][len(parent.children) - sign] -= 1
             self._child_counts[parent.level] = +self._child_counts[parent.level]
@@ -185,7 +192,7 @@ class ChainTree:
         if not counts[len(cell.children)]:
             del counts[len(cell.children)]
 
-    def _grow(self, spec: PhysicalCell, parent: Cell) -> Cell:
+    def _add_subtree(self, spec: PhysicalCell, parent: Cell) -> Cell:
         cell = self._new(spec.address, spec.level, parent)
         cell.node, cell.device, cell.pinned = spec.node, spec.device, spec.pinned
         parent.children.append(cell)
@@ -195,9 +202,9 @@ class ChainTree:
         if cell.is_leaf:
             cell.leaf_count, cell.bad, cell.is_bad = 1, 1, True
         for child in spec.children:
-            grown = self._grow(child, cell)
-            cell.leaf_count += grown.leaf_count
-            cell.bad += grown.leaf_count
+            added = self._add_subtree(child, cell)
+            cell.leaf_count += added.leaf_count
+            cell.bad += added.leaf_count
         self._count_children(cell, 1)
         return cell
 
@@ -212,14 +219,14 @@ def _size(spec: PhysicalCell) -> int:
 
 
 def _last(cell: Cell) -> Cell:
-    """The last cell in order of those below, or itself."""
+    """The descendant with the highest order, or the cell itself if it has none."""
     while cell.children:
         cell = cell.children[-1]
     return cell
 
 
 def _next_order(parent: Cell, index: int) -> int | None:
-    """The order of the cell that comes after all that is before a place among children."""
+    """The order of the cell that follows the first `index` children of a parent; None if none."""
     if index < len(parent.children):
         return parent.children[index].order
     if parent.parent is None:
@@ -228,7 +235,7 @@ def _next_order(parent: Cell, index: int) -> int | None:
 
 
 def build_tree(chain: Chain) -> ChainTree:
-    """Build the tree of a chain, all of it bad and free."""
+    """Build the tree of a chain; all cells are bad and free."""
     tree = ChainTree(name=chain.name, leaf_type=chain.leaf_type, levels=chain.levels)
     for cell in chain.cells:
         tree.add(cell)

@@ -1,4 +1,4 @@
-"""Changes that can be taken back. Private to `extender.cells`."""
+"""Changes that can be undone: each step records how to undo it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,29 +7,29 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Trial:
-    """Changes that are undone, unless they are kept."""
+    """Changes that are undone unless `keep` is called."""
 
     is_kept: bool = False
 
     def keep(self) -> None:
-        """Let the changes stand."""
+        """Make the changes permanent, as far as the surrounding trial, if any, is kept."""
         self.is_kept = True
 
 
 class Undoable:
-    """State that is changed by steps, each of which says how to undo it."""
+    """State that is changed in steps, each of which records how to undo it."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] | None = None
 
     @property
     def is_trying(self) -> bool:
-        """True inside of `what_if`."""
+        """True inside `what_if`."""
         return self._undo is not None
 
     @contextmanager
     def what_if(self) -> Iterator[Trial]:
-        """Undo at the end what the body changed, unless the trial is kept; may be nested."""
+        """Undo what the body changed when it ends, unless the trial is kept; can be nested."""
         outer, trial = self._undo, Trial()
         self._undo = []
         try:
@@ -44,6 +44,6 @@ class Undoable:
             self._undo = outer
 
     def record_undo(self, undo: Callable[[], None]) -> None:
-        """Say how to take a change back."""
+        """Record how to undo a change; does nothing outside `what_if`."""
         if self._undo is not None:
             self._undo.append(undo)

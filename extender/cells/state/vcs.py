@@ -1,20 +1,20 @@
-"""VCs at run time: the preassigned cells each was promised, and where they are mapped.
+"""VCs: the preassigned cells that each was promised, and where they are mapped.
 
 Virtual cells are not built as trees. A preassigned cell is mapped as a whole, and a virtual cell
-below it is mapped to the cell at the same position below the physical one: both subtrees have the
-same shape, so nothing is lost, and a mapping is one reference.
+below it is mapped to the cell at the same position below the physical one. Both subtrees have the
+same shape, so this loses nothing, and a mapping is one reference.
 """
 
 from bisect import insort
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from extender.cells.state.tree import Cell
+from extender.cells.state.ranking import Ranking
+from extender.cells.state.supply import Supply
+from extender.cells.state.tree import Cell, ChainTree
 from policy.submission import GangKey, VcName
 from policy.topology import ChainName, PinnedCellId, VirtualCluster
-
-if TYPE_CHECKING:
-    from extender.cells.state.ranking import Ranking
 
 
 @dataclass(slots=True, eq=False)
@@ -29,13 +29,13 @@ class VirtualCell:
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """A preassigned cell that is mapped: to `cell`."""
+    """A preassigned cell that is mapped to a physical cell."""
 
     vc: VcName
     virtual: VirtualCell
     cell: Cell
     users: dict[GangKey, int] = field(default_factory=dict)
-    """Guaranteed gangs inside it, with how many slots each counts on it."""
+    """Guaranteed gangs that count against it, with the number of their slots in it."""
 
     @property
     def address(self) -> str:
@@ -46,18 +46,19 @@ _Rung = tuple[ChainName, int]
 
 
 class Vc:
-    """One virtual cluster: promises, what of them is unused, and its mapped cells."""
+    """One virtual cluster: its promised cells, which of them are unused, and its mapped cells."""
 
     def __init__(self, name: VcName) -> None:
         self.name = name
         self.virtual: list[VirtualCell] = []
         self.unmapped: dict[_Rung, list[int]] = {}
-        """Indices of virtual cells that are not mapped, lowest first; pinned ones always are."""
+        """Indices of virtual cells that are not mapped, lowest first; pinned cells always are."""
         self.promised: dict[_Rung, int] = {}
-        """How many cells it was promised, pinned ones aside."""
+        """Number of promised cells, without pinned cells."""
         self.claims: dict[int, Claim] = {}
+        """Mapped cells by the index of the virtual cell."""
         self.rankings: dict[ChainName, Ranking] = {}
-        """Idle room in its mapped cells, pinned ones aside."""
+        """Idle room in its mapped cells, without pinned cells."""
         self.pinned_rankings: dict[PinnedCellId, Ranking] = {}
 
     def unused(self, chain: ChainName, level: int) -> int:
@@ -69,20 +70,20 @@ class Vc:
         return sorted(rung[1] for rung, left in self.unmapped.items() if rung[0] == chain and left)
 
     def chains(self) -> list[ChainName]:
-        """Chains where it was promised cells other than pinned ones, by name."""
+        """Chains in which it was promised cells other than pinned cells, sorted."""
         return sorted({cell.chain for cell in self.virtual if cell.pinned is None})
 
     def take(self, chain: ChainName, level: int) -> VirtualCell:
-        """Choose the virtual cell to be mapped next: the lowest index."""
+        """Take the unmapped virtual cell with the lowest index, to be mapped."""
         return self.virtual[self.unmapped[chain, level].pop(0)]
 
     def give_back(self, cell: VirtualCell) -> None:
-        """A virtual cell is not mapped any more."""
+        """Return a virtual cell that is no longer mapped."""
         insort(self.unmapped[cell.chain, cell.level], cell.index)
 
 
 def build_vc(spec: VirtualCluster, pinned: dict[PinnedCellId, Cell]) -> Vc:
-    """Number the promised cells as HiveD does: promises in their order, then pinned cells."""
+    """Number the promised cells as HiveD does: promises in document order, then pinned cells."""
     vc = Vc(spec.name)
     for promise in spec.promises:
         left = vc.unmapped.setdefault((promise.chain, promise.level), [])
@@ -98,16 +99,17 @@ def build_vc(spec: VirtualCluster, pinned: dict[PinnedCellId, Cell]) -> Vc:
 
 
 def renumber(vc: Vc, spec: VirtualCluster) -> list[Claim] | None:
-    """Let a VC have what it was promised now; cells that are mapped stay mapped.
+    """Change what a VC was promised; mapped cells stay mapped. For VCs without pinned cells.
 
-    Returns those that got another number, since theirs is of another level now, or of none; None,
-    and nothing changed, if more of a level are mapped than were promised. Without pinned cells.
+    A claim whose index now belongs to a cell of another chain or level, or to none, gets another
+    index. Returns these claims. Returns None and changes nothing if more cells of a level are
+    mapped than the new document promises.
     """
     fresh = build_vc(spec, {})
-    homeless = [claim for claim in vc.claims.values() if not _has_number(fresh, claim)]
-    kept = {index: claim for index, claim in vc.claims.items() if _has_number(fresh, claim)}
+    renumbered = [claim for claim in vc.claims.values() if not _keeps_index(fresh, claim)]
+    kept = {index: claim for index, claim in vc.claims.items() if _keeps_index(fresh, claim)}
     left = {rung: [i for i in all_ if i not in kept] for rung, all_ in fresh.unmapped.items()}
-    for claim in homeless:
+    for claim in renumbered:
         free = left.get((claim.virtual.chain, claim.virtual.level))
         if not free:
             return None
@@ -116,11 +118,33 @@ def renumber(vc: Vc, spec: VirtualCluster) -> list[Claim] | None:
     vc.claims = dict(sorted(kept.items()))
     for index, claim in vc.claims.items():
         claim.virtual = vc.virtual[index]
-    return homeless
+    return renumbered
 
 
-def _has_number(vc: Vc, claim: Claim) -> bool:
-    """Whether a cell's number is of its chain and level in another VC, too."""
+def _keeps_index(vc: Vc, claim: Claim) -> bool:
+    """True if the index of a claim means a cell of the same chain and level in the new VC."""
     mine = claim.virtual
     there = vc.virtual[mine.index] if mine.index < len(vc.virtual) else None
     return there is not None and (there.chain, there.level) == (mine.chain, mine.level)
+
+
+def count_promises(
+    vcs: Mapping[VcName, Vc],
+    trees: Mapping[ChainName, ChainTree],
+    supplies: Mapping[ChainName, Supply],
+) -> None:
+    """Set the promise counters of supplies and rankings after promises changed."""
+    unused = {name: Counter[int]() for name in trees}
+    for vc in vcs.values():
+        for chain in [chain for chain in vc.rankings if chain not in vc.chains()]:
+            del vc.rankings[chain]
+        for ranking in vc.rankings.values():
+            ranking.promised = 0
+        for (chain, level), left in sorted(vc.unmapped.items()):
+            unused[chain][level] += len(left)
+            ranking = vc.rankings.setdefault(chain, Ranking(trees[chain]))
+            ranking.promised += (
+                vc.promised[chain, level] * trees[chain].levels[level - 1].leaf_count
+            )
+    for name, supply in supplies.items():
+        supply.promise(unused[name])

@@ -1,7 +1,7 @@
-"""Everything that must always hold, checked from scratch: independent of indices and counters.
+"""Checks everything that must always hold, from scratch: without using indexes and counters.
 
-Tests check after every step of random histories; start-up checks once, so that one look at each
-cell, slot and gang has to do. A violation is our bug.
+Tests check after every step of random histories. The service checks once when it starts, so the
+checks visit each cell, slot and gang only a few times. A violation is a bug.
 """
 
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ _SHOWN = 20
 def check_stepwise(
     table: AllocationTable, registry: Registry, gang_of: Mapping[PodUid, GangKey]
 ) -> Generator[None, None, None]:
-    """Raise InvariantError with what does not hold, one kind of invariant after the other."""
+    """Check one kind of invariant in each step; then InvariantError if any is violated."""
     problems: list[str] = []
     for part in (_leaves, _sums, _claims, _free_lists, _safety, _rankings, _gangs, _preemptions):
         problems += part(table)
@@ -42,7 +42,7 @@ def _slots(table: AllocationTable) -> Iterator[tuple[PlacedGang, MemberSlot]]:
 
 
 def _leaves(table: AllocationTable) -> Iterator[str]:
-    """No leaf is held or reserved twice, and gangs and leaves agree."""
+    """No leaf is held or reserved twice; gangs and leaves agree."""
     held: dict[Cell, PlacedGang] = {}
     reserved: dict[Cell, PlacedGang] = {}
     for gang, slot in _slots(table):
@@ -61,7 +61,7 @@ def _leaves(table: AllocationTable) -> Iterator[str]:
 
 
 def _sums(table: AllocationTable) -> Iterator[str]:
-    """Idle, bad, leaf and claim counts are those of the leaves and cells below."""
+    """Idle, bad, leaf and claim counts of a cell are the sums over its descendants."""
     for tree in table.trees.values():
         yield from _sums_below(tree.root, tree)
 
@@ -149,7 +149,7 @@ def _largest_unclaimed(tree: ChainTree) -> Iterator[Cell]:
 
 
 def _safety(table: AllocationTable) -> Iterator[str]:
-    """VC safety: all unused promises can be met at the same time, by cells that nobody uses."""
+    """VC safety: unclaimed cells can meet all unused promises at the same time."""
     for name, tree in table.trees.items():
         unused = _unused(table, tree)
         promised = {level: count for level, count in unused.items() if count}
@@ -173,7 +173,7 @@ def _bag(forest: Forest, cell: Cell) -> Bag:
 
 
 def _rankings(table: AllocationTable) -> Iterator[str]:
-    """Rankings hold exactly the bins of their source, with their room."""
+    """Rankings contain exactly the bins of their source, with their room."""
     for name, tree in table.trees.items():
         nodes = list(tree.root.at_level(tree.node_level))
         idle = {node: node.idle for node in nodes if node.idle}
@@ -192,19 +192,19 @@ def _rankings(table: AllocationTable) -> Iterator[str]:
 
 
 def _gangs(table: AllocationTable) -> Iterator[str]:
-    """No gang holds more places than it has members; guaranteed ones lie in cells of their VC."""
+    """No gang has more slots than members; guaranteed gangs use cells of their VC."""
     for gang in table.gangs.values():
         sizes = Counter(slot.size for slot in gang.slots)
         surplus = sizes - Counter(gang.request.gang_leaf_counts)
         if any(slot.member is None and surplus[slot.size] for slot in gang.slots):
             yield f"gang {gang.key} has more slots than members"
         if not gang.slots or not (gang.has_members() or gang.waiting_members):
-            yield f"gang {gang.key} has nothing or nobody"
+            yield f"gang {gang.key} has no slots or no members"
     for gang, slot in _slots(table):
         if gang.is_guaranteed and slot.leaves and slot.claim is None and not slot.is_foreign:
-            yield f"gang {gang.key} is guaranteed, but counts on no cell of its VC"
+            yield f"gang {gang.key} is guaranteed, but counts against no cell of its VC"
         if slot.claim is not None and not _counts_rightly(gang, slot, slot.claim):
-            yield f"gang {gang.key} counts on {slot.claim.address}, where it is not"
+            yield f"gang {gang.key} counts against {slot.claim.address}, but is not in it"
 
 
 def _counts_rightly(gang: PlacedGang, slot: MemberSlot, claim: Claim) -> bool:
@@ -214,17 +214,17 @@ def _counts_rightly(gang: PlacedGang, slot: MemberSlot, claim: Claim) -> bool:
 
 
 def _preemptions(table: AllocationTable) -> Iterator[str]:
-    """Who preempts may end all those whose leaves it waits for."""
+    """A preempting gang may end all gangs whose leaves it has reserved."""
     for gang, slot in _slots(table):
         if slot.is_reserved and not (gang.is_guaranteed and gang.waiting_members):
-            yield f"gang {gang.key} has reserved what nobody waits for"
+            yield f"gang {gang.key} has reserved leaves for which no member waits"
         for leaf in slot.leaves if slot.is_reserved else ():
             if leaf.holder is not None and not leaf.holder.may_be_ended_for(gang.request):
                 yield f"gang {gang.key} waits for {leaf.holder.key}, which it may not end"
 
 
 def _members(table: AllocationTable, gang_of: Mapping[PodUid, GangKey]) -> Iterator[str]:
-    """Every member is of one gang, and is known to be."""
+    """Every member belongs to one gang, and the index of members agrees."""
     found: Counter[tuple[PodUid, GangKey]] = Counter()
     for gang in table.gangs.values():
         members = [slot.member for slot in gang.slots if slot.member is not None]
@@ -235,13 +235,13 @@ def _members(table: AllocationTable, gang_of: Mapping[PodUid, GangKey]) -> Itera
     if uncounted != {
         slot: gang for there in table.incomplete_slots.values() for slot, gang in there.items()
     }:
-        yield "slots that lack leaves and those that wait for them do not agree"
+        yield "slots with missing leaves and their index do not agree"
 
 
 def _standings(table: AllocationTable, registry: Registry) -> Iterator[str]:
-    """Who looks for victims finds every gang where its standing says."""
+    """The registry lists every gang by its standing."""
     for gang in table.gangs.values():
         if not registry.has(gang):
             yield f"gang {gang.key} is registered at another standing"
     if len(registry) > len(table.gangs):
-        yield "gangs are registered that are gone"
+        yield "the registry has gangs that do not exist"

@@ -1,7 +1,7 @@
-"""Views of all there is, made bit by bit: others may have their turn wherever these yield.
+"""Lists all cells, VCs, gangs and nodes, step by step: the caller may pause wherever these yield.
 
-The state may change meanwhile. Each bit (a node, a gang, a preassigned cell) is shown as it was at
-one moment; two bits may be of two moments.
+The state may change during a pause. Each item (a node, a gang, a preassigned cell) is consistent in
+itself; two items may show the state at different times.
 """
 
 from collections.abc import Generator, Mapping
@@ -17,14 +17,15 @@ from policy.topology import CellAddress
 
 T = TypeVar("T")
 Stepwise = Generator[None, None, T]
+"""Work that yields after each step and returns its result in the end."""
 Holders = Mapping[int, PodUid | None]
 
 
-def run_to_end(look: Stepwise[T]) -> T:
-    """Look without a pause."""
+def run_to_end(steps: Stepwise[T]) -> T:
+    """Do all steps without a pause and return the result."""
     while True:
         try:
-            next(look)
+            next(steps)
         except StopIteration as end:
             found: T = end.value
             return found
@@ -50,7 +51,7 @@ def _list_cell(cell: Cell) -> Stepwise[state_views.CellView]:
 
 
 def list_gangs(table: AllocationTable) -> Stepwise[list[GangView]]:
-    """All gangs that have leaf cells or have reserved them, by key."""
+    """All gangs that hold or reserve leaf cells, by key."""
     found = []
     for _, gang in sorted(table.gangs.items()):
         yield
@@ -71,8 +72,8 @@ def list_vcs(table: AllocationTable) -> Stepwise[dict[VcName, state_views.VcView
         doomed, cells = state_views.doomed_cells(table, vc), []
         for cell in vc.virtual:
             claim = vc.claims.get(cell.index)
-            shown = (yield from _list_cell(claim.cell)) if claim else None
-            cells.append(state_views.view_virtual(table, vc, cell, shown, doomed))
+            view = (yield from _list_cell(claim.cell)) if claim else None
+            cells.append(state_views.view_virtual(table, vc, cell, view, doomed))
         found[name] = state_views.VcView(
             name=name, cells=tuple(cells), opportunistic=tuple(borrowed.get(name, ()))
         )

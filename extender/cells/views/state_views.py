@@ -1,4 +1,4 @@
-"""Cells, VCs and gangs as inspection shows them. Nothing is decided here."""
+"""Cells, VCs and gangs as inspection shows them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ class CellView:
     is_healthy: bool
     idle_count: int
     vc: VcName | None
-    """Whose preassigned cell is mapped here or around; of an opportunistic leaf, whose gang's."""
+    """The VC whose preassigned cell contains it; of an unclaimed leaf, the VC of its gang."""
     vc_cell: str | None
-    """Virtual address, if it lies in a preassigned cell."""
+    """Virtual address of the preassigned cell that contains it."""
     pinned: PinnedCellId | None
     gang: GangKey | None
-    """Who holds a leaf."""
+    """The gang that holds or reserves a leaf."""
     children: tuple["CellView", ...]
 
 
@@ -60,7 +60,7 @@ class VcCellView:
     mapped_to: CellAddress | None
     is_healthy: bool
     is_doomed: bool
-    """Not mapped, and no healthy cell is left that it could be mapped to."""
+    """Not mapped, and no healthy unclaimed cell is left to which it could be mapped."""
     state: CellState
     priority: int
 
@@ -72,11 +72,11 @@ class VcView:
     name: VcName
     cells: tuple[VcCellView, ...]
     opportunistic: tuple[CellAddress, ...]
-    """Leaves that its opportunistic gangs hold."""
+    """Leaves that opportunistic gangs of the VC hold."""
 
 
 def view_gang(gang: PlacedGang) -> GangView:
-    """Show a gang."""
+    """The view of a gang."""
     return GangView(
         gang=gang.key,
         size=len(gang.request.gang_leaf_counts),
@@ -88,18 +88,18 @@ def view_gang(gang: PlacedGang) -> GangView:
         state=gang.state(),
         is_guaranteed=gang.is_guaranteed,
         downgraded_by=gang.downgraded_by,
-        asking=tuple(gang.waiting_members),
+        waiting_members=tuple(gang.waiting_members),
         victims=tuple(victim.key for victim in gang.victims()),
     )
 
 
 def view_cell(cell: Cell) -> CellView:
-    """Show a physical cell with all that is below it."""
+    """The view of a physical cell with its descendants."""
     return view_parent(cell, tuple(view_cell(child) for child in cell.children))
 
 
 def view_parent(cell: Cell, children: tuple[CellView, ...]) -> CellView:
-    """Show a physical cell whose children are shown already."""
+    """The view of a physical cell, given the views of its children."""
     rung = cell.chain.levels[cell.level - 1]
     claim = cell.enclosing_claim()
     gang = cell.holder or cell.reserver
@@ -122,7 +122,7 @@ def view_parent(cell: Cell, children: tuple[CellView, ...]) -> CellView:
 
 
 def _state(cell: Cell, children: Sequence[CellView]) -> CellState:
-    """A parent is used as soon as one child is; it is anything else only if all children are."""
+    """Children with equal states give the parent theirs; otherwise the parent is used."""
     if cell.is_leaf:
         if cell.holder is None:
             return CellState.RESERVED if cell.reserver else CellState.FREE
@@ -144,12 +144,12 @@ def view_virtual(
     table: AllocationTable,
     vc: Vc,
     cell: VirtualCell,
-    shown: CellView | None,
+    view: CellView | None,
     doomed: Collection[int],
 ) -> VcCellView:
-    """Show a preassigned cell, and with it the physical cell that it is mapped to, if any."""
+    """The view of a preassigned cell, given the view of the physical cell it is mapped to."""
     claim = vc.claims.get(cell.index)
-    # What opportunistic gangs of others do in its cells is not the VC's use of them.
+    # Opportunistic gangs of other VCs may use its cells: this does not count as use by the VC.
     is_used = claim is not None and bool(claim.users)
     return VcCellView(
         address=f"{vc.name}/{cell.index}",
@@ -157,16 +157,16 @@ def view_virtual(
         cell_type=table.trees[cell.chain].levels[cell.level - 1].cell_type,
         level=cell.level,
         pinned=cell.pinned,
-        mapped_to=shown.address if shown else None,
-        is_healthy=shown.is_healthy if shown else cell.index not in doomed,
+        mapped_to=view.address if view else None,
+        is_healthy=view.is_healthy if view else cell.index not in doomed,
         is_doomed=cell.index in doomed,
-        state=shown.state if shown and is_used else CellState.FREE,
-        priority=shown.priority if shown and is_used else FREE_PRIORITY,
+        state=view.state if view and is_used else CellState.FREE,
+        priority=view.priority if view and is_used else FREE_PRIORITY,
     )
 
 
 def doomed_cells(table: AllocationTable, vc: Vc) -> set[int]:
-    """Unmapped cells, the last ones first, that healthy unclaimed cells are too few for."""
+    """Indices of unmapped cells for which too few healthy unclaimed cells are left."""
     found: set[int] = set()
     for (chain, level), unmapped in sorted(vc.unmapped.items()):
         supply = table.supplies[chain]

@@ -125,7 +125,7 @@ class Answered:
     @property
     def is_without_ledger(self) -> bool:
         """Whether it says that Postgres was not asked."""
-        return any("the ledger does not answer" in warning for warning in self.warnings)
+        return any("Quota database unavailable" in warning for warning in self.warnings)
 
 
 @asynccontextmanager

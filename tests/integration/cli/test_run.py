@@ -7,13 +7,15 @@ import re
 import signal
 import ssl
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 import pytest
+
+from tests.support.metrics_page import metrics_of
 
 PROGRAM = Path(sys.executable).with_name("cellgate")
 ANY_PORTS = [
@@ -97,6 +99,11 @@ async def decisions(run: Running) -> list[dict[str, str]]:
     return rows
 
 
+def _without_created(names: Iterable[str]) -> list[str]:
+    """Without the times at which counters were made, which the client exports beside them."""
+    return sorted(name for name in names if not name.endswith("_created"))
+
+
 async def some_gang_is_bound(run: Running) -> list[dict[str, str]]:
     """Wait until the users' gangs went through webhook and extender."""
     async with asyncio.timeout(START_SECONDS):
@@ -112,7 +119,8 @@ async def test_everything_is_served_and_gangs_run(tmp_path: Path) -> None:
         for what in ("extender", "webhook"):
             assert await get(f"{run.url(what)}/readyz") == (200, "ok\n")
             _, metrics = await get(f"{run.url(what)}/metrics")
-            assert "cellgate_usage_staleness_seconds" in metrics
+            exported = re.findall(r"^# HELP (cellgate_\S+)", metrics, re.MULTILINE)
+            assert _without_created(exported) == [one.name for one in metrics_of(what)]
         rows = await some_gang_is_bound(run)
         assert {row["service"] for row in rows} == {"webhook", "extender"}
 

@@ -14,7 +14,7 @@ import pytest
 from tests.integration.cli.services import Service, a_cluster, running
 from tests.support.wire import Wire
 
-_UNKNOWN = "the ledger does not answer and usage is not known: quotas are not applied"
+_UNKNOWN = "Quota database unavailable and usage unknown; quotas not applied"
 
 
 @pytest.fixture

@@ -54,8 +54,8 @@ async def test_a_vc_gets_its_share_and_not_more(tmp_path: Path, text: str) -> No
         assert answer["NodeNames"] == []
         (reason,) = answer["FailedAndUnresolvableNodes"].values()
         assert reason.startswith(
-            "gang lab/second needs 1 x 8 leaf cells, each member's in one cell of VC lab; of 8 leaf"
-            " cells that the VC was promised 0 are unused; it starts when gangs of"
+            "gang lab/second needs 1 x 8 leaf cells, each member in one cell of VC lab; 0 of the 8 "
+            "leaf cells promised to VC lab are unused; starts once other gangs of VC lab"
         )
         assert await caller.filter(second, FOUR) == answer
         assert "cellgate_extender_repeats_total 1.0" in await caller.text("/metrics")

@@ -99,4 +99,4 @@ async def test_decisions_come_in_pages_and_an_explanation_without_them(client: K
         store.is_away = True
         told = await caller.get("/v1/explain/lab/a")
         assert (told["state"], told["decisions"]) == ("placed", [])
-        assert told["problem"].startswith("the log cannot be read now")
+        assert told["problem"].startswith("the decision log cannot be read now")

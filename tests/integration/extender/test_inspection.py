@@ -91,7 +91,7 @@ async def test_a_pod_that_waits_is_explained(client: KubeClient, caller: Caller)
 
     told = await caller.get("/v1/explain/lab/waits")
     assert (told["state"], told["waiting"]["code"], told["vc"]) == ("waiting", "vc-full", "lab")
-    assert told["waiting"]["change"].startswith("it starts when gangs of")
+    assert told["waiting"]["change"].startswith("starts once other gangs of")
     placed = await caller.get("/v1/explain/lab/one")
     assert (placed["state"], placed["priority"]) == ("bound", 100)
     assert placed["placement"]["vcCell"] == "lab/0"

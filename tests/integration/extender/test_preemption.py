@@ -53,8 +53,12 @@ async def test_a_whole_gang_is_named_on_one_node_and_ended_on_the_others(tmp_pat
         spared = [p for p in there.values() if not p.startswith(victim)]
         assert not any([await is_ending(client, p) for p in spared])
         told = await until(lambda: events(client, about=sibling))
-        assert ("Preempted", f"gang lab/{victim} is ended for gang lab/urgent at priority 100 in "
-                "VC lab, which has a better claim to these leaf cells") in told  # fmt: skip
+        message = (
+            f"gang lab/{victim} is preempted by gang lab/urgent (priority 100 in VC lab), which "
+            "has a better claim to these leaf cells; pods that its controller creates again wait "
+            "for free leaf cells"
+        )
+        assert ("Preempted", message) in told
 
         # Its cells are kept for it: an equal in the meantime gets none of them.
         gang = await caller.get("/v1/gangs/lab/urgent")
@@ -96,7 +100,7 @@ async def test_kube_scheduler_that_sees_no_need_for_victims_is_helped(tmp_path: 
         pod = await create(client, "urgent", class_name="prod")
         answer = await caller.filter(pod, FOUR)
         (reason,) = answer["FailedAndUnresolvableNodes"].values()
-        assert reason.startswith("gang lab/urgent at priority 100 in VC lab preempts 1 gang")
+        assert reason.startswith("gang lab/urgent (priority 100 in VC lab) preempts 1 gang")
         async with asyncio.timeout(20):
             while sum([await is_ending(client, name) for name in there.values()]) < 2:
                 await asyncio.sleep(0.1)

@@ -209,7 +209,7 @@ async def test_nothing_is_answered_from_half_known_state(client: KubeClient) -> 
         assert answer["Error"] == (
             "extender is not ready: waiting for: policies synced; waiting for: namespaces synced; "
             "waiting for: nodes synced; waiting for: pods synced; "
-            "waiting for: a cluster document that can be used; "
+            "waiting for: a valid Cluster document; "
             "waiting for: state recovered from running pods, or another replica leads"
         )
         assert await caller.get("/leader") == 503

@@ -12,8 +12,9 @@ from aiohttp.test_utils import TestServer
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from kube.api.client import MERGE_PATCH, KubeClient, KubeError, Object, connect, open_session
-from kube.api.feed import Feed, paused
+from kube.api.feed import Feed, FeedSource, paused
 from policy.errors import SettingsError
+from service.clock import Clock
 from simulation.cluster import SimulatedCluster
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -58,7 +59,9 @@ async def client(cluster: SimulatedCluster, tmp_path: Path) -> AsyncIterator[Kub
 async def copy(client: KubeClient) -> AsyncIterator[Copy]:
     """A copy of the ConfigMaps of the default namespace, kept up to date."""
     copy, synced = Copy(), asyncio.Event()
-    feed = Feed(client, CONFIG_MAPS, sink=copy, on_synced=synced.set)
+    feed = Feed(
+        client, FeedSource(path=CONFIG_MAPS, sink=copy), clock=Clock(), on_synced=synced.set
+    )
     task = asyncio.create_task(feed.run())
     await synced.wait()
     yield copy
@@ -95,7 +98,9 @@ async def test_a_paused_feed_tells_what_happened_when_it_goes_on(
     client: KubeClient, copy: Copy
 ) -> None:
     held, synced = Copy(), asyncio.Event()
-    feed = Feed(client, CONFIG_MAPS, sink=held, on_synced=synced.set)
+    feed = Feed(
+        client, FeedSource(path=CONFIG_MAPS, sink=held), clock=Clock(), on_synced=synced.set
+    )
     task = asyncio.create_task(feed.run())
     await synced.wait()
     with paused([feed]):
@@ -109,7 +114,7 @@ async def test_a_paused_feed_tells_what_happened_when_it_goes_on(
 
 async def test_who_waits_for_a_version_knows_all_up_to_it(client: KubeClient) -> None:
     copy = Copy()
-    feed = Feed(client, CONFIG_MAPS, sink=copy, on_synced=lambda: None)
+    feed = Feed(client, FeedSource(path=CONFIG_MAPS, sink=copy), clock=Clock())
     task = asyncio.create_task(feed.run())
     await feed.synced.wait()
     for index in range(5):
@@ -125,7 +130,11 @@ async def test_what_is_there_already_is_listed_in_pages(client: KubeClient) -> N
     for index in range(1100):
         await create(client, f"c{index:04}", "x")
     copy, synced = Copy(), asyncio.Event()
-    task = asyncio.create_task(Feed(client, CONFIG_MAPS, sink=copy, on_synced=synced.set).run())
+    task = asyncio.create_task(
+        Feed(
+            client, FeedSource(path=CONFIG_MAPS, sink=copy), clock=Clock(), on_synced=synced.set
+        ).run()
+    )
     await synced.wait()
 
     assert len(copy.values) == 1100
@@ -207,16 +216,18 @@ async def test_a_bad_kubeconfig_is_told_in_one_line(
     assert "\n" not in str(error.value)
 
 
-async def test_a_kind_that_the_cluster_lacks_is_as_good_as_empty(client: KubeClient) -> None:
+async def test_the_feed_of_a_kind_that_the_cluster_lacks_ends(client: KubeClient) -> None:
     copy, synced = Copy(), asyncio.Event()
     path = "/apis/example.org/v1/things"
-    feed = Feed(client, path, sink=copy, on_synced=synced.set, is_optional=True)
-    task = asyncio.create_task(feed.run())
+    feed = Feed(
+        client,
+        FeedSource(path=path, sink=copy, is_optional=True),
+        clock=Clock(),
+        on_synced=synced.set,
+    )
     async with asyncio.timeout(10):
-        await synced.wait()
-    assert copy.lists == 1
-    task.cancel()
-    await asyncio.wait([task])
+        await feed.run()
+    assert (copy.lists, synced.is_set()) == (1, True)
 
 
 async def test_a_kind_that_cannot_be_listed_is_not_waited_for() -> None:
@@ -224,7 +235,12 @@ async def test_a_kind_that_cannot_be_listed_is_not_waited_for() -> None:
     odd, copy, synced = OddServer(), Copy(), asyncio.Event()
     odd.is_broken = True
     async with a_client_of(odd) as client:
-        feed = Feed(client, "/things", sink=copy, on_synced=synced.set, is_optional=True)
+        feed = Feed(
+            client,
+            FeedSource(path="/things", sink=copy, is_optional=True),
+            clock=Clock(),
+            on_synced=synced.set,
+        )
         task = asyncio.create_task(feed.run())
         async with asyncio.timeout(10):
             await synced.wait()
@@ -289,7 +305,7 @@ async def test_no_object_is_too_large_for_a_watch() -> None:
 
     odd.ways = [tells_of_a_large_one]
     async with a_client_of(odd) as client:
-        feed = Feed(client, "/things", sink=copy, on_synced=lambda: None, watch_seconds=1)
+        feed = Feed(client, FeedSource(path="/things", sink=copy), clock=Clock(), watch_seconds=1)
         task = asyncio.create_task(feed.run())
         await until(lambda: len(odd.asked) == 2)
         assert not task.done()
@@ -320,7 +336,7 @@ async def test_a_watch_may_end_in_any_way() -> None:
 
     odd.ways = [breaks_off_in_a_line, says_nothing, bookmarks_and_ends, talks_nonsense, is_gone]
     async with a_client_of(odd) as client:
-        feed = Feed(client, "/things", sink=copy, on_synced=lambda: None, watch_seconds=1)
+        feed = Feed(client, FeedSource(path="/things", sink=copy), clock=Clock(), watch_seconds=1)
         task = asyncio.create_task(feed.run())
         await until(lambda: len(odd.asked) == 6)
         task.cancel()

@@ -10,6 +10,7 @@ from kube.api.client import MERGE_PATCH, KubeClient
 from kube.api.events import EventWriter
 from kube.api.feed import Feed
 from kube.follow.policies import PolicySink
+from service.clock import Clock
 from tests.integration.extender.conftest import events, simulated
 from tests.support.cluster_texts import hived_text
 from tests.support.eventually import eventually
@@ -21,10 +22,9 @@ class Service:
     """A service, as far as it follows policies."""
 
     def __init__(self, client: KubeClient) -> None:
-        self._events = EventWriter(client)
+        self._events = EventWriter(client, Clock())
         self.sink = PolicySink(self._events)
-        query = {"labelSelector": "cellgate.io/policy"}
-        self._feed = Feed(client, CONFIG_MAPS, sink=self.sink, query=query, on_synced=lambda: None)
+        self._feed = Feed(client, self.sink.source("cellgate-system"), clock=Clock())
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from state.database.database import Database, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.log.log import DecisionLog, LogSettings
 from state.log.postgres import PostgresDecisions
 from tests.support.eventually import eventually

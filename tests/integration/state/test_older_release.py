@@ -6,7 +6,7 @@ What it sends is written down here as it was, not read from our queries.
 from datetime import UTC, datetime, timedelta
 
 from state.database.database import Database, open_database
-from state.database.migrate import load_migrations, migrate
+from state.database.migrator import load_migrations, migrate
 from state.history.runs import PostgresHistory
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger

@@ -11,7 +11,7 @@ import pytest
 
 from policy.errors import BackendError
 from state.database.database import Database, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger

@@ -18,10 +18,11 @@ from state.ledger.usage_cache import UsageCache
 from tests.support.admission import World, a_policy
 from tests.support.charges import TERM
 from webhook.admission.admitter import Admitter
-from webhook.admission.breaker import Breaker
+from webhook.admission.charge_request import ChargeRequest
+from webhook.admission.gang_decision import GangDecision
 from webhook.admission.recent_gangs import RecentGangs
-from webhook.admission.time_budget import spending
-from webhook.admission.verdict import Request, Verdict
+from webhook.ledger_access.breaker import Breaker
+from webhook.ledger_access.time_budget import time_budget
 
 SUBMISSIONS = 500
 ALICE = Scope(UserName("alice"))
@@ -58,8 +59,8 @@ async def replicas(database: Database) -> AsyncIterator[list[Admitter]]:
         yield [await stack.enter_async_context(a_replica(database)) for _ in range(3)]
 
 
-async def _admit_all(replicas: list[Admitter], requests: list[Request]) -> list[Verdict]:
-    with spending(_SECONDS):
+async def _admit_all(replicas: list[Admitter], requests: list[ChargeRequest]) -> list[GangDecision]:
+    with time_budget(_SECONDS):
         return await asyncio.gather(
             *(replicas[number % 3].admit(one) for number, one in enumerate(requests))
         )
@@ -68,8 +69,8 @@ async def _admit_all(replicas: list[Admitter], requests: list[Request]) -> list[
 async def _submit_all(replicas: list[Admitter], policy: Policy) -> Counter[tuple[str, str]]:
     world = World(policy)
     requests = [world.ask(f"gang-{number}") for number in range(SUBMISSIONS)]
-    verdicts = await _admit_all(replicas, requests)
-    return Counter((str(verdict.outcome), str(verdict.final_class)) for verdict in verdicts)
+    decisions = await _admit_all(replicas, requests)
+    return Counter((str(decision.outcome), str(decision.final_class)) for decision in decisions)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +107,9 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
     quotas = "groups: [{name: v, limits: {leafCells: 64}, users: [{name: alice}]}]"
     world = World(a_policy(rules="- {occupied: '> 64', then: oppo}", quotas=quotas))
     members = [world.ask("big", cells=64, size=64) for _ in range(64)]
-    verdicts = await _admit_all(replicas, members)
-    assert len({(verdict.decision, verdict.final_class) for verdict in verdicts}) == 1
-    assert {verdict.outcome for verdict in verdicts} == {Outcome.ADMITTED}
+    decisions = await _admit_all(replicas, members)
+    assert len({(decision.id, decision.final_class) for decision in decisions}) == 1
+    assert {decision.outcome for decision in decisions} == {Outcome.ADMITTED}
     group = await PostgresLedger(database.pool).usage(Scope(None, GroupName("v")))
     assert (group.leaf_cells, group.gangs) == (64, 1)
 
@@ -130,8 +131,8 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_limits_wherever
         replace(world.ask("open", cells=8, size=8), may_grow=True, member_leaf_count=1)
         for _ in range(100)
     ]
-    verdicts = await _admit_all(replicas, members)
-    assert Counter(verdict.outcome for verdict in verdicts)[Outcome.ADMITTED] == 40
+    decisions = await _admit_all(replicas, members)
+    assert Counter(decision.outcome for decision in decisions)[Outcome.ADMITTED] == 40
     (live,) = await PostgresLedger(database.pool).charges()
     assert live.charge.leaf_count == 40
 
@@ -146,8 +147,8 @@ async def test_members_that_say_the_gang_is_larger_pay_for_themselves_wherever_t
     await _admit_all(replicas, [small])
     for _ in range(4):
         members = [world.member("sly", own=1, size=20) for _ in range(3)]
-        verdicts = await _admit_all(replicas, members)
-    assert {verdict.outcome for verdict in verdicts} == {Outcome.REFUSED}
+        decisions = await _admit_all(replicas, members)
+    assert {decision.outcome for decision in decisions} == {Outcome.REFUSED}
     (live,) = await PostgresLedger(database.pool).charges()
     assert live.charge.leaf_count == 5
 

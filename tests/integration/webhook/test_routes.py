@@ -15,7 +15,7 @@ import pytest
 
 from kube import marks
 from kube.api.client import MERGE_PATCH, KubeClient
-from service.running import RunningService
+from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from state.ledger.memory import MemoryLedger
@@ -169,7 +169,7 @@ async def test_the_largest_pod_that_there_can_be_is_reviewed(api_server: ApiServ
     assert "only Cellgate may change it" in changed["status"]["message"]
 
 
-async def test_a_pod_is_lowered_and_its_submitter_told(
+async def test_a_pod_is_lowered_and_its_submitter_warned(
     api_server: ApiServer, decisions: MemoryDecisions
 ) -> None:
     pod = a_pod(namespace="lab", class_name="prod")

@@ -1,1 +1,1 @@
-"""Tests, by the module they are about."""
+"""Builders, a small world and scenario steps for tests of the engine."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from extender.cells.views.state_views import CellView
 from policy.submission import VcName
+from tests.support.cells.engine_calls import list_cells, list_vcs, observe_bound
 from tests.support.cells.player import Outcome, Player
 
 _STATES = {
@@ -54,7 +55,7 @@ def _create(player: Player, name: str) -> None:
     if pod.node is not None:
         spec = pod.spec if isinstance(pod.spec, dict) else {}
         pod.spec = spec
-        player.engine.observe_bound(pod.request(), node=pod.node, leaf_cells=())  # type: ignore[arg-type]
+        observe_bound(player.engine, pod.request(), node=pod.node, leaf_cells=())  # type: ignore[arg-type]
 
 
 def _schedule(player: Player, step: Mapping[str, Any]) -> None:
@@ -155,7 +156,7 @@ def _walk(cells: list[CellView]) -> Iterator[CellView]:
 
 
 def _leaves(player: Player, names: list[str]) -> list[tuple[CellView, ...]]:
-    """The ways from the top-level cell to each leaf of the pods."""
+    """The paths from the top-level cell to each leaf of the pods."""
     found: list[tuple[CellView, ...]] = []
 
     def walk(cell: CellView, way: tuple[CellView, ...]) -> None:
@@ -165,7 +166,7 @@ def _leaves(player: Player, names: list[str]) -> list[tuple[CellView, ...]]:
         for child in cell.children:
             walk(child, way)
 
-    for top in player.engine.cells():
+    for top in list_cells(player.engine):
         walk(top, ())
     wanted = {
         (player.where[name].node, leaf) for name in names for leaf in player.where[name].leaf_cells
@@ -199,7 +200,7 @@ def _leaf_order(player: Player, arg: Any) -> None:
     node = player.where[arg["pod"]].node
     order = [
         int(cell.address.rsplit("/", 1)[-1])
-        for cell in _walk(player.engine.cells())
+        for cell in _walk(list_cells(player.engine))
         if f"/{node}/" in f"/{cell.address}" and not cell.children
     ]
     given = [order.index(leaf) for leaf in player.where[arg["pod"]].leaf_cells]
@@ -236,7 +237,7 @@ def _groups_absent(player: Player, names: list[str]) -> None:
 def _cells(player: Player, arg: Any) -> None:
     for want in arg:
         node = want.get("node") or player.where[want["nodeOf"]].node
-        for cell in _walk(player.engine.cells()):
+        for cell in _walk(list_cells(player.engine)):
             if f"/{node}/" in f"/{cell.address}" and not cell.children:
                 allowed = want["state"] if isinstance(want["state"], list) else [want["state"]]
                 assert cell.state in allowed, cell
@@ -244,7 +245,7 @@ def _cells(player: Player, arg: Any) -> None:
 
 
 def _used_nodes(player: Player, arg: Any) -> None:
-    cells = [cell for cell in _walk(player.engine.cells()) if cell.is_node]
+    cells = [cell for cell in _walk(list_cells(player.engine)) if cell.is_node]
     known = {cell.address.rsplit("/", 1)[-1] for cell in cells}
     used = {cell.address.rsplit("/", 1)[-1] for cell in cells if cell.state == "Used"}
     assert used == set(_nodes(player, arg["nodesOf"])) & known
@@ -253,7 +254,7 @@ def _used_nodes(player: Player, arg: Any) -> None:
 def _virtual_cells(player: Player, arg: Any) -> None:
     cells = [
         cell
-        for cell in player.engine.vcs()[VcName(arg["vc"])].cells
+        for cell in list_vcs(player.engine)[VcName(arg["vc"])].cells
         if cell.chain == arg["chain"] and cell.cell_type == arg["cellType"] and not cell.pinned
     ]
     bad = {cell.address for cell in cells if not cell.is_healthy}

@@ -1,15 +1,17 @@
 """An engine with shorthands for tests: ask, place, bind, end; invariants after every step."""
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, GangState, GangView, Place, Placement
+from extender.cells.model import Decision, GangState, GangView, Place
 from extender.cells.views.state_views import VcCellView
+from policy.placement import Placement
 from policy.submission import NodeName, VcName
 from policy.topology import CellTypeName, Topology
 from tests.support.cells.builders import ClusterBuilder, GangBuilder, an_engine, nodes_of
+from tests.support.cells.engine_calls import check, list_vcs, observe_bound
 
 
 class World:
-    """One cluster, all of whose nodes are offered to everybody."""
+    """One cluster; all its nodes are candidates for every gang."""
 
     def __init__(self, cluster: ClusterBuilder | Topology) -> None:
         topology = cluster.build() if isinstance(cluster, ClusterBuilder) else cluster
@@ -20,16 +22,16 @@ class World:
     def ask(
         self, gang: GangBuilder, *, member: int = 0, nodes: list[str] | None = None
     ) -> Decision:
-        """Plan for a member; nothing happens."""
+        """Plan for a member; changes nothing."""
         offered = self.nodes if nodes is None else [NodeName(node) for node in nodes]
         decision = self.engine.plan(gang.member(member), candidate_nodes=dict.fromkeys(offered))
-        self.engine.check()
+        check(self.engine)
         return decision
 
     def apply(self, decision: Decision) -> None:
-        """Make a decision true."""
+        """Apply a decision."""
         self.engine.apply(decision, now=self.now)
-        self.engine.check()
+        check(self.engine)
 
     def place(self, gang: GangBuilder) -> Place:
         """Place and bind all members; returns the decision about the first."""
@@ -40,18 +42,19 @@ class World:
             self.apply(decision)
             placement = self.engine.placement(request.member)
             assert placement is not None
-            self.engine.observe_bound(
+            observe_bound(
+                self.engine,
                 request,
                 node=placement.node,
                 leaf_cells=placement.leaf_cells,
                 placement=placement,
             )
             decisions.append(decision)
-        self.engine.check()
+        check(self.engine)
         return decisions[0]
 
     def run(self, gang: GangBuilder, *places: tuple[str, tuple[int, ...]]) -> None:
-        """The members of a gang run on these leaf cells, whoever put them there; not checked."""
+        """The members of a gang run on these leaf cells; the invariants are not checked."""
         is_guaranteed = gang.request.priority >= 0
         for request, (node, leaf_cells) in zip(gang.members(), places, strict=True):
             placement = Placement(
@@ -59,21 +62,25 @@ class World:
                 leaf_cells=leaf_cells,
                 vc_cell_type=CellTypeName("node") if is_guaranteed else None,
             )
-            self.engine.observe_bound(
-                request, node=placement.node, leaf_cells=leaf_cells, placement=placement
+            observe_bound(
+                self.engine,
+                request,
+                node=placement.node,
+                leaf_cells=leaf_cells,
+                placement=placement,
             )
 
     def tell_to_end(self, gang: GangBuilder) -> None:
-        """All members are told to end, and have not ended yet."""
+        """All members are terminating and have not ended yet."""
         for request in gang.members():
             assert self.engine.observe_ending(request.member)
-        self.engine.check()
+        check(self.engine)
 
     def end(self, gang: GangBuilder) -> None:
         """All members end."""
         for request in gang.members():
             self.engine.forget_member(request.member)
-        self.engine.check()
+        check(self.engine)
 
     def gang(self, name: str) -> GangView | None:
         """A gang as inspection shows it."""
@@ -97,4 +104,4 @@ class World:
 
     def cells_of(self, vc: str) -> tuple[VcCellView, ...]:
         """The preassigned cells of a VC."""
-        return self.engine.vcs()[VcName(vc)].cells
+        return list_vcs(self.engine)[VcName(vc)].cells

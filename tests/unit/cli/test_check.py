@@ -48,9 +48,9 @@ def test_every_problem_of_every_file_is_told(
     assert _check(tmp_path / "bad.yaml") is Exit.FAILED
     bad = tmp_path / "bad.yaml"
     assert capsys.readouterr().out.splitlines() == [
-        f'{bad}: expected a policy document, not the text "just a text"',
+        f'{bad}: expected a policy document, not "just a text"',
         f"{bad}: line 21, column 1: not valid YAML: did not find expected node content",
-        f"{bad}: groups[1]: must be a mapping, not the number 5",
+        f"{bad}: groups[1]: must be a mapping, not 5",
         f'{bad}: groups[0].over: "nowhere" is no class, because there is no Classes document',
         "ConfigMap cellgate-rules: rules[1].user: is not a valid regular expression: missing ) in "
         '"("',

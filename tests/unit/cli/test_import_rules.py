@@ -7,11 +7,11 @@ import pytest
 from cli.import_rules import convert
 from cli.main import main
 from cli.rule_tables import Form, read_table
-from policy.documents.documents import Kind, parse_document
-from policy.documents.models import RulesDocument
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.rules_document import RulesDocument
 from policy.errors import SettingsError
 from service.process import Exit
-from tests.unit.policy.test_golden_tables import SAMPLE, SHIPPED
+from tests.unit.policy.rules.test_golden_tables import SAMPLE, SHIPPED
 
 MARKDOWN = """
 Some words before.
@@ -69,7 +69,7 @@ def _import(tmp_path: Path, text: str) -> Exit:
 
 
 def _rules(text: str) -> RulesDocument:
-    document = parse_document(text, kind=Kind.RULES)
+    document = parse_document(text, kind=DocumentKind.RULES)
     assert isinstance(document, RulesDocument)
     return document
 

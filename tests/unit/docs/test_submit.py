@@ -11,8 +11,8 @@ from simulation.objects.patch import json_patch
 from state.ledger.ledger import Charge
 from tests.support.reviews import Webhook, a_review
 from tests.support.submit_page import Example, examples
-from webhook.reviews.template_stamps import find_templates, to_pod
-from webhook.wire import Answer
+from webhook.reviews.pod_templates import find_templates
+from webhook.wire import ReviewResponse
 
 _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
 _POLICIES: Final = {
@@ -35,12 +35,16 @@ class _Cluster(KubeClient):
     """A cluster that has the PodGroups of an example."""
 
     def __init__(self, objects: list[dict[str, Any]]) -> None:
-        self._groups = {
-            f"/apis/{one['apiVersion']}/namespaces/{one['metadata']['namespace']}/podgroups/"
-            f"{one['metadata']['name']}": one
-            for one in objects
-            if one["kind"] == "PodGroup"
-        }
+        self._groups: dict[str, dict[str, Any]] = {}
+        for one in objects:
+            if one["kind"] == "PodGroup":
+                group, version = one["apiVersion"].split("/")
+                api = f"/apis/{group}/{version}"
+                self._groups[f"/apis/{group}"] = {"versions": [{"version": version}]}
+                self._groups[api] = {"resources": [{"name": "podgroups"}]}
+                metadata = one["metadata"]
+                name = f"namespaces/{metadata['namespace']}/podgroups/{metadata['name']}"
+                self._groups[f"{api}/{name}"] = one
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
         if path not in self._groups:
@@ -73,7 +77,7 @@ class _Submission:
         )
         templates = find_templates(stored, kinds)
         for index in range(self._example.size if templates else 0):
-            pod = to_pod(review, templates[min(index, len(templates) - 1)], {})
+            pod = templates[min(index, len(templates) - 1)].to_pod(review, {})
             answer = await self._webhook.pods.mutate(a_review(pod, user=_JOB_CONTROLLER))
             self._pods.append(_stored(pod, answer))
 
@@ -82,7 +86,7 @@ class _Submission:
         return [live.charge for live in await self._webhook.world.ledger.charges()]
 
 
-def _stored(obj: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def _stored(obj: dict[str, Any], answer: ReviewResponse) -> dict[str, Any]:
     """The object as the API server stores it; refused or warned about, the example is wrong."""
     assert (answer.is_allowed, answer.message, list(answer.warnings)) == (True, "", [])
     return json_patch(obj, list(answer.patch))

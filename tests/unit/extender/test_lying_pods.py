@@ -5,16 +5,16 @@ from random import Random
 import orjson
 import pytest
 
-from extender.cluster.cluster import Asked
+from extender.cluster.journal import DecisionContext
 from kube import marks
 from policy.submission import NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
+from tests.support.cells.engine_calls import check, list_nodes
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
-from tests.unit.extender.test_keeping import reconciler
 
 NODES = [f"node-{index:02}" for index in range(4)]
-ASKED = Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True)
+CONTEXT = DecisionContext(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True)
 SPECS = (
     "{virtualCluster: lab, priority: 5, leafCellNumber: 4}",
     "{virtualCluster: lab, priority: -1, leafCellNumber: 16}",
@@ -32,7 +32,7 @@ class Liars:
         self.shell = Shell(lease_seconds=10)
         self.shell.pods.replace([self._pod(f"p{index}") for index in range(10)])
         self.shell.recover()
-        self.mending = reconciler(self.shell)
+        self.mending = self.shell.reconciler()
         self._now = 0.0
 
     def _pod(self, name: str) -> PodBuilder:
@@ -84,7 +84,7 @@ class Liars:
         if pod is not None and pod.node is None and not pod.is_gated:
             nodes = dict.fromkeys(map(NodeName, NODES))
             request = self.shell.to_request(pod)
-            self.shell.cluster.decide(request, candidate_nodes=nodes, asked=ASKED)
+            self.shell.cluster.decide(request, candidate_nodes=nodes, context=CONTEXT)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -92,8 +92,8 @@ def test_whatever_pods_say_the_invariants_hold_and_nothing_drifts(seed: int) -> 
     liars = Liars(seed)
     for _ in range(60):
         liars.step()
-        liars.shell.cluster.engine.check()
-        held = {node.name: list(leaves) for node, leaves in liars.shell.cluster.engine.nodes()}
+        check(liars.shell.cluster._engine)
+        held = {node.name: list(leaves) for node, leaves in list_nodes(liars.shell.cluster._engine)}
         assert all(leaf in range(8) for leaves in held.values() for leaf in leaves)
     for _ in range(5):
         list(liars.mending.reconcile())

@@ -69,7 +69,7 @@ def test_every_problem_is_told_at_once() -> None:
         pytest.param(
             a_pod().with_gpus(1).with_hived_spec("x" * 1_000_000),
             "metadata.annotations[hivedscheduler.microsoft.com/pod-scheduling-spec]: "
-            "must be at most 65536 characters, not 1000000",
+            "the text has 1000000 bytes; at most 65536 are read",
             id="a megabyte of annotation",
         ),
     ],

@@ -3,9 +3,9 @@
 import pytest
 
 from policy.classes import NO_CLASSES
-from policy.documents.documents import Kind
+from policy.documents.parser import DocumentKind
 from policy.errors import Problem, SpecError
-from policy.rules.rules import NO_RULES
+from policy.rules.rule_table import NO_RULES
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy import CLASSES, HEAD
 
@@ -20,11 +20,11 @@ FEWER_CLASSES_TEXT = CLASSES_TEXT.replace("- {name: oppo, cellPriority: -1}\n", 
 
 
 def classes(text: str = CLASSES_TEXT, source: str = "cm/classes") -> PolicyText:
-    return PolicyText(kind=Kind.CLASSES, source=source, text=text)
+    return PolicyText(kind=DocumentKind.CLASSES, source=source, text=text)
 
 
 def rules(rules: str, source: str = "cm/rules") -> PolicyText:
-    return PolicyText(kind=Kind.RULES, source=source, text=f"{HEAD}Rules\nrules:\n{rules}")
+    return PolicyText(kind=DocumentKind.RULES, source=source, text=f"{HEAD}Rules\nrules:\n{rules}")
 
 
 def _thens(store: PolicyStore) -> list[str]:
@@ -88,7 +88,7 @@ def test_problems_end_when_the_document_is_repaired_or_deleted() -> None:
     store.update([rules("- {then: retain}")])
     store.update([rules("- 5")])
     told = [str(problem) for problem in list_problems(store.problems)]
-    assert told == ["cm/rules: rules[0]: must be a mapping, not the number 5"]
+    assert told == ["cm/rules: rules[0]: must be a mapping, not 5"]
     store.update([])
     assert (_thens(store), store.problems) == ([], {})
 
@@ -115,7 +115,7 @@ def test_a_policy_is_built_of_exactly_the_texts_given_or_not_at_all() -> None:
         build_policy([rules("- {then: oppo}\n- 5"), classes("")])
     assert [str(problem) for problem in raised.value.problems] == [
         "cm/classes: the document is empty; expected a mapping with apiVersion and kind",
-        "cm/rules: rules[1]: must be a mapping, not the number 5",
+        "cm/rules: rules[1]: must be a mapping, not 5",
     ]
     with pytest.raises(SpecError) as raised:
         build_policy([rules("- {then: oppo}"), classes(FEWER_CLASSES_TEXT)])

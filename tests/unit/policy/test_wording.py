@@ -49,15 +49,16 @@ def test_a_path_is_written_as_people_write_it(parts: tuple[str | int, ...], path
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (None, "nothing"),
+        (None, "null"),
         (False, "false"),
-        (3, "the number 3"),
-        (1.5, "the number 1.5"),
-        ("x", 'the text "x"'),
+        (3, "3"),
+        (10**5_000, "a number of more than 63 bits"),
+        (1.5, "1.5"),
+        ("x", '"x"'),
         ([], "a list"),
         ({}, "a mapping"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:20] if isinstance(value, str) else type(value).__name__,
 )
 def test_a_value_is_described(value: object, shown: str) -> None:
     assert describe(value) == shown

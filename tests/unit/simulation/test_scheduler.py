@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from simulation.extender_calls import Extender, ExtenderError, ExtenderSettings, Filtered
+from simulation.extender_calls import Extender, ExtenderConfig, ExtenderError, Filtered
 from simulation.objects import pods
 from simulation.objects.fields import Object, clone, key_of, version_of
 from simulation.objects.resources import PODS
@@ -18,7 +18,7 @@ class FakeExtender(Extender):
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._settings = ExtenderSettings(url="")
+        self._settings = ExtenderConfig(url="")
         self.calls: list[tuple[str, str, tuple[str, ...]]] = []
         self.allowed: set[str] = set()
         self.scores: dict[str, int] = {}

@@ -119,7 +119,7 @@ async def test_a_new_pod_that_another_webhook_changed_is_asked_about_again(
 
 @pytest.mark.parametrize("key", sorted({*marks.GANG_MARKS, marks.VC_LABEL}))
 async def test_no_author_writes_into_the_line_what_another_webhook_will_do(key: str) -> None:
-    """As somebody may who knows a webhook after ours that does as the author of a pod says."""
+    """An author may know of a later webhook that changes pods as their authors wish."""
     foreseen = f"x, main=8 nvidia.com/gpu, {marks.VC_LABEL}=other, "
     pod = a_pod().with_gpus(1).of_class("test").annotated(key, foreseen)
     answer = await Webhook(gates_all=True).pods.mutate(a_review(pod))
@@ -140,7 +140,7 @@ def test_what_was_let_through_undecided_is_not_refused_a_moment_later() -> None:
     assert is_asked(guard, dict(decided), old=dict(pod))
 
 
-def test_whoever_claims_to_be_decided_upon_is_looked_at() -> None:
+def test_a_pod_whose_author_wrote_a_decision_is_reviewed() -> None:
     hook, pod = hook_of("Mutating", "pods"), a_pod()
     assert is_asked(hook, dict(pod.with_gpus(1)))
     assert not is_asked(hook, dict(pod))

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from policy.errors import RequestError
-from webhook.wire import Answer, UserInfo, format_review, parse_review
+from webhook.wire import ReviewResponse, UserInfo, format_review, parse_review
 
 REVIEW: dict[str, Any] = {
     "apiVersion": "admission.k8s.io/v1",
@@ -43,7 +43,7 @@ def test_a_review_is_read_as_far_as_we_need_it() -> None:
         (
             b'{"request": {"uid": "", "operation": "EAT"}}',
             "request.uid: must not be empty; request.operation: must be CREATE, UPDATE, DELETE or "
-            'CONNECT, not the text "EAT"; request.userInfo: is required',
+            'CONNECT, not "EAT"; request.userInfo: is required',
         ),
     ],
     ids=["empty", "cut", "a list", "no request", "nonsense"],
@@ -56,7 +56,7 @@ def test_garbage_is_refused_with_its_path(body: bytes, told: str) -> None:
 
 def test_a_patch_is_sent_in_base64_together_with_its_type() -> None:
     operation = {"op": "remove", "path": "/spec/priority"}
-    response = format_review("1f", Answer(is_allowed=True, patch=[operation]))["response"]
+    response = format_review("1f", ReviewResponse(is_allowed=True, patch=[operation]))["response"]
 
     patch = orjson.loads(base64.b64decode(response.pop("patch")))
     assert patch == [operation]
@@ -64,7 +64,7 @@ def test_a_patch_is_sent_in_base64_together_with_its_type() -> None:
 
 
 def test_a_refusal_has_a_reason() -> None:
-    assert format_review("1f", Answer(is_allowed=False, message="no")) == {
+    assert format_review("1f", ReviewResponse(is_allowed=False, message="no")) == {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "response": {
@@ -76,7 +76,7 @@ def test_a_refusal_has_a_reason() -> None:
 
 
 def test_a_long_warning_is_cut_at_a_word() -> None:
-    answer = Answer(is_allowed=True, warnings=["word " * 100])
+    answer = ReviewResponse(is_allowed=True, warnings=["word " * 100])
     (warning,) = format_review("1f", answer)["response"]["warnings"]
 
     assert len(warning) <= 256

@@ -1,16 +1,17 @@
-"""Every search ends, whatever is asked, and says so; steps are counted, never timed."""
+"""Every search ends within its budget and says so; steps are counted, never timed."""
 
 from collections.abc import Collection, Iterator
 
 import pytest
 
 from extender.cells import budget as limits
-from extender.cells.budget import KNOWN_SIZES, LARGEST_GANG, Budget, OutOfBudgetError
+from extender.cells.budget import KNOWN_SIZES, LARGEST_GANG, OutOfBudgetError, SearchBudget
 from extender.cells.engine import Engine
 from extender.cells.model import NodeCell, Place, ReasonCode, Reject, Wait
 from policy.submission import NodeName
 from policy.topology import ChainName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine, nodes_of
+from tests.support.cells.engine_calls import observe_bound
 from tests.support.cells.world import World
 
 
@@ -39,12 +40,12 @@ def open_engine(nodes: int) -> tuple[Engine, list[NodeName]]:
     for name in names:
         engine.observe_node(NodeCell(name=name, leaf_type=None, leaf_count=2))
     for name in names[: nodes // 2]:
-        engine.observe_bound(a_gang(name).of(2).member(), node=name, leaf_cells=(0, 1))
+        observe_bound(engine, a_gang(name).of(2).member(), node=name, leaf_cells=(0, 1))
     return engine, names
 
 
 def test_a_budget_ends_and_remembers_it() -> None:
-    budget = Budget(2)
+    budget = SearchBudget(2)
     budget.spend(2)
     assert not budget.is_cut
 
@@ -62,7 +63,7 @@ def test_a_decision_without_steps_left_is_to_wait(monkeypatch: pytest.MonkeyPatc
     decision = world.ask(a_gang("g").of(2, 2))
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.SEARCH_ENDED
+    assert decision.reason.code is ReasonCode.SEARCH_ENDED
 
 
 def test_a_few_candidates_among_many_nodes_cost_no_more_than_they_are() -> None:
@@ -92,7 +93,7 @@ def test_many_candidates_without_room_are_looked_at_once() -> None:
     decision = engine.plan(a_gang("g").of(2, 2, 2).strict().member(), candidate_nodes=offered)
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.NODE_NOT_OFFERED
+    assert decision.reason.code is ReasonCode.NODE_NOT_OFFERED
     assert offered.looks < 3 * 200
 
 
@@ -109,7 +110,7 @@ def test_the_largest_gang_is_placed_and_a_larger_one_refused() -> None:
     assert isinstance(placed, Place)
     assert len(placed.seats) == LARGEST_GANG
     assert isinstance(refused, Reject)
-    assert refused.code is ReasonCode.TOO_LARGE
+    assert refused.reason.code is ReasonCode.TOO_LARGE
 
 
 def test_a_gang_that_its_vc_can_never_hold_costs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +121,7 @@ def test_a_gang_that_its_vc_can_never_hold_costs_no_search(monkeypatch: pytest.M
     decision = world.ask(a_gang("g").times(500, 1))
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.TOO_LARGE
+    assert decision.reason.code is ReasonCode.TOO_LARGE
 
 
 def test_sizes_that_were_asked_for_once_are_not_remembered_for_ever() -> None:
@@ -133,7 +134,7 @@ def test_sizes_that_were_asked_for_once_are_not_remembered_for_ever() -> None:
 
     ranking = engine._table.idle[ChainName("node")]
 
-    assert 8 < len(ranking._sizes) <= KNOWN_SIZES
+    assert 8 < len(ranking._capacities) <= KNOWN_SIZES
 
 
 def test_a_large_gang_of_unequal_members_is_placed_in_unused_nodes() -> None:
@@ -159,12 +160,12 @@ def test_a_gang_that_ignores_candidates_fits_though_one_node_is_offered() -> Non
 @pytest.mark.parametrize(
     ("sizes", "advice"),
     [
-        ((2,), "it starts when more leaf cells are free"),
-        ((2, 2), "a smaller gang takes fewer steps"),
-        ((2, 1), "a smaller gang, or one whose members are equal, takes fewer steps"),
+        ((2,), "starts once more leaf cells are free"),
+        ((2, 2), "a smaller gang would need fewer steps"),
+        ((2, 1), "a smaller gang or equal members would need fewer steps"),
     ],
 )
-def test_who_is_cut_off_is_told_what_it_could_do(
+def test_a_search_that_is_cut_off_says_what_could_help(
     sizes: tuple[int, ...], advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(a_cluster("2 nodes x 2").promising("a", node=2))
@@ -174,4 +175,4 @@ def test_who_is_cut_off_is_told_what_it_could_do(
     decision = world.ask(a_gang("g").of(*sizes))
 
     assert isinstance(decision, Wait)
-    assert decision.change.endswith(advice)
+    assert decision.reason.change.endswith(advice)

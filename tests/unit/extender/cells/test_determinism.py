@@ -10,6 +10,7 @@ HISTORY = """
 from random import Random
 from tests.property.clusters import a_random_cluster
 from tests.support.cells.builders import a_gang, an_engine, nodes_of
+from tests.support.cells.engine_calls import list_cells, list_vcs
 
 for seed in range(12):
     random = Random(seed)
@@ -24,7 +25,7 @@ for seed in range(12):
         print(decision)
         if number % 5 == 4:
             engine.expire(now=number + 58)
-            print(engine.gangs(), engine.cells(), engine.vcs())
+            print(engine.gangs(), list_cells(engine), list_vcs(engine))
 """
 
 

@@ -1,20 +1,14 @@
-"""Gangs on nodes: whole or not at all, never a leaf cell twice."""
+"""Gangs on nodes without a topology: placed whole or not at all, and no leaf cell twice."""
 
 from dataclasses import replace
 
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import (
-    MemberRequest,
-    NodeCell,
-    Place,
-    Placement,
-    ReasonCode,
-    Reject,
-    Wait,
-)
+from extender.cells.model import MemberRequest, NodeCell, Place, Reason, ReasonCode, Reject, Wait
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
+from tests.support.cells.engine_calls import list_nodes, observe_bound
 
 NODES = [NodeName("n0"), NodeName("n1"), NodeName("n2")]
 
@@ -63,11 +57,11 @@ def test_the_tightest_node_that_fits_is_taken(engine: Engine) -> None:
 
 
 def test_planning_changes_nothing(engine: Engine) -> None:
-    before = engine.nodes(), engine.gangs()
+    before = list_nodes(engine), engine.gangs()
 
     engine.plan(a_member("a", size=3), candidate_nodes=NODES)
 
-    assert (engine.nodes(), engine.gangs()) == before
+    assert (list_nodes(engine), engine.gangs()) == before
 
 
 def test_the_first_member_makes_room_for_the_whole_gang(engine: Engine) -> None:
@@ -89,14 +83,23 @@ def test_a_gang_waits_when_only_part_of_it_fits(engine: Engine) -> None:
 
     assert engine.plan(request, candidate_nodes=NODES) == Wait(
         request=request,
-        code=ReasonCode.NO_ROOM,
-        reason="gang vision/bert needs 3 x 8 leaf cells of type A100, each member's on one node; "
-        "there is room for 2 of 3 members now; it starts when enough of them are free",
-        change="it starts when enough of them are free",
+        reason=Reason(
+            code=ReasonCode.NO_ROOM,
+            arguments={
+                "gang": "vision/bert",
+                "needs": ((3, 8),),
+                "members": 3,
+                "leaf_type": "A100",
+                "room": 2,
+            },
+            text="gang vision/bert needs 3 x 8 leaf cells of type A100, each member on one node; "
+            "room for 2 of 3 members now; starts once enough leaf cells are free",
+            change="starts once enough leaf cells are free",
+        ),
     )
 
 
-def test_a_leaf_type_that_nobody_has_waits(engine: Engine) -> None:
+def test_a_leaf_type_that_no_node_has_waits(engine: Engine) -> None:
     decision = engine.plan(a_member("a", leaf_type="H100"), candidate_nodes=NODES)
     assert isinstance(decision, Wait)
 
@@ -112,10 +115,13 @@ def test_a_node_that_is_not_offered_is_never_used(engine: Engine) -> None:
 
     assert decision == Wait(
         request=a_member("a"),
-        code=ReasonCode.NODE_NOT_OFFERED,
-        reason="gang vision/bert has a place on node n1, which kube-scheduler does not offer to "
-        "this pod; check the node's taints and the pod's node selector",
-        change="check the node's taints and the pod's node selector",
+        reason=Reason(
+            code=ReasonCode.NODE_NOT_OFFERED,
+            arguments={"gang": "vision/bert", "node": "n1"},
+            text="gang vision/bert has a place on node n1, but kube-scheduler does not offer this "
+            "node to the pod; check the node's taints and the pod's node selector",
+            change="check the node's taints and the pod's node selector",
+        ),
     )
 
 
@@ -132,10 +138,13 @@ def test_a_member_beyond_the_gangs_size_is_turned_away(engine: Engine) -> None:
 
     assert decision == Wait(
         request=a_member("b"),
-        code=ReasonCode.GANG_FULL,
-        reason="gang vision/bert has 1 member of 8 leaf cells, and all are there already; "
-        "raise the gang's size, or end one of them",
-        change="raise the gang's size, or end one of them",
+        reason=Reason(
+            code=ReasonCode.GANG_FULL,
+            arguments={"gang": "vision/bert", "members": 1, "leaf_cells": 8},
+            text="gang vision/bert already has its only member with 8 leaf cells; "
+            "delete this pod, or check `cellgate.io/gang-size`",
+            change="delete this pod, or check `cellgate.io/gang-size`",
+        ),
     )
 
 
@@ -152,7 +161,7 @@ def test_members_that_disagree_about_their_gang_are_refused(engine: Engine) -> N
     decision = engine.plan(a_member("large", size=3, leaves=8), candidate_nodes=NODES)
 
     assert isinstance(decision, Reject)
-    assert decision.code is ReasonCode.GANG_MISMATCH
+    assert decision.reason.code is ReasonCode.GANG_MISMATCH
 
 
 def test_a_replacement_finds_the_place_of_the_member_that_ended(engine: Engine) -> None:
@@ -166,13 +175,13 @@ def test_a_replacement_finds_the_place_of_the_member_that_ended(engine: Engine) 
 def test_a_lease_that_is_not_used_expires(engine: Engine) -> None:
     for uid in ("a", "b"):
         place(engine, a_member(uid, size=3))
-    engine.observe_bound(a_member("a", size=3), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
+    observe_bound(engine, a_member("a", size=3), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
 
     assert engine.expire(now=59.9) == []
     assert engine.expire(now=60) == [GangKey("vision", "bert")]
     assert engine.placement(PodUid("a")) == at("n0", *ALL_OF_A_NODE)
     assert engine.placement(PodUid("b")) is None
-    assert [len(holders) for _, holders in engine.nodes()] == [8, 0, 0]
+    assert [len(holders) for _, holders in list_nodes(engine)] == [8, 0, 0]
 
 
 def test_a_gang_without_members_is_forgotten_with_what_was_held_for_it(engine: Engine) -> None:
@@ -180,18 +189,18 @@ def test_a_gang_without_members_is_forgotten_with_what_was_held_for_it(engine: E
     engine.forget_member(PodUid("a"))
 
     assert engine.gangs() == []
-    assert [len(holders) for _, holders in engine.nodes()] == [0, 0, 0]
+    assert [len(holders) for _, holders in list_nodes(engine)] == [0, 0, 0]
 
 
 def test_a_pod_that_we_did_not_place_is_counted(engine: Engine) -> None:
-    engine.observe_bound(a_member("x", gang="x", leaves=3), node=NODES[0], leaf_cells=())
+    observe_bound(engine, a_member("x", gang="x", leaves=3), node=NODES[0], leaf_cells=())
 
     assert engine.placement(PodUid("x")) == at("n0", 0, 1, 2)
 
 
 def test_two_pods_that_claim_the_same_leaf_cell_are_both_counted(engine: Engine) -> None:
     for uid in ("x", "y"):
-        engine.observe_bound(a_member(uid, gang=uid, leaves=2), node=NODES[0], leaf_cells=(0, 1))
+        observe_bound(engine, a_member(uid, gang=uid, leaves=2), node=NODES[0], leaf_cells=(0, 1))
 
     assert engine.placement(PodUid("y")) == at("n0", 2, 3)
 
@@ -199,14 +208,14 @@ def test_two_pods_that_claim_the_same_leaf_cell_are_both_counted(engine: Engine)
 def test_a_pod_that_claims_leaf_cells_its_node_does_not_have_is_counted_elsewhere(
     engine: Engine,
 ) -> None:
-    engine.observe_bound(a_member("x", gang="x", leaves=1), node=NODES[0], leaf_cells=(9,))
+    observe_bound(engine, a_member("x", gang="x", leaves=1), node=NODES[0], leaf_cells=(9,))
 
     assert engine.placement(PodUid("x")) == at("n0", 0)
 
 
 def test_a_bound_pod_is_known_before_its_node_is() -> None:
     engine = Engine(lease_seconds=60)
-    engine.observe_bound(a_member("x", leaves=8), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
+    observe_bound(engine, a_member("x", leaves=8), node=NODES[0], leaf_cells=ALL_OF_A_NODE)
     engine.observe_node(NodeCell(name=NODES[0], leaf_type=None, leaf_count=8))
 
     decision = engine.plan(a_member("a", gang="a", leaves=1), candidate_nodes=NODES)
@@ -225,3 +234,11 @@ def test_a_bad_node_is_not_used(engine: Engine) -> None:
     engine.observe_node(NodeCell(name=NODES[0], leaf_type=None, leaf_count=8, is_healthy=False))
 
     assert place(engine, a_member("a")).node == "n1"
+
+
+def test_a_leaf_type_called_any_is_not_any_leaf_type(engine: Engine) -> None:
+    place(engine, a_member("first", size=2))
+    decision = engine.plan(a_member("second", size=2, leaf_type="any"), candidate_nodes=NODES)
+
+    assert isinstance(decision, Reject)
+    assert decision.reason.code is ReasonCode.GANG_MISMATCH

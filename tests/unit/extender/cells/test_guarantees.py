@@ -1,7 +1,8 @@
-"""What a VC was promised it gets, whoever else is there."""
+"""A VC gets the cells that it was promised, whatever other gangs run."""
 
 from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
 from tests.support.cells.builders import a_cluster, a_gang, a_node, without_node
+from tests.support.cells.engine_calls import observe_bound
 from tests.support.cells.world import World
 
 
@@ -36,10 +37,10 @@ def test_a_vc_gets_no_more_than_it_was_promised() -> None:
     decision = world.ask(a_gang("two").in_vc("a").of(1))
 
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.VC_FULL
-    assert decision.reason == (
-        "gang ns/two needs 1 x 1 leaf cells, each member's in one cell of VC a; of 2 leaf cells "
-        "that the VC was promised 0 are unused; it starts when gangs of VC a end, or at a "
+    assert decision.reason.code is ReasonCode.VC_FULL
+    assert decision.reason.text == (
+        "gang ns/two needs 1 x 1 leaf cells, each member in one cell of VC a; 0 of the 2 leaf "
+        "cells promised to VC a are unused; starts once other gangs of VC a have ended, or with a "
         "higher priority than theirs"
     )
 
@@ -52,7 +53,7 @@ def test_opportunistic_gangs_use_what_others_do_not_and_leave_when_they_do() -> 
 
     assert isinstance(decision, Preempt)
     assert [victim.name for victim in decision.victims] == ["borrower"]
-    assert decision.change == "it starts when ns/borrower ended"
+    assert decision.reason.change == "starts once ns/borrower has ended"
 
 
 def test_a_guaranteed_gang_of_another_vc_is_never_a_victim() -> None:
@@ -70,7 +71,7 @@ def test_small_cells_of_one_node_are_not_put_together() -> None:
     world.place(a_gang("narrow").of(1, 1, 1, 1))
 
 
-def test_a_pinned_cell_serves_only_who_asks_for_it() -> None:
+def test_a_pinned_cell_serves_only_gangs_that_ask_for_it() -> None:
     cluster = a_cluster("2 nodes x 2").pin("n1", "PIN").promising("a", node=1, pinned=["PIN"])
     world = World(cluster)
 
@@ -93,7 +94,7 @@ def test_requests_that_can_never_be_served_are_rejected_with_a_code() -> None:
     for code, gang in cases.items():
         decision = world.ask(gang)
         assert isinstance(decision, Reject)
-        assert decision.code is code
+        assert decision.reason.code is code
 
 
 def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
@@ -105,7 +106,7 @@ def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
 
     assert world.nodes_of("one") == ["n1"]
     assert isinstance(decision, Wait)
-    assert decision.code is ReasonCode.BAD_CELLS
+    assert decision.reason.code is ReasonCode.BAD_CELLS
     assert [cell.is_doomed for cell in world.cells_of("a")] == [False, True]
 
 
@@ -120,7 +121,7 @@ def test_a_single_bad_device_spoils_only_itself() -> None:
 
 def test_foreign_use_is_never_handed_out_nor_ended() -> None:
     world = World(a_cluster("1 nodes x 2").promising("a", node=1))
-    world.engine.observe_bound(a_gang("stranger").member(), node="n0", leaf_cells=())  # type: ignore[arg-type]
+    observe_bound(world.engine, a_gang("stranger").member(), node="n0", leaf_cells=())  # type: ignore[arg-type]
 
     decision = world.place(a_gang("one").of(1))
 

@@ -1,10 +1,11 @@
-"""Members that come late or replace others: near their gang, and with victims if need be."""
+"""Late members and replacements are placed near their gang, with victims if necessary."""
 
 from dataclasses import replace
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from policy.submission import PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.engine_calls import check
 from tests.support.cells.world import World
 
 
@@ -21,7 +22,7 @@ def one_node() -> World:
     return World(a_cluster("1 nodes x 2").promising("a", node=1))
 
 
-def test_a_replacement_preempts_who_took_its_place() -> None:
+def test_a_replacement_preempts_the_gang_that_took_its_place() -> None:
     world = one_node()
     pair = a_pair_that_lost_a_member(world)
 
@@ -49,7 +50,7 @@ def test_what_a_late_member_waits_for_is_kept_for_it() -> None:
     world.apply(decision)
     gang = world.gang("pair")
     assert gang is not None
-    assert (len(gang.members), gang.held, gang.asking) == (2, (), ())
+    assert (len(gang.members), gang.held, gang.waiting_members) == (2, (), ())
 
 
 def test_a_late_member_that_is_withdrawn_leaves_its_victim_alone() -> None:
@@ -58,7 +59,7 @@ def test_a_late_member_that_is_withdrawn_leaves_its_victim_alone() -> None:
     world.apply(world.ask(pair, member=1))
 
     world.engine.forget_member(pair.member(1).member)
-    world.engine.check()
+    check(world.engine)
 
     assert world.state("borrower") is GangState.ALLOCATED
     assert world.state("pair") is GangState.ALLOCATED
@@ -71,7 +72,7 @@ def test_the_reservation_of_a_late_member_expires_and_its_gang_goes_on() -> None
 
     assert [key.name for key in world.engine.expire(now=60)] == ["pair"]
 
-    world.engine.check()
+    check(world.engine)
     assert world.state("borrower") is GangState.ALLOCATED
     assert world.nodes_of("pair") == ["n0"]
 
@@ -101,7 +102,7 @@ def test_a_higher_priority_overtakes_the_late_member_and_not_its_gang() -> None:
     assert isinstance(world.ask(pair, member=1), Wait)
 
 
-def test_a_gang_that_is_downgraded_preempts_nobody_any_more() -> None:
+def test_a_gang_that_is_downgraded_preempts_no_longer() -> None:
     world = World(a_cluster("3 nodes x 2").promising("a", node=1).promising("b", node=2))
     pair = a_gang("pair").of(1, 1).at(5).lazy()
     world.place(pair)
@@ -118,7 +119,7 @@ def test_a_gang_that_is_downgraded_preempts_nobody_any_more() -> None:
     assert world.state("borrower") is GangState.ALLOCATED
     gang = world.gang("pair")
     assert gang is not None
-    assert (gang.asking, gang.held) == ((), ())
+    assert (gang.waiting_members, gang.held) == ((), ())
 
 
 def test_a_late_member_whose_reserved_node_went_bad_is_planned_anew() -> None:
@@ -175,7 +176,7 @@ def test_two_late_members_reserve_a_place_each() -> None:
     stranger = replace(gang.member(1), member=PodUid("three-9"))
     full = world.engine.plan(stranger, candidate_nodes=world.nodes)
     assert isinstance(full, Wait)
-    assert full.code is ReasonCode.GANG_FULL
+    assert full.reason.code is ReasonCode.GANG_FULL
 
 
 def test_a_late_member_is_placed_near_its_gang() -> None:
@@ -225,7 +226,7 @@ def test_an_incremental_gang_preempts_for_the_members_that_are_enough() -> None:
     assert len(decision.seats) == 1
 
 
-def test_an_incremental_gang_ends_nobody_while_enough_of_it_fits() -> None:
+def test_an_incremental_gang_ends_no_gang_while_enough_of_it_fits() -> None:
     world = World(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("borrower").of(2).at(-1))
 
@@ -299,7 +300,7 @@ def test_a_gang_over_several_chains_waits_where_its_vc_has_none() -> None:
     assert isinstance(world.ask(a_gang("wide").of(2, 1).in_vc("b").spanning()), Wait)
 
 
-def test_a_gang_over_several_chains_ends_only_who_is_in_the_way() -> None:
+def test_a_gang_over_several_chains_ends_only_gangs_in_its_way() -> None:
     world = two_chains()
     world.place(a_gang("left").of(2).at(-1))
 

@@ -1,15 +1,17 @@
-"""After a start: what runs is taken in, and what was released gets its lease again."""
+"""After a restart bound pods are taken in, and released pods get their lease again."""
 
 from dataclasses import replace
 
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import NodeCell, Placement, Wait
+from extender.cells.model import NodeCell, Wait
 from extender.cells.observe.bound_pods import PlacedMember
+from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, an_engine
+from tests.support.cells.engine_calls import check, list_nodes, recover
 from tests.unit.extender.cells.observe.test_reconfiguration import downgraded
 
 
@@ -36,23 +38,24 @@ def test_recovery_does_not_depend_on_the_order_of_pods() -> None:
     ]
     engines = [an_engine(cluster), an_engine(cluster)]
 
-    engines[0].recover(running)
-    engines[1].recover(running[::-1])
+    recover(engines[0], running)
+    recover(engines[1], running[::-1])
 
     assert engines[0].gangs() == engines[1].gangs()
     assert [gang.is_guaranteed for gang in engines[0].gangs()] == [True, False]
-    engines[0].check()
+    check(engines[0])
 
 
 def test_recovery_never_breaks_a_promise() -> None:
     cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
     engine = an_engine(cluster)
 
-    engine.recover(
-        [bound(a_gang("one").of(2), "r0/n0", 0, 1), bound(a_gang("two").of(2), "r1/n0", 0, 1)]
+    recover(
+        engine,
+        [bound(a_gang("one").of(2), "r0/n0", 0, 1), bound(a_gang("two").of(2), "r1/n0", 0, 1)],
     )
 
-    engine.check()
+    check(engine)
     assert [gang.is_guaranteed for gang in engine.gangs()] == [True, False]
 
 
@@ -60,13 +63,14 @@ def test_released_pods_get_a_lease_on_the_place_they_were_told() -> None:
     engine = an_engine(a_cluster("3 nodes x 2").promising("a", node=2).promising("b", node=1))
     runs, waits, late = a_gang("runs").of(2), a_gang("waits").of(2), a_gang("late").of(2)
 
-    lost = engine.recover(
+    lost = recover(
+        engine,
         [bound(runs, "n0", 0, 1)],
         released=[bound(late, "n2", 0, 1), bound(waits, "n1", 0, 1), bound(runs, "n0", 0, 1)],
         now=5,
     )
 
-    engine.check()
+    check(engine)
     # VC a has two nodes: "late" comes first by its name.
     assert lost == [waits.member().member]
     assert engine.placement(late.member().member) == replace(
@@ -76,14 +80,16 @@ def test_released_pods_get_a_lease_on_the_place_they_were_told() -> None:
     assert engine.expire(now=65) == [late.member().gang]
 
 
-def test_a_released_pod_whose_place_is_taken_asks_again() -> None:
+def test_a_released_pod_is_planned_again_if_its_place_is_taken() -> None:
     engine = an_engine(a_cluster("2 nodes x 2").promising("a", node=2))
 
-    lost = engine.recover(
-        [bound(a_gang("runs").of(2), "n0", 0, 1)], released=[bound(a_gang("g").of(1), "n0", 1)]
+    lost = recover(
+        engine,
+        [bound(a_gang("runs").of(2), "n0", 0, 1)],
+        released=[bound(a_gang("g").of(1), "n0", 1)],
     )
 
-    engine.check()
+    check(engine)
     assert lost == [a_gang("g").member().member]
     assert [gang.gang.name for gang in engine.gangs()] == ["runs"]
 
@@ -97,10 +103,10 @@ def test_recovery_counts_the_devices_of_a_node_that_lacks_some(are_known: bool) 
     if are_known:
         engine.observe_node(node)
 
-    engine.recover([bound(a_gang("runs").of(1), "n0", 1)])
+    recover(engine, [bound(a_gang("runs").of(1), "n0", 1)])
     engine.observe_node(node)
 
-    engine.check()
+    check(engine)
     decision = engine.plan(a_gang("next").member(), candidate_nodes=[NodeName("n0")])
     assert isinstance(decision, Wait)
 
@@ -112,12 +118,12 @@ def test_a_released_pod_keeps_its_lease_whenever_its_node_is_seen(are_known: boo
     if are_known:
         engine.observe_node(node)
 
-    lost = engine.recover([], released=[bound(kept, "n0", 1)])
+    lost = recover(engine, [], released=[bound(kept, "n0", 1)])
     engine.observe_node(node)
 
-    engine.check()
+    check(engine)
     assert lost == []
-    held = {device: holder for _, there in engine.nodes() for device, holder in there.items()}
+    held = {device: holder for _, there in list_nodes(engine) for device, holder in there.items()}
     assert held == {1: kept.member().member}
     wide = engine.plan(a_gang("wide").of(2).member(), candidate_nodes=[node.name])
     assert isinstance(wide, Wait)
@@ -128,10 +134,10 @@ def test_a_released_pod_gives_way_to_what_runs_on_a_node_that_is_seen_later() ->
     engine = Engine(lease_seconds=60)
     runs, waits = a_gang("runs").of(2), a_gang("early").of(1).at(5)
 
-    engine.recover([bound(runs, "n0", 0, 1)], released=[bound(waits, "n0", 1)])
+    recover(engine, [bound(runs, "n0", 0, 1)], released=[bound(waits, "n0", 1)])
     engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=2))
 
-    engine.check()
+    check(engine)
     assert [gang.gang.name for gang in engine.gangs()] == ["runs"]
     assert engine.placement(waits.member().member) is None
 
@@ -149,6 +155,6 @@ def test_a_downgraded_gang_is_recovered_as_guaranteed_only_if_its_vc_has_room() 
 
     for promised, is_guaranteed in room.items():
         engine = an_engine(a_cluster("2 nodes x 2").promising("a", node=promised))
-        engine.recover(members)
-        engine.check()
+        recover(engine, members)
+        check(engine)
         assert [gang.is_guaranteed for gang in engine.gangs()] == [True, is_guaranteed]

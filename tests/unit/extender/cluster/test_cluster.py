@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cells.model import MemberRequest, Placement
+from extender.cells.model import MemberRequest
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
+from tests.support.cells.engine_calls import check, list_cells
 from tests.support.cluster_texts import derived_text
 
 RACK = "topology.kubernetes.io/rack"
@@ -52,7 +54,7 @@ def test_a_label_that_names_no_level_moves_nobody(cluster: Cluster) -> None:
     stale = [cluster.is_stale]
     assert cluster.refresh_topology() == []
     assert [*stale, cluster.is_stale] == [True, False]
-    assert cluster.has_member(PodUid("a"))
+    assert cluster.has_place(PodUid("a"))
 
 
 def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
@@ -61,8 +63,8 @@ def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
     relabel(cluster, **{RACK: "rack-0"})
     assert cluster.refresh_topology() == []
     assert not cluster.is_stale
-    assert [len(rack.children) for rack in cluster.engine.cells()] == [3, 1]
-    cluster.engine.check()
+    assert [len(rack.children) for rack in list_cells(cluster._engine)] == [3, 1]
+    check(cluster._engine)
 
 
 def test_another_document_that_means_the_same_cells_is_used(cluster: Cluster) -> None:

@@ -1,23 +1,27 @@
 """An epoch decided again from its rows alone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
-from extender.cells.model import MemberRequest, Placement, Preempt, ReleaseMode
+from extender.cells.model import FreeMode, MemberRequest, Preempt
 from extender.cells.observe.bound_pods import PlacedMember
-from extender.cluster.cluster import Asked, Cluster
+from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
-from extender.cluster.journal import LogJournal
-from extender.cluster.replay import replay_epoch
+from extender.cluster.journal import DecisionContext, LogJournal
+from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from state.log.records import Kind
+from state.log.records import RowKind
+from tests.support.cells.engine_calls import check
 from tests.support.cluster_texts import derived_text, hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
@@ -89,7 +93,7 @@ class Load:
             priority=self._random.choice([-1, 0, 5]),
             is_lazy=self._random.random() < 0.3,
             ignores_candidates=self._random.random() < 0.5,
-            release=self._random.choice(list(ReleaseMode)),
+            free_mode=self._random.choice(list(FreeMode)),
         )
         for index, size in enumerate(sizes):
             uid = PodUid(f"{whole.gang.name}-{index}")
@@ -100,23 +104,25 @@ class Load:
             return
         request = self.asking[self._random.choice(sorted(self.asking))]
         offered = self._random.choice([NODES, NODES, self._random.sample(NODES, 3), NODES[:1]])
-        asked = Asked(
-            kind=self._random.choice([Kind.PLACEMENT, Kind.PREEMPTION]),
+        context = DecisionContext(
+            kind=self._random.choice([RowKind.PLACEMENT, RowKind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
         )
-        decision = self.cluster.decide(request, candidate_nodes=dict.fromkeys(offered), asked=asked)
-        if isinstance(decision, Preempt) and asked.applies_preemption:
+        decision = self.cluster.decide(
+            request, candidate_nodes=dict.fromkeys(offered), context=context
+        )
+        if isinstance(decision, Preempt) and context.applies_preemption:
             for victim in decision.victims:
                 for uid in self.cluster.members.of_gang(victim):
                     self._forget(uid)
 
     def _bind(self) -> None:
-        placed = [uid for uid in sorted(self.asking) if self.cluster.has_member(uid)]
+        placed = [uid for uid in sorted(self.asking) if self.cluster.has_place(uid)]
         if not placed:
             return
         uid = self._random.choice(placed)
-        placement = self.cluster.engine.placement(uid)
+        placement = self.cluster.placement(uid)
         assert placement is not None
         if self._random.random() < 0.1:  # somebody else binds it elsewhere
             placement = Placement(node=self._random.choice(NODES), leaf_cells=())
@@ -160,7 +166,7 @@ class Load:
 
     def _rerank(self) -> None:
         """Some gangs are of a class that counts otherwise from now on."""
-        gangs = sorted(gang.gang for gang in self.cluster.engine.gangs())
+        gangs = sorted(gang.gang for gang in self.cluster.gangs())
         some = self._random.sample(gangs, len(gangs) // 2)
         ranks = {gang: self._random.choice([-1, 0, 5, 9]) for gang in some}
         for uid, request in self.asking.items():
@@ -170,7 +176,7 @@ class Load:
             rank = ranks.get(bound.request.gang, bound.request.priority)
             self.running[uid] = replace(bound, request=replace(bound.request, priority=rank))
         self.cluster.rerank(ranks)
-        self.cluster.engine.check()
+        check(self.cluster._engine)
 
     def _refresh(self) -> None:
         name = self._random.choice(NODES)
@@ -223,23 +229,92 @@ async def _decide_alike(load: Load) -> set[str]:
     return {record.outcome for record in load.store.records}
 
 
-async def test_a_decision_that_was_tampered_with_is_found() -> None:
+async def replay_with(outcome: str, change: Callable[[dict[str, Any]], None]) -> Report:
+    """Replay an epoch in which the row of one decision was changed."""
     load = Load(1, hived_text(racks=2, nodes=4, a=4, b=3))
-    for _ in range(60):
+    for _ in range(200):
         load.step()
     await load.log.flush()
     index, record = next(
         (index, record)
         for index, record in enumerate(load.store.records)
-        if record.details.get("decision", {}).get("is") == "place"
+        if record.details.get("decision", {}).get("is") == outcome
     )
-    decision = {**record.details["decision"], "leafCells": [99]}
+    decision = deepcopy(record.details["decision"])
+    change(decision)
     load.store.records[index] = replace(record, details={"decision": decision})
-
     report = await replay_epoch(load.store, epoch=1)
+    assert all(one.sequence == record.sequence for one in report.differences)
+    return report
+
+
+async def test_a_decision_that_was_tampered_with_is_found() -> None:
+    report = await replay_with("place", lambda row: row.update(leafCells=[99]))
     (difference,) = report.differences
-    assert (difference.sequence, difference.subject) == (record.sequence, record.subject)
     assert difference.logged["leafCells"] == [99]
+
+
+def without_arguments(row: dict[str, Any]) -> None:
+    """The row as it was written before reasons had arguments."""
+    del row["arguments"], row["wording"]
+    row["reason"] = "said in other words"
+
+
+def of_another_wording(row: dict[str, Any]) -> None:
+    row.update(wording=row["wording"] + 1, reason="said in other words")
+
+
+def of_a_wording_with_fewer_arguments(row: dict[str, Any]) -> None:
+    of_another_wording(row)
+    del row["arguments"]["gang"]
+
+
+@pytest.mark.parametrize("outcome", ["wait", "reject", "preempt"])
+@pytest.mark.parametrize(
+    "change", [without_arguments, of_another_wording, of_a_wording_with_fewer_arguments]
+)
+async def test_a_row_in_other_words_is_no_difference(
+    outcome: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    report = await replay_with(outcome, change)
+    assert report.is_identical
+
+
+def another_text(row: dict[str, Any]) -> None:
+    row["reason"] = "said in other words"
+
+
+def another_argument(row: dict[str, Any]) -> None:
+    of_another_wording(row)
+    row["arguments"]["gang"] = "lab/other"
+
+
+def another_code(row: dict[str, Any]) -> None:
+    without_arguments(row)
+    row["code"] = "bad-cells"
+
+
+def another_outcome(row: dict[str, Any]) -> None:
+    without_arguments(row)
+    row["is"] = "place"
+
+
+@pytest.mark.parametrize("outcome", ["wait", "reject", "preempt"])
+@pytest.mark.parametrize("change", [another_text, another_argument, another_code, another_outcome])
+async def test_another_text_of_the_same_wording_and_another_reason_are_differences(
+    outcome: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    report = await replay_with(outcome, change)
+    assert len(report.differences) == 1
+
+
+async def test_other_victims_are_a_difference_under_any_wording() -> None:
+    def change(row: dict[str, Any]) -> None:
+        without_arguments(row)
+        row["victims"] = ["lab/somebody-else"]
+
+    report = await replay_with("preempt", change)
+    assert len(report.differences) == 1
 
 
 async def test_a_lost_row_is_a_hole() -> None:

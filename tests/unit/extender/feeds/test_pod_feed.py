@@ -3,8 +3,10 @@
 import pytest
 
 from kube import marks
-from kube.read.placements import Placement
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import ChainName
+from tests.support.cells.engine_calls import check, list_nodes
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
@@ -20,7 +22,9 @@ def shell() -> Shell:
 
 def a_running_hived_pod() -> PodBuilder:
     """It holds a whole node by HiveD's annotation alone."""
-    placement = Placement(node=NodeName("node-00"), leaf_cells=tuple(range(8)), chain="rack")
+    placement = Placement(
+        node=NodeName("node-00"), leaf_cells=tuple(range(8)), chain=ChainName("rack")
+    )
     spec = "{virtualCluster: lab, priority: -1, leafCellNumber: 8}"
     return a_pod("a").for_hived().with_hived_spec(spec).placed(placement).bound_to("node-00")
 
@@ -32,7 +36,7 @@ def test_what_runs_is_taken_in_bit_by_bit() -> None:
         shell.pods.upsert(pod)
     bits = list(shell.pods.recover(now=0.0))
     assert len(bits) == 4 * len(("read", "written down", "seated", "registered"))
-    assert all(shell.cluster.has_member(pod.uid) for pod in shell.pods)
+    assert all(shell.cluster.has_place(pod.uid) for pod in shell.pods)
 
 
 def test_a_pod_that_changes_its_gang_leaves_the_old_one(shell: Shell) -> None:
@@ -48,13 +52,13 @@ def test_a_pod_that_changes_its_gang_leaves_the_old_one(shell: Shell) -> None:
 def test_a_running_pod_keeps_its_leaf_cells_when_its_annotation_is_broken(shell: Shell) -> None:
     shell.pods.upsert(a_running_hived_pod())
     shell.pods.upsert(a_running_hived_pod().annotated(marks.HIVED_SPEC_ANNOTATION, "{{{"))
-    placement = shell.cluster.engine.placement(UID)
+    placement = shell.cluster.placement(UID)
     assert placement is not None
     assert placement.leaf_cells == tuple(range(8))
 
     ended = a_running_hived_pod().annotated(marks.HIVED_SPEC_ANNOTATION, "{{{")
     shell.pods.upsert(ended.in_phase("Succeeded"))
-    assert not shell.cluster.has_member(UID)
+    assert not shell.cluster.has_place(UID)
     assert shell.pods.get(UID) is None
 
 
@@ -63,24 +67,24 @@ def test_a_pod_that_is_mended_has_not_ended(shell: Shell) -> None:
     shell.pods.upsert(pod)
     shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
     assert shell.pods.get(UID) is None
-    assert [misfit.name for misfit in shell.pods.misfits] == ["a"]
+    assert [pod.name for pod in shell.pods.invalid] == ["a"]
 
     shell.pods.upsert(pod)
     assert shell.pods.get(UID) is not None
     assert not shell.pods.has_ended(UID)
-    assert list(shell.pods.misfits) == []
+    assert list(shell.pods.invalid) == []
 
 
-def test_a_misfit_that_is_mended_is_counted_once(shell: Shell) -> None:
+def test_an_invalid_pod_that_is_mended_is_counted_once(shell: Shell) -> None:
     pod = a_pod("a").with_gpus(3).bound_to("node-00")
     shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
     shell.pods.upsert(pod)
-    held = {str(node.name): len(holders) for node, holders in shell.cluster.engine.nodes()}
+    held = {str(node.name): len(holders) for node, holders in list_nodes(shell.cluster._engine)}
     assert held["node-00"] == 3
-    shell.cluster.engine.check()
+    check(shell.cluster._engine)
 
     shell.pods.replace([])
-    assert not shell.cluster.has_member(UID)
+    assert not shell.cluster.has_place(UID)
 
 
 def test_what_a_waiting_pod_asks_otherwise_is_news_and_a_condition_is_not(shell: Shell) -> None:
@@ -122,7 +126,7 @@ def test_a_write_to_a_pod_that_is_gone_is_nothing_to_remember() -> None:
 
 
 def is_ending(shell: Shell) -> bool:
-    (gang,) = shell.cluster.engine._table.gangs.values()
+    (gang,) = shell.cluster._engine._table.gangs.values()
     return gang.is_ending
 
 
@@ -136,10 +140,10 @@ def test_a_running_pod_that_is_deleted_is_ending_until_it_is_gone(shell: Shell) 
     version = shell.cluster.version
     shell.pods.upsert(pod.being_deleted().labelled("changed", "again"))
     assert shell.cluster.version == version, "told again, nothing is new"
-    assert shell.cluster.has_member(UID)
+    assert shell.cluster.has_place(UID)
 
     shell.pods.remove(pod)
-    assert not shell.cluster.has_member(UID)
+    assert not shell.cluster.has_place(UID)
     shell.pods.upsert(pod)
     assert not is_ending(shell), "a namesake starts anew"
 
@@ -154,4 +158,4 @@ def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
     shell.pods.upsert(a_running_hived_pod().being_deleted())
     shell.recover()
     assert is_ending(shell)
-    shell.cluster.engine.check()
+    check(shell.cluster._engine)

@@ -1,7 +1,7 @@
 """HiveD's shapes."""
 
-from extender.cells.model import Placement
 from extender.inspection.hived_views import ClusterStatus, VirtualLeaves
+from policy.placement import Placement
 from policy.submission import NodeName, VcName
 from policy.topology import CellTypeName, ChainName
 from tests.support.cells.builders import a_cluster

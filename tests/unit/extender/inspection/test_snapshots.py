@@ -2,12 +2,13 @@
 
 import asyncio
 
-from extender.cluster.cluster import Asked
 from extender.cluster.document_text import read_cluster_text
+from extender.cluster.journal import DecisionContext
 from extender.inspection.snapshots import Snapshots
 from policy.submission import NodeName
 from service.tasks import in_slices
-from state.log.records import Kind
+from state.log.records import RowKind
+from tests.support.cells.engine_calls import check
 from tests.support.cluster_texts import hived_text
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import a_pod
@@ -18,8 +19,8 @@ NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 def place(shell: Shell, name: str) -> None:
     pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
     assert pod is not None
-    asked = Asked(kind=Kind.PLACEMENT, now=0.0)
-    shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, asked=asked)
+    context = DecisionContext(kind=RowKind.PLACEMENT, now=0.0)
+    shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, context=context)
 
 
 async def test_a_view_is_made_once_for_all_who_ask_and_again_when_things_change() -> None:
@@ -37,10 +38,10 @@ async def test_what_changes_while_one_looks_does_no_harm() -> None:
     shell = Shell()
     place(shell, "a")
     looks = (
-        shell.cluster.engine.cells_stepwise,
-        shell.cluster.engine.vcs_stepwise,
-        shell.cluster.engine.gangs_stepwise,
-        shell.cluster.engine.nodes_stepwise,
+        shell.cluster.cells_stepwise,
+        shell.cluster.vcs_stepwise,
+        shell.cluster.gangs_stepwise,
+        shell.cluster.nodes_stepwise,
     )
     for index, look in enumerate(looks):
         looking = look()
@@ -49,7 +50,7 @@ async def test_what_changes_while_one_looks_does_no_harm() -> None:
         shell.cluster.forget_member(shell.cluster.members.items()[0][0])
         shell.cluster.use_document(read_cluster_text(hived_text(lab=3)))
         assert len(await in_slices(looking)) > 0
-        shell.cluster.engine.check()
+        check(shell.cluster._engine)
 
 
 async def test_cells_and_vcs_are_shown_of_one_document() -> None:

@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from extender.inspection.tokens import TokenCheck
-from kube.api.token_reviews import Person, Reviews
+from kube.api.token_reviews import AccessReviews, ApiUser
 from policy.errors import BackendError
 
-ALICE = Person(name="alice", groups=("team-a",))
+ALICE = ApiUser(name="alice", groups=("team-a",))
 
 
-class FakeReviews(Reviews):
+class FakeReviews(AccessReviews):
     """An API server that knows alice, and counts what it is asked."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class FakeReviews(Reviews):
         self.most_open = 0
         self.is_hung = False
 
-    async def identify(self, token: str) -> Person | None:
+    async def identify(self, token: str) -> ApiUser | None:
         self.identified.append(token)
         self.open += 1
         self.most_open = max(self.most_open, self.open)
@@ -31,7 +31,7 @@ class FakeReviews(Reviews):
             self.open -= 1
         return ALICE if token == "alice" else None
 
-    async def may(self, person: Person, *, verb: str, path: str) -> bool:
+    async def may(self, person: ApiUser, *, verb: str, path: str) -> bool:
         self.rights.append((verb, path))
         return path == "/v1/gangs"
 

@@ -10,9 +10,9 @@ from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
 from kube.read.pods import ManagedPod
-from policy.quotas.limits import Limit
+from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
-from state.ledger.ledger import Answer, Charge, Scope, Term
+from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
 from state.ledger.memory import MemoryLedger
 from tests.support.events import KeptEvents
 from tests.support.extender_shell import Shell
@@ -107,7 +107,7 @@ async def test_the_next_is_charged_when_there_is_room() -> None:
     await world.queue.charge()
     world.shell.pods.remove(first)
     (live,) = await world.ledger.charges()
-    await world.ledger.release([live.charge.gang], term=Term(leadership=LEADERSHIP, epoch=1))
+    await world.ledger.release([live.charge.gang], term=LeaderTerm(leadership=LEADERSHIP, epoch=1))
     await world.queue.charge()
     assert not world.holds(second)
     assert await world.held() == 8
@@ -167,7 +167,7 @@ class CountingLedger(MemoryLedger):
 
     asked = 0
 
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
         self.asked += 1
         return await super().charge(charge, limits=limits)
 

@@ -1,6 +1,6 @@
 """Pods that keep each other off a node, since kube-scheduler keeps it free for all of them."""
 
-from extender.queue.model import Nominate
+from extender.queue.model import NominatePod
 from policy.submission import PodUid
 from tests.property.planner_world import PlannerWorld
 from tests.support.cells.builders import a_gang
@@ -33,7 +33,7 @@ def test_pods_do_not_keep_each_other_off_a_node() -> None:
     _refuse(world, "one-0")
     assert step(world) == [], "nobody else is refused there"
     _refuse(world, "two-0")
-    wanted = [Nominate(uid=PodUid(uid), node=None) for uid in ("one-0", "two-0")]
+    wanted = [NominatePod(uid=PodUid(uid), node=None) for uid in ("one-0", "two-0")]
     assert step(world) == wanted
     assert all(map(world.planner.is_wanted, wanted))
     run(world)
@@ -51,4 +51,4 @@ def test_who_contends_for_a_node_no_more_is_nominated_again() -> None:
     world.delete(PodUid("two-0"))
     deliver(world)
     node = placement(world, "one-0").node
-    assert step(world) == [Nominate(uid=PodUid("one-0"), node=node)]
+    assert step(world) == [NominatePod(uid=PodUid("one-0"), node=node)]

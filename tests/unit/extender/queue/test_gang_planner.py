@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.queue.model import Nominate, Release
+from extender.queue.model import NominatePod, ReleasePod
 from policy.submission import NodeName, PodUid
 from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
 from tests.support.cells.builders import a_gang
@@ -12,6 +12,7 @@ from tests.support.queue_driver import (
     deliver,
     is_whole,
     nodes_of_gang,
+    notices,
     placement,
     run,
     step,
@@ -27,19 +28,22 @@ def test_a_gang_is_left_alone_until_all_members_exist() -> None:
     assert step(world) == []
     world.create(gang.member(0), size=2)
     deliver(world)
-    assert [type(action) for action in step(world)] == [Release, Release]
+    assert [type(action) for action in step(world)] == [ReleasePod, ReleasePod]
 
 
 def test_who_waits_long_for_its_members_is_told_once() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("bert").of(4, 4), missing=1)
-    assert world.planner.step(now=world.now).tells == []
+    assert notices(world) == {}
     world.now += 5
-    assert [tell.reason for tell in world.planner.step(now=world.now).tells] == [
-        "gang ns/bert has 1 of the 2 members that it needs to start; it is looked at when they "
-        "exist: create them, or correct the gang's size"
-    ]
-    assert world.planner.step(now=world.now).tells == []
+    assert notices(world) == {
+        "bert": "gang ns/bert is incomplete; scheduled once all members exist (1 of 2 so far); "
+        "check `cellgate.io/gang-size`"
+    }
+    assert notices(world) == {}
+    world.create(a_gang("bert").of(4, 4).member(0), size=2)
+    deliver(world)
+    assert notices(world) == {"bert": ""}
 
 
 def test_a_gang_that_is_gone_before_it_was_told_is_told_nothing() -> None:
@@ -49,7 +53,7 @@ def test_a_gang_that_is_gone_before_it_was_told_is_told_nothing() -> None:
     world.delete(PodUid("bert-1"))
     deliver(world)
     world.now += 5
-    assert world.planner.step(now=world.now).tells == []
+    assert notices(world) == {}
 
 
 def test_an_incremental_gang_is_looked_at_with_its_minimum() -> None:
@@ -79,12 +83,11 @@ def test_members_that_disagree_are_told_so() -> None:
     world.create(a_gang("bert").of(1, 1).member(0), size=2)
     world.create(a_gang("bert").of(1, 1).in_vc("b").member(1), size=2)
     deliver(world)
-    step = world.planner.step(now=world.now)
-    assert step.actions == []
-    assert [tell.reason for tell in step.tells] == [
-        "a member of gang ns/bert asks for VC b where the gang has a; "
-        "all members of a gang must agree"
-    ]
+    assert notices(world) == {
+        "bert": "a member of gang ns/bert has VC b, but the first member has VC a; use the same "
+        "values for all members, or another gang name for this one"
+    }
+    assert world.actions == []
 
 
 def test_surplus_members_stay_behind_the_gate() -> None:
@@ -144,7 +147,7 @@ def test_a_nomination_that_kube_scheduler_dropped_is_given_again() -> None:
     world.change(world.pods[PodUid("bert-0")], nominated=None)
     deliver(world)
     node = placement(world, "bert-0").node
-    assert step(world) == [Nominate(uid=PodUid("bert-0"), node=node)]
+    assert step(world) == [NominatePod(uid=PodUid("bert-0"), node=node)]
 
 
 @pytest.mark.parametrize("missing", [0, 1])
@@ -156,7 +159,7 @@ def test_a_nomination_is_taken_from_a_pod_that_has_no_place(missing: int) -> Non
     submit(world, a_gang("next").of(4, 4), missing=missing)
     world.change(world.pods[PodUid("next-1")], nominated=NodeName("n0"))
     deliver(world)
-    assert step(world) == [Nominate(uid=PodUid("next-1"), node=None)]
+    assert step(world) == [NominatePod(uid=PodUid("next-1"), node=None)]
     world.perform(0, is_done=True, is_told_done=True)
     deliver(world)
     assert step(world) == []
@@ -298,7 +301,10 @@ def test_a_reason_is_told_once() -> None:
     submit(world, a_gang("first").of(4, 4))
     run(world)
     submit(world, a_gang("next").of(4, 4))
-    tells = world.planner.step(now=world.now).tells
-    assert [(tell.gang.name, tell.code) for tell in tells] == [("next", "vc-full")]
+    assert list(notices(world)) == ["next"]
     world.planner.wake()
-    assert world.planner.step(now=world.now).tells == []
+    assert notices(world) == {}
+    for index in range(2):
+        world.delete(PodUid(f"first-{index}"))
+    deliver(world)
+    assert notices(world) == {"next": ""}

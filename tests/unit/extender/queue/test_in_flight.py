@@ -1,6 +1,6 @@
 """Who may go from release to binding."""
 
-from extender.queue.in_flight import Way
+from extender.queue.in_flight import InFlightPods
 from policy.submission import GangKey, PodUid
 
 
@@ -12,61 +12,61 @@ def _pods(number: int) -> list[PodUid]:
     return [PodUid(f"gang{number:02}-{index}") for index in range(4)]
 
 
-def _full_way() -> Way:
+def _full_flight() -> InFlightPods:
     """As many gangs of four as the way takes."""
-    way = Way()
+    way = InFlightPods()
     for number in range(24):
-        assert way.lets_go(_gang(number), _pods(number))
+        assert way.admits(_gang(number), _pods(number))
         for uid in _pods(number):
             way.enter(uid, now=0.0)
     return way
 
 
 def test_who_finds_the_way_full_is_called_in_turn_when_there_is_room() -> None:
-    way = _full_way()
-    assert [way.lets_go(_gang(number), _pods(number)) for number in (30, 31, 30)] == [False] * 3
-    assert way.call_next() == []
+    way = _full_flight()
+    assert [way.admits(_gang(number), _pods(number)) for number in (30, 31, 30)] == [False] * 3
+    assert way.next_gangs() == []
     way.leave(PodUid("gang00-0"))
-    assert way.call_next() == [_gang(30)]
-    assert way.call_next() == [_gang(31)]
-    assert way.call_next() == []
+    assert way.next_gangs() == [_gang(30)]
+    assert way.next_gangs() == [_gang(31)]
+    assert way.next_gangs() == []
 
 
 def test_a_gang_goes_whole() -> None:
-    way = _full_way()
-    assert way.lets_go(_gang(0), _pods(0))
+    way = _full_flight()
+    assert way.admits(_gang(0), _pods(0))
 
 
 def test_a_gang_that_went_meanwhile_is_not_called() -> None:
-    way = _full_way()
-    assert not way.lets_go(_gang(30), _pods(30))
+    way = _full_flight()
+    assert not way.admits(_gang(30), _pods(30))
     way.leave(PodUid("gang00-0"))
-    assert way.lets_go(_gang(30), _pods(30))
-    assert way.call_next() == []
+    assert way.admits(_gang(30), _pods(30))
+    assert way.next_gangs() == []
 
 
 def test_a_gang_that_lost_its_places_is_not_called() -> None:
-    way = _full_way()
-    way.lets_go(_gang(30), _pods(30))
-    way.call_off(_gang(30))
+    way = _full_flight()
+    way.admits(_gang(30), _pods(30))
+    way.cancel(_gang(30))
     way.leave(PodUid("gang00-0"))
-    assert way.call_next() == []
+    assert way.next_gangs() == []
 
 
 def test_it_is_crowded_when_many_wait_for_it() -> None:
-    way = _full_way()
+    way = _full_flight()
     crowded = []
     for number in range(30, 46):
         crowded.append(way.is_crowded)
-        way.lets_go(_gang(number), _pods(number))
+        way.admits(_gang(number), _pods(number))
     assert not any(crowded)
     assert way.is_crowded
 
 
 def test_who_never_arrives_is_not_waited_for() -> None:
-    way = _full_way()
-    assert not way.lets_go(_gang(30), _pods(30))
-    way.clear(now=9.0)
-    assert way.call_next() == []
-    way.clear(now=10.0)
-    assert way.call_next() == [_gang(30)]
+    way = _full_flight()
+    assert not way.admits(_gang(30), _pods(30))
+    way.drop_slow(now=9.0)
+    assert way.next_gangs() == []
+    way.drop_slow(now=10.0)
+    assert way.next_gangs() == [_gang(30)]

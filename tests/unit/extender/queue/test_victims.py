@@ -1,7 +1,7 @@
 """Preemption by plan: whole gangs end, for whoever is still there when they have."""
 
 from extender.cells.model import GangState
-from extender.queue.model import End, Release
+from extender.queue.model import EvictPod, ReleasePod
 from policy.submission import GangKey, PodUid
 from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
 from tests.support.cells.builders import a_cluster, a_gang
@@ -22,7 +22,10 @@ def test_victims_end_whole_and_the_preemptor_starts_in_their_place() -> None:
     run(world)
     submit(world, a_gang("high").of(4, 4).at(5))
     actions = step(world)
-    assert sorted(action.uid for action in actions if isinstance(action, End)) == ["low-0", "low-1"]
+    assert sorted(action.uid for action in actions if isinstance(action, EvictPod)) == [
+        "low-0",
+        "low-1",
+    ]
     run(world)
     assert is_whole(world, "high")
     assert nodes_of_gang(world, "low") == []
@@ -77,7 +80,7 @@ def _world_where_nothing_can_be_kept() -> PlannerWorld:
 
 def test_victims_end_also_where_what_they_leave_cannot_be_kept() -> None:
     world = _world_where_nothing_can_be_kept()
-    ends = [action.uid for action in step(world) if isinstance(action, End)]
+    ends = [action.uid for action in step(world) if isinstance(action, EvictPod)]
     assert (ends, world.engine.is_preempting(GangKey("ns", "high"))) == (["low-0"], False)
     run(world)
     assert is_whole(world, "high")
@@ -105,7 +108,7 @@ def test_who_waits_for_a_victim_that_takes_too_long_looks_at_others() -> None:
     deliver(world)
     world.planner.give_up_on(GangKey("ns", "stuck"))
     world.actions.clear()
-    assert [type(action) for action in step(world)] == [Release]
+    assert [type(action) for action in step(world)] == [ReleasePod]
 
 
 def test_a_preemption_outlasts_its_lease_while_victims_take_their_time() -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.queue.waiting_gangs import Shape, Waiting, shape_of
+from extender.queue.waiting_gangs import GangShape, WaitingGangs, shape_of
 from policy.submission import GangKey, LeafType
 from tests.support.cells.builders import a_gang
 
 
-def _shape(sizes: Sequence[int], *, leaf_type: str | None = None, vc: str = "a") -> Shape:
+def _shape(sizes: Sequence[int], *, leaf_type: str | None = None, vc: str = "a") -> GangShape:
     gang = a_gang("any").of(*sizes).in_vc(vc)
     request = (gang.typed(leaf_type) if leaf_type else gang).member()
     return shape_of(request, sizes, nodes=None, own=None)
@@ -18,7 +18,7 @@ def _key(name: str) -> GangKey:
     return GangKey("ns", name)
 
 
-def _drain(waiting: Waiting) -> list[str]:
+def _drain(waiting: WaitingGangs) -> list[str]:
     """Refuse everybody, in the order in which they are looked at."""
     looked_at = []
     while (gang := waiting.first()) is not None:
@@ -27,8 +27,8 @@ def _drain(waiting: Waiting) -> list[str]:
     return looked_at
 
 
-def _waiting(**sizes: Sequence[int]) -> Waiting:
-    waiting = Waiting()
+def _waiting(**sizes: Sequence[int]) -> WaitingGangs:
+    waiting = WaitingGangs()
     for rank, (name, each) in enumerate(sizes.items()):
         waiting.put(_key(name), _shape(each), (rank,))
     return waiting
@@ -54,7 +54,7 @@ def test_who_asks_for_more_than_what_did_not_fit_is_not_looked_at() -> None:
 
 
 def test_small_members_that_may_start_alone_are_looked_at_though_large_ones_do_not_fit() -> None:
-    waiting = Waiting()
+    waiting = WaitingGangs()
     for rank, sizes in enumerate([(4, 4), (4, 4, 1, 1), (4, 4, 1, 1)]):
         request = replace(a_gang("any").of(*sizes).member(), gang_min=2)
         waiting.put(_key(f"gang-{rank}"), shape_of(request, sizes, nodes=None, own=None), (rank,))
@@ -64,7 +64,7 @@ def test_small_members_that_may_start_alone_are_looked_at_though_large_ones_do_n
 
 
 def test_a_change_wakes_those_that_may_use_its_leaf_type() -> None:
-    waiting = Waiting()
+    waiting = WaitingGangs()
     for rank, leaf_type in enumerate(["A100", "V100", None]):
         waiting.put(_key(str(leaf_type)), _shape([4], leaf_type=leaf_type), (rank,))
     _drain(waiting)
@@ -73,7 +73,7 @@ def test_a_change_wakes_those_that_may_use_its_leaf_type() -> None:
 
 
 def test_other_vcs_are_another_kind() -> None:
-    waiting = Waiting()
+    waiting = WaitingGangs()
     waiting.put(_key("a"), _shape([4], vc="a"), (0,))
     waiting.put(_key("b"), _shape([8], vc="b"), (1,))
     _drain(waiting)
@@ -107,7 +107,7 @@ def test_a_gang_that_changed_is_looked_at_again() -> None:
 
 
 def test_who_may_preempt_is_another_kind() -> None:
-    waiting = Waiting()
+    waiting = WaitingGangs()
     for rank, may_preempt in enumerate([False, True]):
         request = a_gang("any").of(8).member()
         shape = shape_of(request, [8], nodes=None, own=None, may_preempt=may_preempt)

@@ -13,9 +13,10 @@ from kube import marks
 from kube.read.gangs import GangForm
 from kube.read.pods import ManagedPod
 from policy.classes import Classes, PriorityClass
-from policy.quotas.limits import Limit, Measure
+from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, UserName, VcName
-from state.ledger.ledger import Charge, Charged, Scope
+from service.clock import Clock
+from state.ledger.ledger import Charge, Charged
 from state.ledger.memory import MemoryLedger
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
@@ -61,7 +62,7 @@ class Books:
             classes=lambda: CLASSES,
             epoch=lambda: 1,
             metrics=self.shell.metrics,
-            monotonic=lambda: self.seconds,
+            clock=Clock(monotonic=lambda: self.seconds),
         )
 
     async def held(self) -> int:

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 import pytest
 
 from extender.cells.model import Decision, Place, Preempt
-from extender.cluster.cluster import Asked
+from extender.cluster.journal import DecisionContext
 from extender.upkeep.reranker import Reranker
 from kube.follow.policies import PolicySink
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
+from tests.support.cells.engine_calls import check
 from tests.support.cluster_texts import hived_text
 from tests.support.events import KeptEvents
 from tests.support.extender_shell import Shell
@@ -58,11 +59,11 @@ class Ranks:
         return self.shell.cluster.decide(
             self.shell.to_request(found),
             candidate_nodes=NODES,
-            asked=Asked(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True),
+            context=DecisionContext(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True),
         )
 
     def priorities(self) -> dict[str, int]:
-        gangs = self.shell.cluster.engine.gangs()
+        gangs = self.shell.cluster.gangs()
         return {gang.gang.name: gang.priority for gang in gangs}
 
 
@@ -83,26 +84,26 @@ def test_a_gang_counts_at_the_priority_that_its_class_has_now(ranks: Ranks) -> N
 
     ranks.use(high=10, low=5, oppo=-1)
     assert isinstance(ranks.ask("f", "high"), Preempt)
-    ranks.shell.cluster.engine.check()
+    check(ranks.shell.cluster._engine)
 
 
 def test_a_late_member_still_belongs_to_its_gang_when_its_class_has_changed(ranks: Ranks) -> None:
     assert isinstance(ranks.ask("g-0", "low", gang_size=2), Place)
     ranks.use(high=10, low=7, oppo=-1)
     assert isinstance(ranks.ask("g-1", "low", gang_size=2), Place)
-    ranks.shell.cluster.engine.check()
+    check(ranks.shell.cluster._engine)
 
 
 def test_a_gang_that_borrowed_is_guaranteed_where_its_vc_has_room(ranks: Ranks) -> None:
     ranks.ask("a", "oppo")
     ranks.use(high=10, low=5, oppo=0)
-    (gang,) = ranks.shell.cluster.engine.gangs()
+    (gang,) = ranks.shell.cluster.gangs()
     assert (gang.priority, gang.is_guaranteed) == (0, True)
 
     ranks.use(high=10, low=5, oppo=-1)
-    (gang,) = ranks.shell.cluster.engine.gangs()
+    (gang,) = ranks.shell.cluster.gangs()
     assert (gang.priority, gang.is_guaranteed) == (-1, False)
-    ranks.shell.cluster.engine.check()
+    check(ranks.shell.cluster._engine)
 
 
 def test_a_refusal_is_not_repeated_once_classes_have_changed(ranks: Ranks) -> None:
@@ -126,6 +127,6 @@ def test_a_gang_of_a_class_that_is_gone_goes_on(ranks: Ranks) -> None:
     waiting = ranks.ask("b", "low")
     assert isinstance(waiting, Place)
     ranks.use(high=10, oppo=-1)
-    assert ranks.shell.cluster.engine.placement(PodUid("uid-of-a")) is not None
-    assert GangKey("lab", "b") in {gang.gang for gang in ranks.shell.cluster.engine.gangs()}
-    ranks.shell.cluster.engine.check()
+    assert ranks.shell.cluster.placement(PodUid("uid-of-a")) is not None
+    assert GangKey("lab", "b") in {gang.gang for gang in ranks.shell.cluster.gangs()}
+    check(ranks.shell.cluster._engine)

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from extender.cluster.cluster import Asked
+from extender.cluster.journal import DecisionContext
 from extender.planning import pending_writes
-from extender.planning.pending_writes import Writing
+from extender.planning.pending_writes import PendingWrites
 from extender.verbs.bind import Binding
 from extender.verbs.wire import BindArguments
 from kube.api.binder import PodRef
@@ -16,7 +16,7 @@ from kube.api.client import KubeError
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import a_pod
 
@@ -56,16 +56,16 @@ class Bindings:
         self.shell.cluster.decide(
             self.shell.to_request(pod),
             candidate_nodes=NODES,
-            asked=Asked(kind=Kind.PLACEMENT, now=0.0),
+            context=DecisionContext(kind=RowKind.PLACEMENT, now=0.0),
         )
         self.binder = SlowBinder()
-        self.writing = Writing()
+        self.pending = PendingWrites()
         self.binding = Binding(
             leading=Leads(),  # type: ignore[arg-type] # all of it that is used
             cluster=self.shell.cluster,
             pods=self.shell.pods,
             binder=self.binder,
-            writing=self.writing,
+            pending=self.pending,
             metrics=self.shell.metrics,
             clock=Clock(monotonic=lambda: 0.0),
         )
@@ -77,7 +77,7 @@ class Bindings:
     @property
     def is_kept(self) -> bool:
         self.shell.cluster.expire(now=1_000.0)
-        return self.shell.cluster.has_member(UID)
+        return self.shell.cluster.has_place(UID)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def test_who_asks_twice_is_bound_once_and_protected_until_both_are_answere
 async def test_a_binding_names_the_version_that_is_being_written_when_it_is_asked_for() -> None:
     bindings = Bindings()
     bindings.binder.may_answer.set()
-    with bindings.writing.to(UID):
+    with bindings.pending.writing(UID):
         asked = bindings.bind()
         await asyncio.sleep(0)
         bindings.shell.pods.note_version(UID, "99")
@@ -124,7 +124,7 @@ async def test_a_binding_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pending_writes, "_PATIENCE_SECONDS", 0.0)
     bindings = Bindings()
     bindings.binder.may_answer.set()
-    with bindings.writing.to(UID):
+    with bindings.pending.writing(UID):
         assert await bindings.bind() == {"Error": ""}
 
 
@@ -139,12 +139,12 @@ async def test_nobody_is_bound_to_a_node_that_is_gone() -> None:
 
 async def test_a_pod_may_be_written_twice_at_once() -> None:
     """The later write is waited for, and the leader does not end of the earlier one's end."""
-    both = Writing()
+    both = PendingWrites()
     with ExitStack() as earlier:
-        earlier.enter_context(both.to(UID))
-        with both.to(UID):
+        earlier.enter_context(both.writing(UID))
+        with both.writing(UID):
             earlier.close()
-            waiting = asyncio.create_task(both.over(UID))
+            waiting = asyncio.create_task(both.wait(UID))
             await asyncio.sleep(0)
             assert not waiting.done()
         await waiting

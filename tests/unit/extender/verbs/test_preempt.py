@@ -7,35 +7,24 @@ from typing import Any
 import pytest
 
 from extender.cells.model import MemberRequest, Preempt, Wait
-from extender.cluster.cluster import Asked
-from extender.outcomes.announcer import Announcer
-from extender.outcomes.eviction import Ending
-from extender.outcomes.outcomes import Outcomes
-from extender.outcomes.victims import Victims
+from extender.cluster.journal import DecisionContext
+from extender.outcomes.evictions import Evictions
 from extender.upkeep.lease_expiry import expire_unused
 from extender.verbs.preempt import Preemption
 from extender.verbs.questions import Questions
 from extender.verbs.wire import PreemptArguments
 from kube.api.binder import PodRef
-from kube.api.events import Event
 from kube.api.pod_ender import Ended
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
-from service.clock import Clock
-from state.log.records import Kind
+from state.log.records import RowKind
+from tests.support.background import background
 from tests.support.eventually import eventually
 from tests.support.extender_shell import Shell
 from tests.support.kube_objects import PodBuilder, a_pod
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
-
-
-class Silence:
-    """Writes no events."""
-
-    def write(self, _: Event) -> None:
-        """Nobody listens."""
 
 
 class Enders(list[str]):
@@ -65,36 +54,23 @@ class Verbs:
         self.planned: set[PodUid] = set()
         self.enders = Enders()
         self.classes_are_gone = False
-        clock = Clock(monotonic=lambda: 0.0)
-        announcer = Announcer(Silence())  # type: ignore[arg-type] # all of it that is used
         cluster, pods = self.shell.cluster, self.shell.pods
         self.questions = Questions(
             cluster=cluster,
             pods=pods,
             to_request=self._to_request,
-            metrics=self.shell.metrics,
-            clock=clock,
+            outcomes=self.shell.outcomes,
+            clock=self.shell.clock,
         )
-        self.victims = Victims(
-            cluster=cluster,
-            pods=pods,
-            ending=Ending(self.enders, announcer=announcer, metrics=self.shell.metrics),
-            being_bound=self.being_bound,
-        )
+        self.evictions = Evictions(self.enders, pods=pods, outcomes=self.shell.outcomes)
         self.preemption = Preemption(
             plans_for=self.planned.__contains__,
             questions=self.questions,
             pods=pods,
             waiting=self.shell.waiting,
-            outcomes=Outcomes(
-                cluster=cluster,
-                pods=pods,
-                waiting=self.shell.waiting,
-                announcer=announcer,
-                clock=clock,
-            ),
-            victims=self.victims,
-            metrics=self.shell.metrics,
+            cluster=cluster,
+            evictions=self.evictions,
+            being_bound=self.being_bound,
         )
         for index in range(4):
             self.shell.pods.upsert(a_hived_pod(f"low-{index}", priority=0))
@@ -108,7 +84,7 @@ class Verbs:
     def place(self, name: str) -> None:
         pod = self.shell.pods.get(PodUid(f"uid-of-{name}"))
         assert pod is not None
-        self.questions.decide(pod, NODES, kind=Kind.PLACEMENT)
+        self.questions.decide(pod, NODES, kind=RowKind.PLACEMENT)
 
     def preempt(self, pod: dict[str, Any], nodes: Sequence[str] = tuple(NODES)) -> Any:
         victims: dict[str, Any] = {node: {"Pods": []} for node in nodes}
@@ -117,7 +93,7 @@ class Verbs:
 
     @property
     def ending(self) -> list[str]:
-        return [one.pod.name for one in self.victims._ending.values()]
+        return [one.pod.name for one in self.evictions._evictions.values()]
 
     def leased(self) -> list[str]:
         return sorted(str(uid) for uid, _ in self.shell.cluster.members.items())
@@ -145,25 +121,22 @@ def test_a_victim_that_is_being_bound_is_ended_like_a_bound_one(verbs: Verbs) ->
 async def test_who_was_not_ended_yet_is_spared_when_nobody_wants_it_any_more(
     verbs: Verbs, monkeypatch: pytest.MonkeyPatch, *, is_wanted_by_others: bool
 ) -> None:
-    monkeypatch.setattr("extender.outcomes.victims._RETRY_SECONDS", 0)
+    monkeypatch.setattr("extender.outcomes.evictions._FIRST_PAUSE_SECONDS", 0)
     verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
     high = a_hived_pod("high", priority=5)
     verbs.shell.pods.upsert(high)
     verbs.preempt(high)
     (victim,) = verbs.ending
     verbs.enders.is_away = True
-    work = asyncio.create_task(verbs.victims.run())
-    await asyncio.sleep(0)
-    verbs.shell.pods.remove(high)
-    if is_wanted_by_others:
-        pod = verbs.shell.pods.get(PodUid(f"uid-of-{victim}"))
-        assert pod is not None
-        verbs.victims.release([pod], "half of its gang is gone")
-    verbs.enders.is_away = False
-    await eventually(lambda: bool(verbs.enders) or not verbs.ending)
+    async with background(verbs.evictions.run()):
+        await asyncio.sleep(0)
+        verbs.shell.pods.remove(high)
+        if is_wanted_by_others:
+            pod = verbs.shell.pod(victim)
+            verbs.evictions.start(pod, why="half of its gang is gone", is_wanted=lambda: True)
+        verbs.enders.is_away = False
+        await eventually(lambda: bool(verbs.enders) or not verbs.ending)
     assert verbs.enders == ([victim] if is_wanted_by_others else [])
-    work.cancel()
-    await asyncio.wait([work])
 
 
 def test_nobody_is_ended_for_a_pod_that_the_planner_places(verbs: Verbs) -> None:
@@ -179,7 +152,7 @@ def test_a_pod_whose_class_is_gone_is_passed_over_while_nobody_asks(verbs: Verbs
     verbs.shell.pods.upsert(high)
     verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
     verbs.preempt(high)
-    (waiting,) = verbs.shell.waiting
+    (waiting,) = verbs.shell.waiting.pods.values()
     verbs.classes_are_gone = True
     verbs.preemption.preempt_alone(waiting)
     verbs.preemption.renew(waiting)
@@ -192,13 +165,15 @@ def test_a_lease_that_is_being_used_does_not_end() -> None:
     for name in ("used", "unused"):
         pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
         assert pod is not None
-        asked = Asked(kind=Kind.PLACEMENT, now=0.0)
-        decision = shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, asked=asked)
+        context = DecisionContext(kind=RowKind.PLACEMENT, now=0.0)
+        decision = shell.cluster.decide(
+            shell.to_request(pod), candidate_nodes=NODES, context=context
+        )
         assert not isinstance(decision, Wait | Preempt)
 
     being_bound = [PodUid("uid-of-used")]
     assert expire_unused(shell.cluster, being_bound=being_bound, now=61.0) == [
         GangKey("lab", "unused")
     ]
-    assert shell.cluster.has_member(PodUid("uid-of-used"))
+    assert shell.cluster.has_place(PodUid("uid-of-used"))
     assert expire_unused(shell.cluster, being_bound=(), now=122.0) == [GangKey("lab", "used")]

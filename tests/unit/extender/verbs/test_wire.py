@@ -5,7 +5,6 @@ from typing import Any
 import orjson
 import pytest
 
-from extender.cells.model import Placement
 from extender.verbs import wire
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
@@ -80,7 +79,7 @@ def test_null_lists_are_empty_lists(lists: dict[str, Any]) -> None:
         (b"nonsense", "the body is not JSON"),
         (b"[]", "must be a mapping, not"),
         (b'{"NodeNames": 7}', "Pod: is required; NodeNames: must be a list, not"),
-        (b'{"Pod": {}, "NodeNames": [7]}', "NodeNames[0]: must be text, not"),
+        (b'{"Pod": {}, "NodeNames": [7]}', "NodeNames[0]: must be a string, not"),
     ],
     ids=["not JSON", "a list", "two problems", "a number for a name"],
 )
@@ -88,15 +87,6 @@ def test_garbage_is_refused_with_every_path(body: bytes, told: str) -> None:
     with pytest.raises(RequestError) as error:
         parse_body(wire.FilterArguments, body)
     assert told in str(error.value)
-
-
-def test_a_bound_pod_carries_its_placement_for_us_and_for_hived() -> None:
-    placement = Placement(node=NodeName("n1"), leaf_cells=(4, 5))
-    annotations = wire.to_annotations(placement)
-
-    assert annotations["cellgate.io/placement"] == '{"node":"n1","leafCells":[4,5]}'
-    assert annotations["hivedscheduler.microsoft.com/pod-leaf-cell-isolation"] == "4,5"
-    assert "hivedscheduler.microsoft.com/pod-bind-info" in annotations
 
 
 def test_the_case_of_a_key_does_not_matter_and_gos_own_name_wins() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kube.api.client import KubeClient, KubeError
 from kube.api.events import Event, EventWriter
+from service.clock import Clock
 from tests.support.eventually import eventually
 from tests.support.kube_objects import a_pod
 
@@ -51,7 +52,7 @@ def test_an_event_is_about_an_object() -> None:
 
 async def test_the_same_event_is_written_once_a_minute() -> None:
     cluster, seconds = Cluster(), 0.0
-    writer = EventWriter(cluster, monotonic=lambda: seconds)
+    writer = EventWriter(cluster, Clock(monotonic=lambda: seconds))
     work = asyncio.create_task(writer.run())
     for _ in range(3):
         writer.write(an_event())
@@ -78,7 +79,7 @@ async def test_what_happens_once_is_told_under_one_name_whoever_tells_it() -> No
     names = {event.to_object(now=NOW)["metadata"]["name"] for _ in range(2)}
     other = replace(event, uid="another").to_object(now=NOW)["metadata"]["name"]
     assert len(names | {other}) == 2
-    writer = EventWriter(cluster)
+    writer = EventWriter(cluster, Clock())
     work = asyncio.create_task(writer.run())
     writer.write(event)
     writer.write(an_event("this one cannot be told"))
@@ -91,7 +92,7 @@ async def test_what_happens_once_is_told_under_one_name_whoever_tells_it() -> No
 async def test_what_cannot_be_written_is_dropped() -> None:
     cluster = Cluster()
     cluster.is_away = True
-    writer = EventWriter(cluster)
+    writer = EventWriter(cluster, Clock())
     for number in range(1005):
         writer.write(an_event(str(number)))
     assert writer.dropped == 5

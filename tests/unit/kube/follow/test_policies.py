@@ -55,7 +55,7 @@ def test_an_invalid_document_is_reported_by_one_event_on_its_config_map() -> Non
             uid="uid-of-rules",
             reason="InvalidPolicy",
             message="Not in force; the last valid version, if any, stays in force: the document is "
-            'the text "nonsense"; expected a mapping with apiVersion and kind',
+            '"nonsense"; expected a mapping with apiVersion and kind',
             is_unique=True,
             resource_version="7",
         )
@@ -65,9 +65,7 @@ def test_an_invalid_document_is_reported_by_one_event_on_its_config_map() -> Non
 def test_an_event_names_the_first_problems_and_counts_the_rest() -> None:
     sink = a_sink(rules=HEAD + "Rules\nrules: [1, 2, 3, 4, 5, 6, 7]\n")
     (event,) = events_of(sink)
-    assert event.message.endswith(
-        "rules[4]: must be a mapping, not the number 5; and 2 more problems"
-    )
+    assert event.message.endswith("rules[4]: must be a mapping, not 5; and 2 more problems")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +76,10 @@ def test_an_event_names_the_first_problems_and_counts_the_rest() -> None:
             'ConfigMap x: cellgate.io/policy: "unheard-of" is not a kind of policy; known are ',
         ),
         ({**a_config_map("rules", "", name="x"), "data": None}, "ConfigMap x: data has no policy."),
-        (a_config_map("rules", 5, name="x"), "ConfigMap x: data[policy.yaml]: must be text, not "),
+        (
+            a_config_map("rules", 5, name="x"),
+            "ConfigMap x: data[policy.yaml]: must be a string",
+        ),
     ],
     ids=["unknown kind", "no document", "not a text"],
 )
@@ -115,7 +116,8 @@ def test_the_cluster_file_is_the_only_cluster_document() -> None:
     sink.use_cluster_file(hived_text(lab=1), path="cluster.yaml")
     assert sink.cluster_text == hived_text(lab=1)
     assert list(map(str, sink.problems)) == [
-        "ConfigMap cluster: is not used, because --cluster names a file"
+        "ConfigMap cluster: is not used, because the extender reads the Cluster document from a "
+        "file (--cluster)"
     ]
     sink.use_cluster_file("physicalCluster: [", path="cluster.yaml")
     assert sink.cluster_text == hived_text(lab=1)

@@ -3,7 +3,7 @@
 import pytest
 
 from kube import marks
-from kube.read.gangs import Gang, GangForm
+from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.pods import read_pod
 from policy.errors import RequestError
 from policy.submission import GangKey
@@ -22,8 +22,8 @@ affinityGroup:
 
 def _gang(
     name: str, form: GangForm, *, size: int | None = None, min_size: int | None = None
-) -> Gang:
-    return Gang(key=GangKey("lab", name), size=size, min_size=min_size, form=form)
+) -> DeclaredGang:
+    return DeclaredGang(key=GangKey("lab", name), size=size, min_size=min_size, form=form)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def _gang(
         ),
     ],
 )
-def test_gangs_are_recognised(pod: PodBuilder, gang: Gang) -> None:
+def test_gangs_are_recognised(pod: PodBuilder, gang: DeclaredGang) -> None:
     managed = read_pod(pod)
     assert managed is not None
     assert managed.gang == gang
@@ -153,7 +153,7 @@ def _without_one_after_the_other(pod: PodBuilder) -> list[PodBuilder]:
         ),
         pytest.param(
             _POD.labelled(marks.GANG_LABEL, "bert"),
-            ["metadata.labels[cellgate.io/gang-size]: must be set: the number of pods in the gang"],
+            ["metadata.labels[cellgate.io/gang-size]: is required: the number of pods in the gang"],
             id="no size",
         ),
         pytest.param(
@@ -173,8 +173,8 @@ def _without_one_after_the_other(pod: PodBuilder) -> list[PodBuilder]:
             _POD.labelled(marks.GANG_SIZE_LABEL, "4").labelled(marks.GANG_MIN_LABEL, "x"),
             [
                 "metadata.labels[cellgate.io/gang-size]: "
-                "must stand with the label cellgate.io/gang",
-                "metadata.labels[cellgate.io/gang-min]: must stand with the label cellgate.io/gang",
+                "needs the label cellgate.io/gang beside it",
+                "metadata.labels[cellgate.io/gang-min]: needs the label cellgate.io/gang beside it",
             ],
             id="a size without a gang",
         ),
@@ -187,7 +187,7 @@ def _without_one_after_the_other(pod: PodBuilder) -> list[PodBuilder]:
             _POD.labelled(marks.KUEUE_GROUP, "bert"),
             [
                 "metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: "
-                "must be set: the number of pods in the gang"
+                "is required: the number of pods in the gang"
             ],
             id="Kueue without a count",
         ),

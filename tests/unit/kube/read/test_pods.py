@@ -6,18 +6,12 @@ import pytest
 
 from kube import marks
 from kube.hived.spec import HivedSpec
+from kube.read.gangs import DeclaredGang, GangForm
+from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import NodeWish
-from kube.read.pods import (
-    DeviceUse,
-    Gang,
-    GangForm,
-    ManagedPod,
-    Placement,
-    PodPhase,
-    read_device_use,
-    read_pod,
-)
+from kube.read.pods import read_device_use, read_pod
 from policy.errors import Problem, RequestError
+from policy.placement import Placement
 from policy.submission import (
     ClassName,
     GangKey,
@@ -28,9 +22,10 @@ from policy.submission import (
     UserName,
     VcName,
 )
+from policy.topology import ChainName
 from tests.support.kube_objects import NVIDIA, PodBuilder, a_pod
 
-_SINGLE = Gang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
+_SINGLE = DeclaredGang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
 _HIVED = HivedSpec(vc=VcName("VC1"), leaf_count=4, leaf_type=LeafType("K80"), priority=-1)
 _PLACEMENT = Placement(node=NodeName("gpu-7"), leaf_cells=(0, 1), vc_cell="lab/0")
 
@@ -100,7 +95,7 @@ def test_a_pod_with_everything() -> None:
         grace_seconds=30,
         is_gated=True,
         scheduler_name="cellgate-scheduler",
-        gang=Gang(key=GangKey("lab", "bert"), size=4, min_size=2, form=GangForm.CELLGATE),
+        gang=DeclaredGang(key=GangKey("lab", "bert"), size=4, min_size=2, form=GangForm.CELLGATE),
         vc=VcName("vision"),
         leaf_type=LeafType("A100"),
         leaf_count=2,
@@ -132,7 +127,7 @@ def test_a_pod_for_hived_without_devices() -> None:
         name="bert-0",
         resource_version="1",
         scheduler_name="cellgate-scheduler",
-        gang=Gang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.HIVED),
+        gang=DeclaredGang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.HIVED),
         vc=VcName("VC1"),
         leaf_type=LeafType("K80"),
         leaf_count=4,
@@ -330,7 +325,7 @@ class TestPlacement:
         text = "{node: gpu-7, leafCellIsolation: [3, 1], cellChain: NODE}"
         pod = a_pod().with_gpus(2).annotated(marks.HIVED_BIND_INFO_ANNOTATION, text)
         assert _read(pod).placement == Placement(
-            node=NodeName("gpu-7"), leaf_cells=(3, 1), chain="NODE"
+            node=NodeName("gpu-7"), leaf_cells=(3, 1), chain=ChainName("NODE")
         )
 
     @pytest.mark.parametrize(
@@ -339,7 +334,7 @@ class TestPlacement:
             pytest.param(
                 marks.PLACEMENT_ANNOTATION,
                 "{}",
-                Problem("metadata.annotations[cellgate.io/placement].node", "must be set"),
+                Problem("metadata.annotations[cellgate.io/placement].node", "is required"),
                 id="ours",
             ),
             pytest.param(
@@ -347,7 +342,7 @@ class TestPlacement:
                 "[" * 60_000,
                 Problem(
                     "metadata.annotations[hivedscheduler.microsoft.com/pod-bind-info]",
-                    "must be nested at most 20 deep",
+                    "line 1, column 34: nested more than 32 deep",
                 ),
                 id="HiveD's",
             ),

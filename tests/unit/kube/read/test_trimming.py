@@ -6,9 +6,9 @@ import pytest
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.placements import Placement
 from kube.read.pods import read_pod
 from kube.read.trimming import trim_pod
+from policy.placement import Placement
 from policy.submission import NodeName, VcName
 from tests.support.kube_objects import PodBuilder, a_pod
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from policy.documents.yaml_text import Plain, YamlText, as_written, parse_yaml
+from policy.documents.yaml_text import YamlText, as_written, parse_yaml
+from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
 
 
@@ -55,7 +56,7 @@ def test_a_text_is_read(text: str, value: Plain) -> None:
             "put a text that starts with * in quotes",
         ),
         ("a: &a [*a]", 'line 1, column 8: the alias "*a" holds itself'),
-        ("? [a]\n: 1", "line 1, column 3: a key must be text"),
+        ("? [a]\n: 1", "line 1, column 3: a key must be a string"),
         ("[" * 50_000, "line 1, column 34: nested more than 32 deep"),
         ("a: " + "x" * 1_048_576, "the text has 1048579 bytes; at most 1048576 are read"),
         (

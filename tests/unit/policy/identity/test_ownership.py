@@ -9,7 +9,7 @@ import pytest
 from policy.errors import RequestError
 from policy.identity.ownership import Editor, check_other_change, check_quotas_change
 from policy.quotas.limits import Measure
-from policy.quotas.quotas import Allowance, QuotaGroup, QuotaTable
+from policy.quotas.quota_table import Allowance, QuotaGroup, QuotaTable
 from policy.submission import GroupName, LeafType, UserName
 
 CAROL = Editor(user="carol")

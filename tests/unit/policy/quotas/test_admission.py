@@ -2,12 +2,12 @@
 
 import pytest
 
-from policy.quotas.admission import Admission, OverQuota, over_quota
+from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
-from policy.quotas.quotas import QuotaGroup
+from policy.quotas.quota_table import QuotaGroup
 from policy.quotas.wording import describe_excess
 from policy.rules.decision import Outcome
-from policy.submission import GroupName, LeafType, Usage, UserName
+from policy.submission import GroupName, LeafType, Occupancy, UserName
 from tests.support.policy import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
 
 VISION = GroupName("vision")
@@ -27,14 +27,14 @@ def too_much(
 
 def _admission(
     over: str, *, rules: str = "- {user: x, then: fail}", asks: str = "prod"
-) -> Admission:
+) -> AdmissionDecision:
     decision = rules_of(rules).decide(
         a_submission(asks=4, class_name=asks),
-        usage=Usage(occupied=15, occupied_high=15),
+        usage=Occupancy(occupied=15, occupied_high=15),
         classes=CLASSES,
     )
     group = QuotaGroup(name=VISION, over=over)
-    return Admission(
+    return AdmissionDecision(
         rules=decision, quota=over_quota(decision, group, (too_much(),), classes=CLASSES)
     )
 
@@ -102,7 +102,7 @@ def test_a_gang_that_waits_is_told_what_for() -> None:
 
 def test_notes_are_told_too() -> None:
     decision = rules_of("- {then: retain}").decide(a_submission(), usage=None, classes=CLASSES)
-    noted = Admission(rules=decision, notes=("the ledger does not answer",))
+    noted = AdmissionDecision(rules=decision, notes=("the ledger does not answer",))
     assert noted.format_warnings() == ("cellgate: the ledger does not answer",)
     assert noted.explain()[-1] == "the ledger does not answer"
     assert noted.outcome is Outcome.ADMITTED

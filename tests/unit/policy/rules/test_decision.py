@@ -3,12 +3,17 @@
 import pytest
 
 from policy.rules.decision import RuleDecision
-from policy.submission import Usage
+from policy.submission import Occupancy
 from tests.support.policy import CLASSES, a_submission, rules_of
 
 
 def _decide(
-    rules: str, *, asks: int = 4, held: Usage | None, user: str = "alice", class_name: str = "prod"
+    rules: str,
+    *,
+    asks: int = 4,
+    held: Occupancy | None,
+    user: str = "alice",
+    class_name: str = "prod",
 ) -> RuleDecision:
     submission = a_submission(user, asks=asks, class_name=class_name)
     return rules_of(rules).decide(submission, usage=held, classes=CLASSES)
@@ -18,7 +23,7 @@ HIGH = '- {user: ^a, priority: prod, occupiedHigh: "> 2", then: oppo, note: at m
 
 
 def test_a_lowered_class_is_explained_with_who_which_rule_which_numbers_and_the_way_out() -> None:
-    decision = _decide(HIGH, held=Usage(occupied=9, occupied_high=1))
+    decision = _decide(HIGH, held=Occupancy(occupied=9, occupied_high=1))
     assert decision.explain() == (
         "alice asked for 4 leaf cells in class prod and gets class oppo.",
         "alice holds 9 leaf cells, 1 of them in high classes.",
@@ -62,12 +67,12 @@ def test_a_lowered_class_is_explained_with_who_which_rule_which_numbers_and_the_
     ],
 )
 def test_each_rule_hit_is_explained(rules: str, sentence: str) -> None:
-    assert _decide(rules, held=Usage()).explain()[2:] == (sentence,)
+    assert _decide(rules, held=Occupancy()).explain()[2:] == (sentence,)
 
 
 def test_a_gang_lowered_out_of_the_high_classes_is_not_counted_among_them() -> None:
     rules = "- {priority: prod, then: oppo}\n- {occupiedHigh: 1, then: fail}"
-    decision = _decide(rules, held=Usage(occupied=3, occupied_high=2))
+    decision = _decide(rules, held=Occupancy(occupied=3, occupied_high=2))
     assert decision.explain()[-1] == (
         "Rule 2 refuses class oppo: occupiedHigh would be 2 (2 held), which is > 1. "
         "With 1 fewer leaf cell held or asked for in high classes it would not apply."
@@ -89,7 +94,7 @@ def test_unknown_usage_is_told_to_the_user() -> None:
 
 
 def test_a_when_that_failed_is_for_admins_not_for_users() -> None:
-    decision = _decide("- {when: labels.a == 'b', then: fail}", held=Usage())
+    decision = _decide("- {when: labels.a == 'b', then: fail}", held=Occupancy())
     assert decision.explain()[2:] == (
         "No rule applied.",
         'Rule 1 does not match: its `when` has no answer: there is no key "a".',
@@ -102,14 +107,14 @@ def test_a_rule_that_keeps_the_class_is_a_reason_for_a_warning_only_if_it_has_a_
         "cellgate: rule 1 lowers class prod to oppo because occupiedHigh would be 4 "
         "(0 held, 4 asked for), which is > 2: at most 2 high"
     )
-    decision = _decide(f"{HIGH}\n- {{then: retain}}", held=Usage())
+    decision = _decide(f"{HIGH}\n- {{then: retain}}", held=Occupancy())
     assert decision.format_warnings() == (lowered,)
-    noted = _decide(f"{HIGH}\n- {{then: retain, note: fine}}", held=Usage())
+    noted = _decide(f"{HIGH}\n- {{then: retain, note: fine}}", held=Occupancy())
     assert noted.format_warnings() == (lowered, "cellgate: rule 2 keeps class oppo: fine")
 
 
 def test_a_refusal_has_no_warnings_it_says_all_itself() -> None:
-    decision = _decide(f"{HIGH}\n- {{then: fail, note: closed}}", held=Usage())
+    decision = _decide(f"{HIGH}\n- {{then: fail, note: closed}}", held=Occupancy())
     assert decision.format_warnings() == ()
     assert decision.format_refusal() == (
         "alice asked for 4 leaf cells in class prod: refused by rule 2. "
@@ -123,7 +128,7 @@ def test_a_refusal_has_no_warnings_it_says_all_itself() -> None:
 
 def test_what_somebody_else_wrote_is_cleaned_and_cut() -> None:
     rules = f"- {{current: 0, then: oppo, note: {'x' * 400}}}"
-    decision = _decide(rules, held=Usage(), user="eve\n\x1b[31m" + "e" * 200, asks=1)
+    decision = _decide(rules, held=Occupancy(), user="eve\n\x1b[31m" + "e" * 200, asks=1)
     assert decision.explain()[0] == (
         f"eve ?[31m{'e' * 70}… asked for 1 leaf cell in class prod and gets class oppo."
     )

@@ -73,7 +73,7 @@ def test_an_expression_answers(source: str, answer: bool) -> None:
             "namespace == 'a' && user.matches('b') ==",
             "is not a valid CEL expression: mismatched input the end at line 1, column 41",
         ),
-        ("current", "can never be true or false: it gives the number 1 instead of true or false"),
+        ("current", "can never be true or false: it gives 1 instead of true or false"),
         (
             "occupied > '4'",
             "can never be true or false: values of different types are combined, "
@@ -120,12 +120,12 @@ def test_what_can_never_answer_is_refused_beforehand(source: object, problem: st
             "int(user) > 1",
             "a value cannot be converted, or a function does not take such values",
         ),
-        ("labels.stage", "it gives the text \"matches('x')\" instead of true or false"),
+        ("labels.stage", "it gives \"matches('x')\" instead of true or false"),
         (
             "labels.stage > 1",
             "values of different types are combined, such as a number and a text",
         ),
-        ("user.matches(labels.stage + '(')", "it gives nothing instead of true or false"),
+        ("user.matches(labels.stage + '(')", "it gives null instead of true or false"),
     ],
 )
 def test_an_expression_without_an_answer_says_why(source: str, reason: str) -> None:

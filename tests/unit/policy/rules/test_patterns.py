@@ -39,7 +39,7 @@ def test_a_pattern_is_found_anywhere_unless_anchored(
         ),
         (r"\pL{99}", "is not a valid regular expression: pattern too large - compile failed"),
         ("a" * 4097, "is 4097 characters long; at most 4096 are allowed"),
-        (17, "must be a regular expression in quotes, not the number 17"),
+        (17, "must be a regular expression in quotes, not 17"),
         (["a"], "must be a regular expression in quotes, not a list"),
     ],
     ids=lambda value: str(value)[:20],

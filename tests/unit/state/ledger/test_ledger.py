@@ -1,7 +1,8 @@
 """The ledger's words: which limits say something about a charge, and how they are told."""
 
+from policy.quotas.limits import Measure, Scope
 from policy.submission import GroupName, LeafType, UserName
-from state.ledger.ledger import Measure, Scope, build_exceeded, choose_applicable
+from state.ledger.ledger import build_exceeded, choose_applicable
 from tests.support.charges import ALICE, ALICE_IN_VISION, VISION, a_charge, at_most
 
 

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from policy.errors import BackendError
-from state.log.log import DecisionLog, DecisionRecord, LogSettings
+from state.log.log import DecisionLog, LogSettings
 from state.log.memory import MemoryDecisions
+from state.log.records import DecisionRecord
 from tests.support.eventually import eventually
 from tests.support.records import a_decision
 

@@ -8,11 +8,13 @@ from policy.errors import RequestError
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import ClassName, GroupName, UserName
-from state.ledger.ledger import Usage
+from state.ledger.ledger import ScopeUsage
 from state.ledger.memory_usage import MemoryUsage
 from tests.support.admission import World, a_policy
 from tests.support.charges import TERM
-from webhook.admission.verdict import Verdict, charge_of
+from webhook.admission.charge_request import build_charge
+from webhook.admission.gang_decision import GangDecision
+from webhook.admission.wording import format_warnings
 
 ALICE = Scope(UserName("alice"))
 VISION = """groups:
@@ -23,8 +25,8 @@ VISION = """groups:
 """
 
 
-def _got(verdict: Verdict) -> tuple[str, str]:
-    return str(verdict.outcome), str(verdict.final_class)
+def _got(decision: GangDecision) -> tuple[str, str]:
+    return str(decision.outcome), str(decision.final_class)
 
 
 async def _held(world: World, scope: Scope = ALICE) -> tuple[int, int, int]:
@@ -39,8 +41,10 @@ class StaleUsage(MemoryUsage):
         super().__init__(world.ledger)
         self._leaf_cells = leaf_cells
 
-    def usage(self, scope: Scope) -> Usage:
-        return Usage(scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells)
+    def usage(self, scope: Scope) -> ScopeUsage:
+        return ScopeUsage(
+            scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells
+        )
 
 
 async def test_what_is_let_in_is_charged_once_in_its_final_class() -> None:
@@ -65,9 +69,7 @@ async def test_a_review_that_comes_again_does_not_make_the_ledger_seem_away() ->
     replica = world.replica(StaleUsage(world, leaf_cells=1000), breaker=breaker)
     request = world.ask(cells=3, size=3)
     answers = [await replica.admit(request) for _ in range(2)]
-    assert [(one.decision, one.outcome) for one in answers] == [
-        (request.decision, Outcome.ADMITTED)
-    ] * 2
+    assert [(one.id, one.outcome) for one in answers] == [(request.decision, Outcome.ADMITTED)] * 2
     assert breaker.is_closed
     assert await _held(world) == (3, 3, 1)
 
@@ -94,11 +96,11 @@ async def test_rules_hold_to_the_last_cell_however_many_ask_at_once(rules: str) 
     world = World(a_policy(rules=rules))
     stale = [world.replica(StaleUsage(world, leaf_cells=0)) for _ in range(3)]
     requests = [world.ask(f"gang-{number}") for number in range(60)]
-    verdicts = await asyncio.gather(
+    decisions = await asyncio.gather(
         *(stale[number % 3].admit(request) for number, request in enumerate(requests))
     )
-    assert sorted(map(_got, verdicts)).count(("admitted", "prod")) == 7
-    assert sorted(map(_got, verdicts)).count(("admitted", "oppo")) == 13
+    assert sorted(map(_got, decisions)).count(("admitted", "prod")) == 7
+    assert sorted(map(_got, decisions)).count(("admitted", "oppo")) == 13
     assert await _held(world) == (20, 7, 20)
 
 
@@ -108,7 +110,7 @@ async def test_all_members_of_a_gang_get_what_the_first_got() -> None:
     await world.replica().admit(world.ask("other", cells=8))
     for _ in range(3):
         member = await world.replica().admit(world.ask(cells=8, size=4))
-        assert (_got(member), member.decision) == (("admitted", "prod"), first.decision)
+        assert (_got(member), member.id) == (("admitted", "prod"), first.id)
     assert await _held(world) == (16, 8, 2)
 
 
@@ -119,8 +121,8 @@ async def test_a_gang_that_was_lowered_stays_lowered_and_says_so() -> None:
     await world.ledger.release([world.ask("big").submission.gang], term=TERM)
     second = await world.replica().admit(world.ask(cells=4, size=2))
     assert _got(first) == _got(second) == ("admitted", "oppo")
-    assert second.format_warnings() == (
-        f"cellgate: this gang has class oppo by decision {first.decision}",
+    assert format_warnings(second) == (
+        f"cellgate: gang lab/bert has class oppo instead of class prod by decision {first.id}",
     )
 
 
@@ -140,9 +142,9 @@ async def test_members_must_agree() -> None:
             world.ask(cells=16, size=2, user="bob", class_name="oppo", leaf_type="A100")
         )
     assert str(raised.value) == (
-        "gang lab/bert exists already, and this pod has submitter bob instead of alice, class oppo "
+        "gang lab/bert already exists, and this pod has submitter bob instead of alice, class oppo "
         "instead of prod, leaf type A100 instead of V100, 16 leaf cells for the whole gang instead "
-        "of 8: members of a gang must agree; a name can be used again once its pods have ended"
+        "of 8: members of a gang must agree; its name can be reused once its pods have ended"
     )
     assert await _held(world) == (8, 8, 1)
 
@@ -191,10 +193,9 @@ async def test_members_of_a_queued_gang_wait_together() -> None:
     first = await replica.admit(world.ask("b", cells=4, size=2))
     await world.ledger.release([world.ask("a").submission.gang], term=TERM)
     second = await replica.admit(world.ask("b", cells=4, size=2))
-    assert (_got(second), second.decision) == (("queued", "prod"), first.decision)
-    assert second.format_warnings() == (
-        f"cellgate: this gang has class prod by decision {first.decision} and waits for room in "
-        "its quotas",
+    assert (_got(second), second.id) == (("queued", "prod"), first.id)
+    assert format_warnings(second) == (
+        f"cellgate: gang lab/b has class prod and waits for quota by decision {first.id}",
     )
     assert await _held(world) == (0, 0, 0)
     await world.ledger.release([world.ask("b").submission.gang], term=TERM)
@@ -212,7 +213,7 @@ async def test_limits_of_the_user_and_the_leaf_type_count_too() -> None:
     )
 
 
-async def test_whoever_asks_for_less_does_not_get_less() -> None:
+async def test_a_request_for_a_lower_class_does_not_get_less() -> None:
     world = World(a_policy(quotas=VISION % "oppo"))
     await world.replica().admit(world.ask("a", cells=20, class_name="oppo"))
     assert _got(await world.replica().admit(world.ask("b", class_name="oppo"))) == (
@@ -225,10 +226,10 @@ async def test_whoever_asks_for_less_does_not_get_less() -> None:
 async def test_quotas_hold_to_the_last_gang_however_many_ask_at_once() -> None:
     world = World(a_policy(quotas=VISION % "fail"))
     replicas = [world.replica() for _ in range(3)]
-    verdicts = await asyncio.gather(
+    decisions = await asyncio.gather(
         *(replicas[n % 3].admit(world.ask(f"g{n}", class_name="oppo")) for n in range(100))
     )
-    assert sum(verdict.outcome is Outcome.ADMITTED for verdict in verdicts) == 15
+    assert sum(decision.outcome is Outcome.ADMITTED for decision in decisions) == 15
     assert await _held(world, Scope(None, GroupName("vision"))) == (15, 0, 15)
 
 
@@ -238,7 +239,7 @@ async def test_a_preview_charges_nothing_and_tells_the_same() -> None:
     assert _got(preview) == ("admitted", "oppo")
     assert await _held(world) == (0, 0, 0)
     decided = await world.replica().admit(world.ask(cells=11))
-    assert preview.format_warnings() == decided.format_warnings()
+    assert format_warnings(preview) == format_warnings(decided)
 
 
 async def test_a_preview_does_not_take_a_gang_that_has_ended_for_one_of_today() -> None:
@@ -251,7 +252,7 @@ async def test_a_preview_does_not_take_a_gang_that_has_ended_for_one_of_today() 
 
 
 class TestWithoutLedger:
-    """The ledger does not answer: the last known usage, and what was let in since, decide."""
+    """The ledger is unavailable: the last known usage, and what was admitted since, decide."""
 
     async def test_own_admissions_are_counted(self) -> None:
         world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
@@ -262,15 +263,15 @@ class TestWithoutLedger:
             (await replica.admit(world.ask(f"g{number}", cells=2))).outcome for number in range(4)
         ]
         assert outcomes == [Outcome.ADMITTED, Outcome.ADMITTED, Outcome.REFUSED, Outcome.REFUSED]
-        assert [charge.leaf_count for charge in world.usage.assumed.untold(9)] == [2, 2]
+        assert [charge.leaf_count for charge in world.usage.assumed.unsent(9)] == [2, 2]
 
     async def test_every_answer_says_so(self) -> None:
         world = World(a_policy(quotas=VISION % "oppo"))
         world.ledger.is_away = True
-        verdict = await world.replica().admit(world.ask(cells=11))
-        assert _got(verdict) == ("admitted", "oppo")
-        assert verdict.format_warnings()[-1] == (
-            "cellgate: the ledger does not answer: decided by the usage that was known last"
+        decision = await world.replica().admit(world.ask(cells=11))
+        assert _got(decision) == ("admitted", "oppo")
+        assert format_warnings(decision)[-1] == (
+            "cellgate: Quota database unavailable; last known usage applied"
         )
 
     async def test_with_no_known_usage_rules_that_need_it_and_quotas_are_not_applied(self) -> None:
@@ -279,12 +280,12 @@ class TestWithoutLedger:
         )
         world.ledger.is_away = True
         world.usage.is_known = False
-        verdict = await world.replica().admit(world.ask(cells=100))
-        assert _got(verdict) == ("admitted", "prod")
-        assert verdict.format_warnings() == (
+        decision = await world.replica().admit(world.ask(cells=100))
+        assert _got(decision) == ("admitted", "prod")
+        assert format_warnings(decision) == (
             "cellgate: Usage is not known at the moment, so rule 1 is not applied and class prod "
             "is kept.",
-            "cellgate: the ledger does not answer and usage is not known: quotas are not applied",
+            "cellgate: Quota database unavailable and usage unknown; quotas not applied",
         )
 
     async def test_a_gang_that_was_decided_before_keeps_its_decision(self) -> None:
@@ -293,7 +294,7 @@ class TestWithoutLedger:
         first = await replica.admit(world.ask(cells=8, size=2))
         world.ledger.is_away = True
         again = await replica.admit(world.ask(cells=8, size=2))
-        assert (_got(again), again.decision) == (("admitted", "prod"), first.decision)
+        assert (_got(again), again.id) == (("admitted", "prod"), first.id)
 
     async def test_the_ledger_is_not_asked_again_before_it_was_seen_to_answer(self) -> None:
         world = World()
@@ -303,9 +304,11 @@ class TestWithoutLedger:
         await replica.admit(world.ask("a"))
         await breaker.attempt()
         world.ledger.is_away = False
-        assert "does not answer" in (await replica.admit(world.ask("b"))).format_warnings()[0]
+        assert (
+            "Quota database unavailable" in format_warnings(await replica.admit(world.ask("b")))[0]
+        )
         await breaker.attempt()
-        assert (await replica.admit(world.ask("c"))).format_warnings() == ()
+        assert format_warnings(await replica.admit(world.ask("c"))) == ()
 
 
 async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:
@@ -315,7 +318,7 @@ async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:
     first = await here.admit(world.ask("b", cells=4, size=2))
     await world.ledger.release([world.ask("a").submission.gang], term=TERM)
     second = await there.admit(world.ask("b", cells=4, size=2))
-    assert (_got(second), second.decision) == (_got(first), first.decision)
+    assert (_got(second), second.id) == (_got(first), first.id)
     assert await world.ledger.charges() == ()
 
 
@@ -326,9 +329,9 @@ async def test_a_queued_gang_that_was_charged_meanwhile_waits_no_longer() -> Non
     request = world.ask("b", cells=4, size=2)
     await replica.admit(request)
     await world.ledger.release([world.ask("a").submission.gang], term=TERM)
-    await world.ledger.charge(charge_of(request, ClassName("prod")))
+    await world.ledger.charge(build_charge(request, ClassName("prod")))
     late = await replica.admit(world.ask("b", cells=4, size=2))
-    assert (_got(late), late.decision) == (("admitted", "prod"), request.decision)
+    assert (_got(late), late.id) == (("admitted", "prod"), request.decision)
 
 
 async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() -> None:
@@ -336,7 +339,7 @@ async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() 
     here, there = world.replica(), world.replica()
     first = await here.admit(world.member("b", own=1, size=3))
     larger = await there.admit(world.member("b", own=4, size=3))
-    assert (larger.decision, larger.outcome) == (first.decision, first.outcome)
+    assert (larger.id, larger.outcome) == (first.id, first.outcome)
     assert (await _held(world))[0] == 6
     await here.admit(world.member("b", own=4, size=3))
     assert (await _held(world))[0] == 9

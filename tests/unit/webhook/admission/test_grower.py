@@ -13,8 +13,8 @@ from policy.submission import GroupName, UserName
 from tests.support.admission import World, a_policy
 from tests.support.charges import TERM
 from tests.unit.webhook.admission.test_admitter import StaleUsage
-from webhook.admission.catch_up import catch_up
-from webhook.admission.verdict import Request
+from webhook.admission.charge_request import ChargeRequest
+from webhook.ledger_access.catch_up import catch_up
 
 TWO_GROUPS = """groups:
 - {name: small, limits: {leafCells: 4}, over: fail, users: [{name: alice}]}
@@ -23,7 +23,7 @@ TWO_GROUPS = """groups:
 SMALL = Scope(None, GroupName("small"))
 
 
-def _paid_by(request: Request, group: str) -> Request:
+def _paid_by(request: ChargeRequest, group: str) -> ChargeRequest:
     return replace(request, group=request.policy.quotas.group(GroupName(group)))
 
 
@@ -97,10 +97,10 @@ async def test_a_gang_that_would_have_been_lowered_does_not_grow() -> None:
     with pytest.raises(RequestError) as refused:
         await replica.admit(member)
     assert str(refused.value) == (
-        'with this pod gang lab/bert would have class "oppo", but its members have "prod", which '
-        "cannot be changed: alice holds 4 leaf cells, 4 of them in high classes. Rule 1 lowers "
-        "class prod to oppo: occupiedHigh would be 6 (4 held, 2 asked for), which is > 4. With 2 "
-        "fewer leaf cells held or asked for in high classes it would not apply."
+        'with this pod, gang lab/bert would have class "oppo", but its members have class "prod", '
+        "which cannot be changed: alice holds 4 leaf cells, 4 of them in high classes. Rule 1 "
+        "lowers class prod to oppo: occupiedHigh would be 6 (4 held, 2 asked for), which is > 4. "
+        "With 2 fewer leaf cells held or asked for in high classes it would not apply."
     )
 
 
@@ -155,7 +155,7 @@ async def test_members_that_say_the_gang_is_larger_pay_for_themselves(
     assert "Group vision holds 6 leaf cells" in answers[-1].admission.format_refusal()
 
 
-async def test_a_running_gang_of_which_more_is_told_is_charged_for_more() -> None:
+async def test_a_running_gang_whose_size_was_raised_is_charged_for_more() -> None:
     quotas = "groups: [{name: vision, limits: {leafCells: 6}, users: [{name: alice}]}]"
     world = World(a_policy(quotas=quotas))
     replica = world.replica()

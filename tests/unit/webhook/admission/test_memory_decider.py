@@ -10,8 +10,8 @@ from policy.submission import UserName
 from state.ledger.memory_usage import MemoryUsage
 from tests.support.admission import World, a_policy
 from tests.support.charges import TERM
-from webhook.admission.catch_up import catch_up
-from webhook.admission.recent_gangs import RecentCheck, RecentGangs
+from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
+from webhook.ledger_access.catch_up import catch_up
 
 ALICE = Scope(UserName("alice"))
 VISION = """groups:
@@ -42,7 +42,7 @@ async def test_a_gang_grows_and_the_ledger_hears_of_it_when_it_is_back() -> None
     world.ledger.is_away = True
     for _ in range(2):
         larger = await replica.admit(world.member("b", own=4, size=3))
-        assert (larger.decision, larger.outcome) == (first.decision, Outcome.ADMITTED)
+        assert (larger.id, larger.outcome) == (first.id, Outcome.ADMITTED)
     assert _known(world) == (9, 1)
     world.ledger.is_away = False
     assert await _charged(world) == [3]
@@ -124,7 +124,7 @@ async def test_a_gang_that_runs_is_followed_however_long_ago_it_began() -> None:
     world.ledger.is_away = True
     await _check(world, recent)
     again = await replica.admit(world.ask("b", cells=10, size=2))
-    assert again.decision == first.decision
+    assert again.id == first.id
     assert _known(world) == (10, 1)
 
 
@@ -137,7 +137,7 @@ async def test_what_the_ledger_has_not_heard_of_has_not_ended() -> None:
     world.ledger.is_away = False
     await _check(world, recent)
     world.ledger.is_away = True
-    assert (await replica.admit(world.ask("b", cells=10, size=2))).decision == first.decision
+    assert (await replica.admit(world.ask("b", cells=10, size=2))).id == first.id
 
 
 async def test_whatever_is_asked_at_once_stays_within_what_is_known() -> None:
@@ -145,8 +145,8 @@ async def test_whatever_is_asked_at_once_stays_within_what_is_known() -> None:
     await world.replica().admit(world.ask("before", cells=3))
     world.ledger.is_away = True
     replica = world.replica()
-    verdicts = await asyncio.gather(*(replica.admit(world.ask(f"g{n}")) for n in range(500)))
-    assert sum(verdict.outcome is Outcome.ADMITTED for verdict in verdicts) == 7
+    decisions = await asyncio.gather(*(replica.admit(world.ask(f"g{n}")) for n in range(500)))
+    assert sum(decision.outcome is Outcome.ADMITTED for decision in decisions) == 7
     assert _known(world) == (10, 8)
 
 
@@ -157,8 +157,8 @@ async def test_every_replica_stays_within_what_it_knows_and_then_they_know_of_ea
     for number, usage in enumerate(usages):
         replica = world.replica(usage)
         asked = [world.ask(f"g{number}-{n}", cells=4) for n in range(5)]
-        verdicts = [await replica.admit(request) for request in asked]
-        assert sum(verdict.outcome is Outcome.ADMITTED for verdict in verdicts) == 2
+        decisions = [await replica.admit(request) for request in asked]
+        assert sum(decision.outcome is Outcome.ADMITTED for decision in decisions) == 2
     world.ledger.is_away = False
     for usage in usages:
         await catch_up(world.ledger, usage.assumed)
@@ -167,6 +167,6 @@ async def test_every_replica_stays_within_what_it_knows_and_then_they_know_of_ea
 
 
 async def _check(world: World, recent: RecentGangs) -> None:
-    await RecentCheck(
+    await RecentGangCheck(
         recent, ledger=world.ledger, assumed=world.usage.assumed, breaker=world.breaker()
     ).check()

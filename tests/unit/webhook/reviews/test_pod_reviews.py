@@ -11,7 +11,7 @@ from tests.support.admission import World
 from tests.support.charges import TERM
 from tests.support.kube_objects import PodBuilder, a_pod
 from tests.support.reviews import Webhook, a_review
-from webhook.wire import Answer
+from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 QUOTAS = """
@@ -24,7 +24,9 @@ groups:
 SPEC = "hivedscheduler.microsoft.com/pod-scheduling-spec"
 
 
-async def _create(webhook: Webhook, pod: PodBuilder, **who: Any) -> tuple[Answer, dict[str, Any]]:
+async def _create(
+    webhook: Webhook, pod: PodBuilder, **who: Any
+) -> tuple[ReviewResponse, dict[str, Any]]:
     answer = await webhook.pods.mutate(a_review(pod, **who))
     return answer, json_patch(dict(pod), list(answer.patch)) if answer.is_allowed else {}
 
@@ -42,7 +44,7 @@ async def test_a_stamp_is_believed_of_a_trusted_controller_only() -> None:
     assert annotations["cellgate.io/submitter-groups"] == '["team-a"]'
     refused, _ = await _create(webhook, pod, user="bob")
     assert refused.message.startswith(
-        'metadata.annotations[cellgate.io/submitter]: names "alice", but "bob" sends this'
+        'metadata.annotations[cellgate.io/submitter]: names "alice", but the request comes from '
     )
     (live,) = await webhook.world.ledger.charges()
     assert live.charge.user == "alice"
@@ -108,7 +110,7 @@ async def test_hived_pods_cannot_have_more_devices_than_cells() -> None:
     refused, _ = await _create(Webhook(), a_pod().with_gpus(8).with_hived_spec(spec))
     assert refused.message == (
         f"metadata.annotations[{SPEC}]: leafCellNumber is 1, but the containers ask for 8 "
-        "nvidia.com/gpu: it must be at least as many"
+        "nvidia.com/gpu; it must be at least as many"
     )
 
 
@@ -127,9 +129,9 @@ async def test_a_dry_run_leaves_no_trace() -> None:
     assert webhook.log.pending == 0
 
 
-async def test_nobody_is_nobody() -> None:
+async def test_a_review_without_a_user_is_refused() -> None:
     refused, _ = await _create(Webhook(), a_new_pod(), user="")
-    assert refused.message.startswith("userInfo.username: must be set")
+    assert refused.message.startswith("userInfo.username: is required")
 
 
 @pytest.mark.parametrize("uid", ["x", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"])
@@ -137,7 +139,7 @@ async def test_the_id_of_another_gangs_decision_is_refused(uid: str) -> None:
     webhook = Webhook(world=World())
     await _create(webhook, a_new_pod("a"), uid=uid)
     refused, _ = await _create(webhook, a_new_pod("b"), uid=uid)
-    assert "is that of another gang" in refused.message
+    assert "belongs to another gang" in refused.message
 
 
 async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:
@@ -158,14 +160,14 @@ async def test_no_member_joins_a_running_gang_that_is_full() -> None:
     for pod in members:
         await webhook.pods.mutate(a_review(pod))
     late = a_review(a_pod("c").with_gpus(1).in_gang("bert", size=2))
-    assert (await webhook.pods.mutate(late)).is_allowed  # nobody has seen the others yet
+    assert (await webhook.pods.mutate(late)).is_allowed  # the leader has not seen the others yet
     await webhook.world.ledger.confirm([GangKey("lab", "bert")], term=TERM)
     assert (await webhook.pods.mutate(late)).is_allowed  # the API server does not tell
     webhook.stored.extend(members)
     refused = await webhook.pods.mutate(late)
     assert refused.message == (
-        "metadata.labels[cellgate.io/gang]: gang lab/bert has all its 2 members; another one can "
-        "come when one of them has ended"
+        "metadata.labels[cellgate.io/gang]: gang lab/bert already has all its 2 members; a new "
+        "member is admitted once one of them has ended"
     )
     webhook.stored[0] = members[0].being_deleted()
     assert (await webhook.pods.mutate(late)).is_allowed
@@ -192,8 +194,8 @@ async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named()
     assert 'class "standard" is not listed' in answer.message
 
 
-async def test_a_decision_is_in_the_log_before_anybody_is_told() -> None:
-    """Whoever was told of it finds it there, though we be killed in the next moment."""
+async def test_a_decision_is_in_the_log_before_the_response_is_sent() -> None:
+    """It is there even if the process is killed right after the response."""
     webhook = Webhook()
     await webhook.pods.mutate(a_review(a_new_pod("a")))
     assert webhook.log.pending == 1

@@ -1,11 +1,11 @@
-"""Policy documents: what is refused, and what is told of bad ones that got in anyway."""
+"""Policy documents: which changes are refused."""
 
 import asyncio
 
 import pytest
 
-from kube.follow.priority_classes import PrioritySink
-from tests.support.reviews import CLASSES, Webhook, a_review, config_map
+from kube.follow.priority_classes import PriorityClassSink
+from tests.support.reviews import CLASSES, Responding, Webhook, a_review, config_map
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 
@@ -18,13 +18,14 @@ virtualClusters: {default: {}}
 """
 
 
-def _reviews(webhook: Webhook, **values: int) -> PolicyReviews:
-    priorities = PrioritySink()
+def _reviews(webhook: Webhook, **values: int) -> Responding:
+    priorities = PriorityClassSink()
     priorities.replace(
         [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
     )
-    return PolicyReviews(
-        webhook.sink, priorities=priorities, ledger=webhook.world.ledger, admins=["root"]
+    ledger = webhook.world.ledger
+    return Responding(
+        PolicyReviews(webhook.sink, priorities=priorities, ledger=ledger, admins=["root"])
     )
 
 
@@ -46,7 +47,9 @@ async def test_the_cluster_document_stays_while_gangs_run() -> None:
     assert (await reviews.validate(deletion)).is_allowed
     await webhook.world.replica().admit(webhook.world.ask())
     refused = await reviews.validate(deletion)
-    assert refused.message == "the Cluster document cannot be deleted while gangs run: 1 do"
+    assert (
+        refused.message == "the Cluster document cannot be deleted while gangs run (1 gang charged)"
+    )
     webhook.world.ledger.is_away = True
     assert not (await reviews.validate(deletion)).is_allowed
 
@@ -62,7 +65,7 @@ async def test_the_cluster_document_stays_while_the_ledger_hangs(
     monkeypatch.setattr(policy_reviews, "_LEDGER_SECONDS", 0.01)
     deletion = a_review(None, old=config_map("cluster", CLUSTER), user="root")
     refused = await _reviews(webhook).validate(deletion)
-    assert refused.message == "cannot tell whether gangs run: the ledger does not answer"
+    assert refused.message == "quota database unavailable: whether gangs run is unknown; try again"
 
 
 @pytest.mark.parametrize("user", ["root", "alice"])
@@ -83,6 +86,6 @@ async def test_what_cannot_be_read_is_not_for_a_groups_admin_to_change(deletes: 
     reviews = _reviews(webhook)
     refused = await reviews.validate(a_review(after, old=broken, user="carol"))
     assert refused.message == (
-        "the document that is there cannot be read: only an admin of policies may mend it"
+        "the stored document cannot be parsed, so only a policy admin may change it"
     )
     assert (await reviews.validate(a_review(after, old=broken, user="root"))).is_allowed

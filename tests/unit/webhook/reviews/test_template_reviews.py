@@ -8,7 +8,7 @@ import pytest
 from simulation.objects.patch import json_patch
 from tests.support.kube_objects import a_pod
 from tests.support.reviews import Webhook, a_review
-from webhook.wire import Answer
+from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 DEPLOYMENT_CONTROLLER = "system:serviceaccount:kube-system:deployment-controller"
@@ -53,7 +53,7 @@ def a_job(kind: str = "Job", template: dict[str, Any] | None = None, **spec: Any
     }
 
 
-def stamped(obj: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def stamped(obj: dict[str, Any], answer: ReviewResponse) -> dict[str, Any]:
     """Return the object as the API server stores it."""
     assert answer.is_allowed, answer.message
     return json_patch(deepcopy(obj), list(answer.patch))
@@ -121,12 +121,12 @@ async def test_what_is_not_managed_or_not_known_is_left_alone(webhook: Webhook) 
         assert (answer.is_allowed, list(answer.patch)) == (True, [])
 
 
-async def test_nobody_submits_in_the_name_of_somebody_else(webhook: Webhook) -> None:
+async def test_no_user_submits_in_the_name_of_another(webhook: Webhook) -> None:
     job = a_job(template=a_template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(job, user="bob"))
     assert answer.message == (
-        'spec.template.metadata.annotations[cellgate.io/submitter]: names "alice", but "bob" sends '
-        "this; leave the annotation out, it is set for you"
+        'spec.template.metadata.annotations[cellgate.io/submitter]: names "alice", but the request '
+        'comes from "bob"; leave the annotation out, Cellgate sets it'
     )
     own = await webhook.templates.mutate(a_review(job, user="alice", groups=("c",)))
     annotations = stamped(job, own)["spec"]["template"]["metadata"]["annotations"]
@@ -159,7 +159,9 @@ async def test_a_stamp_stays(webhook: Webhook) -> None:
         assert refused.message.endswith('was "alice" and cannot be changed')
 
 
-async def test_a_stamp_on_what_nobody_looked_at_is_not_believed(webhook: Webhook) -> None:
+async def test_a_stamp_on_a_template_that_was_not_reviewed_is_not_believed(
+    webhook: Webhook,
+) -> None:
     unmanaged = a_job("Deployment", {**a_template(annotations=STAMP), "spec": {"containers": []}})
     managed = a_job("Deployment", a_template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(managed, old=unmanaged, user="bob"))
@@ -175,7 +177,7 @@ async def test_a_stamp_on_what_the_api_server_does_not_ask_about_is_not_believed
     after = a_job("Deployment", a_template(annotations=STAMP))
     review = a_review(after, old=a_job("Deployment", forged), user="bob")
     refused = await webhook.templates.mutate(review)
-    assert 'names "alice", but "bob" sends this' in refused.message
+    assert 'names "alice", but the request comes from "bob"' in refused.message
 
 
 async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: Webhook) -> None:
@@ -188,7 +190,7 @@ async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: 
     assert annotations["cellgate.io/submitter"] == "alice"
 
 
-async def test_the_submitter_is_told_at_once_what_pods_will_get(webhook: Webhook) -> None:
+async def test_the_submitter_reads_at_once_what_pods_will_get(webhook: Webhook) -> None:
     template = a_template()
     template["spec"]["priorityClassName"] = "prod"
     answer = await webhook.templates.mutate(a_review(a_job(template=template)))
@@ -207,11 +209,11 @@ async def test_what_would_be_refused_is_refused_now_unless_it_runs_later(webhook
         answer = await webhook.templates.mutate(a_review(later, user="mallory"))
         assert answer.is_allowed
         assert answer.warnings[0].startswith(
-            "cellgate: as things are, its pods will be refused: mallory asked for"
+            "cellgate: with current usage, its pods would be refused: mallory asked for"
         )
 
 
-async def test_problems_of_a_template_are_told_with_their_path(webhook: Webhook) -> None:
+async def test_problems_of_a_template_have_its_path(webhook: Webhook) -> None:
     template = a_template(labels={"cellgate.io/vc": "closed"})
     answer = await webhook.templates.mutate(a_review(a_job(template=template), user="bob"))
     assert answer.message == (

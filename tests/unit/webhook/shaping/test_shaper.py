@@ -1,4 +1,4 @@
-"""What shapes do to pods, and what pods are told about it."""
+"""What shapes set on pods, and the warnings about it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from simulation.objects.patch import json_patch
 from tests.support.kube_objects import a_pod
 from tests.support.policy import HEAD, a_submission
 from tests.support.reviews import Webhook, a_review
-from tests.unit.policy.documents.test_shaping import shapes_of
+from tests.unit.policy.documents.test_shaping_document import shapes_of
 from webhook.shaping.shaper import Shaped, shape_pod
 
 ALICE = UserName("alice")
@@ -119,7 +119,7 @@ def test_what_the_submitter_says_counts_where_a_shape_only_fills_gaps() -> None:
     assert shape(spec, shapes).lines == []
 
 
-def test_what_a_shape_fixes_is_told_if_it_was_asked_for_otherwise() -> None:
+def test_a_request_that_a_shape_replaces_leads_to_a_warning() -> None:
     limits = {"nvidia.com/gpu": "1", "cpu": "16"}
     main = {"name": "main", "resources": {"limits": limits, "requests": {"cpu": "16"}}}
     spec = {"containers": [main], "activeDeadlineSeconds": 7200}
@@ -130,8 +130,8 @@ def test_what_a_shape_fixes_is_told_if_it_was_asked_for_otherwise() -> None:
         "requests": {"cpu": "4"},
     }
     assert shape(spec, shapes).warnings == [
-        "cellgate: shape small gives the pod cpu 4 for container main, not the 16 it asked for",
-        "cellgate: shape small gives the pod activeDeadlineSeconds 3600, not the 7200 it asked for",
+        "cellgate: shape small sets cpu 4 for container main instead of the requested 16",
+        "cellgate: shape small sets activeDeadlineSeconds 3600 instead of the requested 7200",
     ]
 
 
@@ -141,8 +141,8 @@ def test_a_pod_cannot_ask_as_a_whole_for_what_a_shape_fixes() -> None:
     shapes = "- {name: small, fixedRequests: {memory: 4Gi}}"
     assert shaped_spec(a_spec(resources=whole), shapes)["resources"] == {"requests": {"cpu": "4"}}
     assert shape(a_spec(resources=whole), shapes).warnings == [
-        "cellgate: shape small gives the pod memory for each container, "
-        "not the 2Ti it asked for as a whole"
+        "cellgate: shape small sets memory for each container "
+        "instead of the requested 2Ti for the pod"
     ]
     only = a_spec(resources={"limits": {"memory": "2Ti"}})
     assert "resources" not in shaped_spec(only, shapes)
@@ -156,7 +156,7 @@ def test_a_default_leaves_a_pod_alone_that_asks_as_a_whole() -> None:
     assert shaped["containers"][0]["resources"]["requests"] == {"cpu": "2"}
 
 
-async def test_the_author_of_a_template_is_told_what_its_pods_will_get() -> None:
+async def test_the_author_of_a_template_reads_what_its_pods_will_get() -> None:
     shapes = "[{name: small, fixedRequests: {memory: 4Gi}}]"
     webhook = Webhook({"shaping": f"{HEAD}Shaping\nshapes: {shapes}"})
     pod = a_pod().with_container({"nvidia.com/gpu": "1", "memory": "1Ti"}, name="train")
@@ -164,8 +164,7 @@ async def test_the_author_of_a_template_is_told_what_its_pods_will_get() -> None
     template = {"metadata": {}, "spec": pod["spec"]}
     answer = await webhook.templates.mutate(a_review({**job, "spec": {"template": template}}))
     assert answer.warnings == [
-        "cellgate: shape small gives the pod memory 4Gi for container train, "
-        "not the 1Ti it asked for"
+        "cellgate: shape small sets memory 4Gi for container train instead of the requested 1Ti"
     ]
 
 
@@ -174,7 +173,7 @@ def test_a_pod_that_wants_to_go_elsewhere_is_refused() -> None:
     shapes = "- {name: train, nodeSelector: {org: vision, zone: a}}"
     with pytest.raises(RequestError) as raised:
         shape(spec, shapes)
-    told = "but pods of shape train go to nodes with"
+    told = "but shape train requires"
     assert [str(problem) for problem in raised.value.problems] == [
         f'spec.nodeSelector[org]: is "nlp", {told} "vision"; leave it out',
         f'spec.nodeSelector[zone]: is "b", {told} "a"; leave it out',
@@ -231,9 +230,7 @@ def test_a_volume_of_a_shape_is_mounted_nowhere_else() -> None:
     shapes = '- {name: home, mounts: [{path: /mnt, hostPath: /home, subPath: "{user}"}]}'
     with pytest.raises(RequestError) as raised:
         shape({"containers": [main]}, shapes)
-    told = (
-        "spec.containers[main].volumeMounts: volume cellgate-home-0 is mounted by shape home only"
-    )
+    told = "spec.containers[main].volumeMounts: only shape home may mount volume cellgate-home-0"
     assert str(raised.value) == told
 
 

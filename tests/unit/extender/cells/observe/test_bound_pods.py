@@ -1,13 +1,15 @@
-"""What runs is a fact: it is counted where it is, and what is only leased gives way."""
+"""Bound pods are facts: they are counted where they run, and leases give way to them."""
 
 from dataclasses import replace
 
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import NodeCell, Place, Placement, Preempt, Reject, Wait
+from extender.cells.model import NodeCell, Place, Preempt, Reject, Wait
+from policy.placement import Placement
 from policy.submission import NodeName, PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.engine_calls import check, list_cells, observe_bound
 from tests.support.cells.world import World
 
 
@@ -20,8 +22,8 @@ def run(
 ) -> None:
     """A pod is seen on a node, with devices that it names, or none."""
     request = gang.member(member)
-    world.engine.observe_bound(request, node=NodeName(node), leaf_cells=leaf_cells)
-    world.engine.check()
+    observe_bound(world.engine, request, node=NodeName(node), leaf_cells=leaf_cells)
+    check(world.engine)
 
 
 def leaves_of(world: World, uid: str) -> tuple[int, ...]:
@@ -31,7 +33,7 @@ def leaves_of(world: World, uid: str) -> tuple[int, ...]:
 
 
 def idle(world: World) -> int:
-    return sum(top.idle_count for top in world.engine.cells())
+    return sum(top.idle_count for top in list_cells(world.engine))
 
 
 # -- where a pod says it is
@@ -86,9 +88,9 @@ def test_a_pod_without_leaf_cells_uses_none(leaf_count: int) -> None:
     world = one_node()
     request = replace(a_gang("g").member(), leaf_count=leaf_count)
 
-    world.engine.observe_bound(request, node=NodeName("n0"), leaf_cells=())
+    observe_bound(world.engine, request, node=NodeName("n0"), leaf_cells=())
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("g") is None
 
 
@@ -99,9 +101,9 @@ def test_a_pod_that_changes_its_gang_leaves_the_old_one() -> None:
     moved = replace(a_gang("new").of(2).member(), member=old.member().member)
 
     assert isinstance(world.engine.plan(moved, candidate_nodes=world.nodes), Reject)
-    world.engine.observe_bound(moved, node=NodeName("n0"), leaf_cells=(0, 1))
+    observe_bound(world.engine, moved, node=NodeName("n0"), leaf_cells=(0, 1))
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("old") is None
     world.engine.forget_member(old.member().member)
     assert world.engine.gangs() == []
@@ -165,12 +167,12 @@ def test_foreign_use_of_a_node_that_is_all_leased_is_counted_when_the_lease_ends
 
     world.engine.expire(now=60)
 
-    world.engine.check()
+    check(world.engine)
     assert leaves_of(world, "foreign-0") == (0, 1, 2)
     assert idle(world) == 1
 
 
-def test_foreign_use_comes_before_who_asks_next() -> None:
+def test_foreign_use_is_counted_before_the_next_request() -> None:
     world = one_node()
     first, second = a_gang("first").of(2), a_gang("second").of(2)
     world.place(first)
@@ -190,9 +192,9 @@ def test_more_pods_than_members_are_all_counted() -> None:
     gang = a_gang("g").of(1)
     for index in range(3):
         request = replace(gang.member(), member=PodUid(f"g-{index}"))
-        world.engine.observe_bound(request, node=NodeName("n0"), leaf_cells=(index,))
+        observe_bound(world.engine, request, node=NodeName("n0"), leaf_cells=(index,))
 
-    world.engine.check()
+    check(world.engine)
     assert idle(world) == 1
 
 
@@ -208,7 +210,7 @@ def test_a_stranger_in_a_gang_counts_against_no_cell_of_its_vc() -> None:
     assert (placement.leaf_cells, placement.vc_cell) == ((3,), None)
 
 
-# -- preemptions whose cells somebody took
+# -- preemptions whose cells a bound pod took
 
 
 def preempting() -> World:
@@ -234,17 +236,18 @@ def test_a_guaranteed_gang_of_another_vc_on_reserved_leaves_is_never_a_victim() 
     low, high = a_gang("low").of(2, 2).at(-1), a_gang("high").of(1, 1).at(5)
     world.place(low)
     world.apply(world.ask(high))
-    reserved = next(top for top in world.engine.cells() if top.state == "Reserving")
+    reserved = next(top for top in list_cells(world.engine) if top.state == "Reserving")
     world.end(low)
     where = Placement(node=NodeName(reserved.address), leaf_cells=(0, 1))
-    world.engine.observe_bound(
+    observe_bound(
+        world.engine,
         a_gang("other").of(2).in_vc("b").member(),
         node=where.node,
         leaf_cells=where.leaf_cells,
         placement=where,
     )
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("high") is None
     other = world.gang("other")
     assert other is not None
@@ -261,7 +264,7 @@ def test_a_victim_that_only_has_foreign_members_left_is_no_victim_any_more() -> 
 
     world.engine.forget_member(PodUid("low-1"))
 
-    world.engine.check()
+    check(world.engine)
     assert world.gang("high") is None
 
 
@@ -274,14 +277,14 @@ def test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves(
 
     world.engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=2))
 
-    world.engine.check()
+    check(world.engine)
     assert idle(world) == 1
     assert leaves_of(world, "g-0") == (3,)
     world.engine.observe_node(a_node("n0"))
     assert idle(world) == 3
 
 
-def test_which_devices_are_missing_follows_who_runs() -> None:
+def test_missing_devices_are_never_those_of_running_pods() -> None:
     world = one_node(leaves=2)
     run(world, a_gang("first").of(1), 0)
     run(world, a_gang("second").of(1), 1)
@@ -314,7 +317,7 @@ def test_a_node_without_devices_has_no_leaves() -> None:
     engine = Engine(lease_seconds=60)
     engine.observe_node(NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=0))
 
-    engine.check()
+    check(engine)
     assert isinstance(engine.plan(a_gang("g").member(), candidate_nodes=[NodeName("n0")]), Wait)
 
 

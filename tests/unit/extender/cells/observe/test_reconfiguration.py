@@ -1,13 +1,14 @@
-"""A new topology under running gangs: explained first, and nobody is ended."""
+"""A new topology under running gangs: no pod is ended, and the effect on each gang is reported."""
 
 from extender.cells.model import Place, Wait
 from extender.cells.observe.reconfiguration import Effect
 from policy.submission import NodeName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine
+from tests.support.cells.engine_calls import check, list_nodes, observe_bound
 from tests.support.cells.world import World
 
 
-def test_gangs_are_kept_downgraded_or_ignored_as_explained() -> None:
+def test_gangs_are_kept_downgraded_or_ignored() -> None:
     world = World(a_cluster("4 nodes x 2").promising("a", node=2).promising("b", node=2))
     world.place(a_gang("old").of(2))
     world.place(a_gang("young").of(2))
@@ -15,12 +16,10 @@ def test_gangs_are_kept_downgraded_or_ignored_as_explained() -> None:
     gone = NodeName(world.nodes_of("elsewhere")[0])
     smaller = a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1)
 
-    explained = world.engine.explain_topology(smaller.build())
     before = world.engine.gangs()
     done = world.engine.change_topology(smaller.build())
 
     assert gone == "n2"
-    assert done == explained
     assert {effect.gang.name: effect.effect for effect in done} == {
         "elsewhere": Effect.IGNORED,
         "old": Effect.KEPT,
@@ -30,20 +29,10 @@ def test_gangs_are_kept_downgraded_or_ignored_as_explained() -> None:
         gang.members.keys() for gang in before
     ]
     assert done[2].reason == (
-        "VC a has no cells left that gang ns/young could count on at priority 0; "
-        "it goes on as opportunistic"
+        "VC a has no cells left for gang ns/young at priority 0; "
+        "the gang keeps running as opportunistic"
     )
-    world.engine.check()
-
-
-def test_explaining_changes_nothing() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
-    world.place(a_gang("g").of(2))
-    before = world.engine.gangs(), world.engine.cells(), world.engine.vcs()
-
-    world.engine.explain_topology(a_cluster("1 nodes x 2").promising("b", node=1).build())
-
-    assert (world.engine.gangs(), world.engine.cells(), world.engine.vcs()) == before
+    check(world.engine)
 
 
 def test_more_cells_are_used_at_once() -> None:
@@ -54,7 +43,7 @@ def test_more_cells_are_used_at_once() -> None:
     larger = a_cluster("2 nodes x 2").promising("a", node=2).build()
     fresh = an_engine(larger)
     world.engine.change_topology(larger)
-    for node, _ in fresh.nodes():
+    for node, _ in list_nodes(fresh):
         world.engine.observe_node(node)
 
     offered = [NodeName("n0"), NodeName("n1")]
@@ -101,23 +90,27 @@ def test_a_place_that_is_gone_is_told_and_the_gang_goes_on() -> None:
         world.apply(world.ask(gang, member=index))
     placement = world.engine.placement(gang.member(0).member)
     assert placement is not None
-    world.engine.observe_bound(
-        gang.member(0), node=placement.node, leaf_cells=placement.leaf_cells, placement=placement
+    observe_bound(
+        world.engine,
+        gang.member(0),
+        node=placement.node,
+        leaf_cells=placement.leaf_cells,
+        placement=placement,
     )
 
     (effect,) = world.engine.change_topology(
         a_cluster("1 nodes x 2").promising("a", node=1).build()
     )
 
-    world.engine.check()
+    check(world.engine)
     assert (effect.effect, effect.unplaced) == (Effect.TRIMMED, (gang.member(1).member,))
     assert effect.reason == (
-        "gang ns/g goes on with what runs; 1 places that it only held are given up, and their "
-        "members ask again"
+        "gang ns/g keeps its running members; unused places given up: 1; their members are "
+        "planned again"
     )
 
 
-def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() -> None:
+def test_a_lease_without_running_pods_is_forgotten_if_its_promise_is_gone() -> None:
     world = World(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
     world.apply(world.ask(a_gang("g").of(2)))
 
@@ -127,8 +120,8 @@ def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() ->
 
     assert (effect.effect, effect.unplaced) == (Effect.FORGOTTEN, (a_gang("g").member().member,))
     assert effect.reason == (
-        "gang ns/g has no member that runs, and the places that it held are not there, or not for "
-        "VC a, any more; it asks again"
+        "gang ns/g has no running member, and the cells that it leased do not exist, or are not "
+        "available to VC a, any more; it is planned again"
     )
     assert world.engine.gangs() == []
 
@@ -147,7 +140,7 @@ def test_a_preemption_goes_on_under_a_new_topology() -> None:
 
     world.engine.change_topology(a_cluster("3 nodes x 2").promising("a", node=2).build())
 
-    world.engine.check()
+    check(world.engine)
     assert world.engine.gangs() == before
     world.end(a_gang("low").of(2, 2))
     assert isinstance(world.ask(a_gang("high").of(2).at(5)), Place)
@@ -163,8 +156,8 @@ def test_a_preemption_without_a_promise_is_forgotten() -> None:
         ("low", Effect.KEPT),
     ]
     assert effects[0].reason == (
-        "gang ns/high preempts, and what it had reserved is not there, or not for VC a, any more; "
-        "it asks again"
+        "the preemption of gang ns/high is cancelled: the cells that it reserved do not exist, or "
+        "are not available to VC a, any more; it is planned again"
     )
 
 
@@ -187,12 +180,14 @@ def test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again() -> None:
 
     effects = world.engine.change_topology(a_cluster("2 nodes x 2").promising("a", node=2).build())
 
-    world.engine.check()
+    check(world.engine)
     assert [(effect.gang.name, effect.effect) for effect in effects] == [
         ("high", Effect.KEPT),
         ("lazy", Effect.PROMOTED),
     ]
-    assert effects[1].reason == "VC a has cells that gang ns/lazy can count on again at priority 0"
+    assert effects[1].reason == (
+        "VC a has cells for gang ns/lazy again; the gang is guaranteed at priority 0"
+    )
     gang = world.gang("lazy")
     assert gang is not None
     assert gang.is_guaranteed

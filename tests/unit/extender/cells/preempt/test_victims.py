@@ -1,4 +1,4 @@
-"""The victims with the least damage, where that takes more than looking at one after the other."""
+"""The victims with the least damage, where a greedy choice is not enough."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_the_youngest_work_is_that_of_the_pods_created_last() -> None:
     assert victims(world, a_gang("urgent").of(2).at(5)) == ["young"]
 
 
-def test_who_need_not_go_is_spared() -> None:
+def test_a_gang_that_need_not_end_is_spared() -> None:
     """Clearing the cheapest nodes first takes `cheap`, which a larger gang makes unnecessary."""
     world = nodes("3 nodes x 4", node=3)
     world.run(a_gang("cheap").of(3).at(-1), ("n0", (0, 1, 2)))
@@ -97,7 +97,7 @@ def test_of_many_victims_the_one_that_does_not_help_is_spared() -> None:
     assert len(chosen) == 21
 
 
-def test_nobody_is_ended_for_a_place_that_is_not_offered() -> None:
+def test_no_gang_is_ended_for_a_node_that_is_no_candidate() -> None:
     world = nodes("2 nodes x 2", node=2)
     world.run(a_gang("here").of(2).at(-1), ("n0", (0, 1)))
     world.run(a_gang("there").of(2).at(-1), ("n1", (0, 1)))

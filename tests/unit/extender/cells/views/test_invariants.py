@@ -1,4 +1,4 @@
-"""Each invariant is broken on purpose, and the check says so."""
+"""Each invariant is broken on purpose, and the check reports it."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,7 @@ from policy.errors import InvariantError
 from policy.submission import GangKey, PodUid, VcName
 from policy.topology import ChainName
 from tests.support.cells.builders import a_cluster, a_gang
+from tests.support.cells.engine_calls import check
 from tests.support.cells.world import World
 
 RACK = ChainName("rack")
@@ -65,7 +66,7 @@ def _promise_too_much(table: AllocationTable) -> None:
 
 
 def _take_the_promised_rack(table: AllocationTable) -> None:
-    table.release(table.gangs[GangKey("ns", "high")])
+    table.remove_all_slots(table.gangs[GangKey("ns", "high")])
     vc = table.vcs[VcName("a")]
     rack = next(top for top in table.trees[RACK].root.children if top.claims_below == 0)
     claim = table.map_cell(vc, rack.children[0])
@@ -115,10 +116,10 @@ BROKEN = {
     "VC safety": _take_the_promised_rack,
     "VC safety: chain rack": _promise_too_much,
     "rankings": _misrank,
-    "counts on no cell": _lie_outside_of_its_cell,
+    "counts against no cell": _lie_outside_of_its_cell,
     "which it may not end": _wait_for_a_foreign_gang,
     "members and their gangs": _put_a_member_into_two_gangs,
-    "lack leaves": _lack_a_leaf_unknown_to_all,
+    "missing leaves": _lack_a_leaf_unknown_to_all,
     "registered at another standing": _change_a_standing,
     "more slots than members": _hold_more_places_than_members,
 }
@@ -129,10 +130,10 @@ def test_a_broken_invariant_is_told(
     words: str, break_it: Callable[[AllocationTable], None]
 ) -> None:
     engine = an_engine_at_work()
-    engine.check()
+    check(engine)
 
     break_it(engine._table)
 
     with pytest.raises((InvariantError, AssertionError)) as failure:
-        engine.check()
+        check(engine)
     assert words in str(failure.value) or words == "rankings"

@@ -1,0 +1,11 @@
+"""Benchmarks of the code that decides: no network, no database, one process.
+
+Times are CPU times or the best of several rounds, so that other load on the machine matters little.
+
+    engine    plan and apply gangs on clusters of growing size; building and recovery
+    spread    racks that gangs span, compared with the optimum and with next-fit
+    nodes     nodes that join, leave and change while gangs run
+    rules     a decision by the last rule of tables of growing length
+    pods      reading a pod from its JSON
+    clusters  the clusters that `engine` and `spread` measure on
+"""

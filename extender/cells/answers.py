@@ -1,0 +1,100 @@
+"""Decisions without a place, each with its reason: wait, reject, preempt."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from extender.cells.model import (
+    Argument,
+    MemberRequest,
+    Preempt,
+    Reason,
+    ReasonCode,
+    Reject,
+    Seat,
+    Wait,
+)
+from extender.cells.wording import LISTED, count_sizes, explain
+from policy.submission import GangKey
+
+Arguments = Mapping[str, Argument | None]
+
+
+def wait(request: MemberRequest, code: ReasonCode, **arguments: Argument | None) -> Wait:
+    """Build a decision to wait; arguments that are None are left out."""
+    return Wait(request=request, reason=_reason(request, code, arguments))
+
+
+def reject(request: MemberRequest, code: ReasonCode, **arguments: Argument | None) -> Reject:
+    """Build a rejection; arguments that are None are left out."""
+    return Reject(request=request, reason=_reason(request, code, arguments))
+
+
+def preempt(
+    request: MemberRequest,
+    *,
+    victims: Sequence[GangKey],
+    seats: tuple[Seat, ...] = (),
+    cancelled: tuple[GangKey, ...] = (),
+) -> Preempt:
+    """Build a decision that victims must end first."""
+    named = listed("victims", list(map(str, victims)))
+    told: Arguments = {"priority": request.priority, "vc": request.vc, **named}
+    return Preempt(
+        request=request,
+        reason=_reason(request, ReasonCode.PREEMPTING, told),
+        victims=tuple(victims),
+        seats=seats,
+        cancelled=cancelled,
+    )
+
+
+Terms = Mapping[str, int | str | None]
+"""Values that must be equal in all members of a gang, by the names that users know."""
+
+
+def terms(request: MemberRequest) -> dict[str, int | str | None]:
+    """Return the values of a request that must be equal in all members, except sizes."""
+    return {
+        "VC": request.vc,
+        "priority": request.priority,
+        "leaf type": request.leaf_type,
+        "pinned cell": request.pinned,
+        "gang minimum": request.gang_min,
+    }
+
+
+def disagreement(request: MemberRequest, *, first: Terms, own: Terms) -> Reject:
+    """Reject a member whose values differ from those of the gang's first member."""
+    different = [name for name in first if own[name] != first[name]]
+    shown = [(name, _shown(name, first[name]), _shown(name, own[name])) for name in different]
+    return reject(request, ReasonCode.GANG_MISMATCH, differences=tuple(shown))
+
+
+def _shown(name: str, value: int | str | None) -> int | str:
+    if value is None:
+        return "any" if name == "leaf type" else "none"
+    return value
+
+
+def _reason(request: MemberRequest, code: ReasonCode, arguments: Arguments) -> Reason:
+    told = {name: value for name, value in arguments.items() if value is not None}
+    return explain(code, gang=str(request.gang), **told)
+
+
+def listed(name: str, values: Sequence[str]) -> dict[str, Argument]:
+    """Return the first of some names, and their number, as arguments."""
+    return {name: tuple(values[:LISTED]), "count": len(values)}
+
+
+def counted(sizes: Collection[int]) -> dict[str, Argument]:
+    """Return members by their leaf cells, the largest first, as arguments."""
+    return {"needs": count_sizes(sizes), "members": len(sizes)}
+
+
+def needed(request: MemberRequest, sizes: Collection[int]) -> dict[str, Argument | None]:
+    """Return what members of a gang need, as arguments."""
+    return {**counted(sizes), "leaf_type": request.leaf_type}
+
+
+def owner(request: MemberRequest) -> dict[str, Argument | None]:
+    """Return the VC and pinned cell that a gang counts on, as arguments; none if opportunistic."""
+    return {"vc": request.vc, "pinned": request.pinned} if request.priority >= 0 else {}

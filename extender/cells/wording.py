@@ -1,0 +1,343 @@
+"""Sentences for people, each made from a reason's code and its arguments alone.
+
+A sentence says what is the case and what would change it. Equal states give equal texts: a text
+that varies would make kube-scheduler retry without end.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from extender.cells.model import Argument, Reason, ReasonCode
+from policy.wording import count_of, listing
+
+WORDING: Final = 1
+"""Version of the sentences below. Raise it whenever a text changes: within one version, a replay
+compares texts, too."""
+
+LISTED: Final = 8
+"""Names or sizes that a reason lists at most; it always tells how many there are."""
+MEMBER_SIZES: Final = "member sizes"
+"""Name of the term that lists the leaf cells of all members."""
+
+Needs = tuple[tuple[int, int], ...]
+"""Pairs: so many members of so many leaf cells each, the largest first."""
+
+
+class Sentence(NamedTuple):
+    """What is the case, and what would have to change."""
+
+    fact: str
+    change: str
+
+
+def explain(code: ReasonCode, **arguments: Argument) -> Reason:
+    """Make the reason that a code and its arguments are."""
+    write = next(write for name, write in _SENTENCES[code].items() if name in arguments)
+    fact, change = write(**arguments)
+    return Reason(code=code, arguments=arguments, text=f"{fact}; {change}", change=change)
+
+
+def count_sizes(sizes: Iterable[int]) -> Needs:
+    """Count members by their leaf cells."""
+    pairs = sorted(Counter(sizes).items(), reverse=True)
+    return tuple((count, size) for size, count in pairs[:LISTED])
+
+
+def sizes_text(needs: Needs, members: int) -> str:
+    """`2 x 8 and 1 x 4`."""
+    text = " and ".join(f"{count} x {size}" for count, size in needs)
+    smaller = members - sum(count for count, _ in needs)
+    return f"{text} and {smaller} smaller" if smaller else text
+
+
+def _needs_text(needs: Needs, members: int, leaf_type: str) -> str:
+    """`2 x 8 and 1 x 4 leaf cells of type A100`."""
+    return f"{sizes_text(needs, members)} leaf cells{_of_type(leaf_type)}"
+
+
+def _of_type(leaf_type: str) -> str:
+    return f" of type {leaf_type}" if leaf_type else ""
+
+
+def _owner(vc: str, pinned: str) -> str:
+    """Name the cells that a guaranteed gang counts on."""
+    return f"pinned cell {pinned}" if pinned else f"VC {vc}"
+
+
+def _names(names: Sequence[str], count: int) -> str:
+    """`a, b and 7 more`, of so many."""
+    more = count - len(names)
+    return f"{listing(names)} and {more} more" if more else listing(names)
+
+
+def _one_of(names: Sequence[str], count: int, *, otherwise: str) -> str:
+    return f"use one of {_names(names, count)}" if names else otherwise
+
+
+# -- reasons to wait
+
+
+def _no_room(*, gang: str, needs: Needs, members: int, room: int, leaf_type: str = "") -> Sentence:
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member on one node; "
+        f"room for {room} of {count_of(members, 'member')} now",
+        "starts once enough leaf cells are free",
+    )
+
+
+def _vc_full(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    vc: str,
+    promised: int,
+    unused: int,
+    pinned: str = "",
+    leaf_type: str = "",
+) -> Sentence:
+    kind = "node" if pinned else "cell"
+    share = f"of pinned cell {pinned}" if pinned else f"promised to VC {vc}"
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member in one {kind} of "
+        f"{_owner(vc, pinned)}; {unused} of the {promised} leaf cells {share} are unused",
+        f"starts once other gangs of VC {vc} have ended, or with a higher priority than theirs",
+    )
+
+
+def _bad_cells(*, gang: str, needs: Needs, members: int, bad: int, leaf_type: str = "") -> Sentence:
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; {bad} of the leaf cells that "
+        "it could use are bad",
+        "starts once nodes are healthy again or other gangs have ended",
+    )
+
+
+def _place_not_offered(*, gang: str, node: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} has a place on node {node}, but kube-scheduler does not offer this node to "
+        "the pod",
+        "check the node's taints and the pod's node selector",
+    )
+
+
+def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
+    # The number of offered nodes is left out: kube-scheduler offers a sample, the text would vary.
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; there is room, but not on "
+        "the nodes that kube-scheduler offers",
+        "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
+    )
+
+
+def _gang_too_large(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    total: int,
+    limit: int,
+    vc: str = "",
+    pinned: str = "",
+    leaf_type: str = "",
+) -> Sentence:
+    where = f"of {_owner(vc, pinned)}" if vc else "of the cluster"
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, {total} in total; one gang "
+        f"can use at most {limit} {where}",
+        "starts once it is smaller or "
+        + (f"VC {vc} is promised more cells" if vc else "nodes are added"),
+    )
+
+
+def _member_too_large(
+    *, gang: str, member: int, limit: int, vc: str = "", pinned: str = ""
+) -> Sentence:
+    largest = f"cell of {_owner(vc, pinned)} within one node" if vc else "node"
+    return Sentence(
+        f"gang {gang} has a member with {count_of(member, 'leaf cell')}; the largest {largest} has "
+        f"{limit}",
+        "starts once its members are smaller or larger "
+        + ("cells are promised" if vc else "nodes are added"),
+    )
+
+
+def _search_ended(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
+    equal = " or equal members" if len(needs) > 1 else ""
+    easier = f"; a smaller gang{equal} would need fewer steps" if members > 1 else ""
+    return Sentence(
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; the search reached its step "
+        "limit without finding a place, although one may exist",
+        f"starts once more leaf cells are free{easier}",
+    )
+
+
+def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
+    all_members = "its only member" if members == 1 else f"all of its {members} members"
+    return Sentence(
+        f"gang {gang} already has {all_members} with {count_of(leaf_cells, 'leaf cell')}",
+        "delete this pod, or check `cellgate.io/gang-size`",
+    )
+
+
+def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
+    which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")
+    return Sentence(
+        f"gang {gang} is incomplete",
+        f"scheduled once {which} members exist ({members} of {needed} so far); check "
+        f"`cellgate.io/{label}`",
+    )
+
+
+# -- preemption
+
+
+def _being_preempted(*, gang: str, preemptors: Sequence[str], count: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} is being preempted by {_names(preemptors, count)}",
+        "continues if the preemption is withdrawn, otherwise starts again once there is room",
+    )
+
+
+def _preempting(
+    *, gang: str, priority: int, vc: str, victims: Sequence[str], count: int
+) -> Sentence:
+    return Sentence(
+        f"gang {gang} (priority {priority} in VC {vc}) preempts {count_of(count, 'gang')}",
+        f"starts once {_names(victims, count)} {'has' if count == 1 else 'have'} ended",
+    )
+
+
+def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} is preempted by gang {preemptor} (priority {priority} in VC {vc}), which has "
+        "a better claim to these leaf cells",
+        "pods that its controller creates again wait for free leaf cells",
+    )
+
+
+# -- requests that can never be served
+
+
+def _too_many_members(*, gang: str, size: int, limit: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has {size} members; the limit is {limit}", "split it into several gangs"
+    )
+
+
+def _no_members(*, gang: str) -> Sentence:
+    return Sentence(f"gang {gang} lists no members", "list the leaf cells of every member")
+
+
+def _member_too_small(*, gang: str, member: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has a member with {member} leaf cells", "every member needs at least 1"
+    )
+
+
+def _bad_priority(*, gang: str, priority: int, lowest: int, highest: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} asks for priority {priority}",
+        f"use a priority from {lowest} (opportunistic) to {highest}",
+    )
+
+
+def _bad_gang_min(*, gang: str, size: int, minimum: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} has {count_of(size, 'member')}, but needs at least {minimum} to start",
+        f"use a minimum from 1 to {size}",
+    )
+
+
+def _opportunistic_pinned(*, gang: str, pinned: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} is opportunistic and asks for pinned cell {pinned}",
+        "use a guaranteed priority, or ask for no pinned cell",
+    )
+
+
+def _unknown_vc(*, gang: str, vc: str, choices: Sequence[str], count: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} asks for VC {vc}, which does not exist",
+        _one_of(choices, count, otherwise="the cluster document has no VCs: add one"),
+    )
+
+
+def _unknown_pinned_cell(
+    *, gang: str, vc: str, pinned: str, choices: Sequence[str], count: int
+) -> Sentence:
+    return Sentence(
+        f"gang {gang} asks for pinned cell {pinned}, which VC {vc} does not have",
+        _one_of(choices, count, otherwise="ask for no pinned cell: the VC has none"),
+    )
+
+
+def _unknown_leaf_type(
+    *, gang: str, leaf_type: str, choices: Sequence[str], count: int, vc: str = ""
+) -> Sentence:
+    where = f"VC {vc}" if vc else "the cluster"
+    return Sentence(
+        f"gang {gang} asks for leaf cells of type {leaf_type}, which {where} does not have",
+        _one_of(choices, count, otherwise="ask for a pinned cell: the VC has no other cells"),
+    )
+
+
+def _member_not_listed(*, gang: str, needs: Needs, members: int, member: int) -> Sentence:
+    return Sentence(
+        f"gang {gang} lists members with {sizes_text(needs, members)} leaf cells; this pod asks "
+        f"for {member}",
+        "list this pod's leaf cells among the gang's members",
+    )
+
+
+def _disagreement(*, gang: str, differences: Sequence[tuple[str, str, str]]) -> Sentence:
+    first = listing([f"{name} {value}" for name, value, _ in differences])
+    own = listing([f"{name} {value}" for name, _, value in differences])
+    sizes = any(name == MEMBER_SIZES for name, _, _ in differences)
+    hint = "; if members differ in size, list all of them in HiveD's annotation" if sizes else ""
+    return Sentence(
+        f"a member of gang {gang} has {own}, but the first member has {first}",
+        f"use the same values for all members, or another gang name for this one{hint}",
+    )
+
+
+def _member_of_another_gang(*, gang: str, uid: str, known: str) -> Sentence:
+    return Sentence(
+        f"the pod with UID {uid} asks for gang {gang}, but is a member of gang {known}",
+        "create another pod: a pod cannot change its gang",
+    )
+
+
+_Writer = Callable[..., Sentence]
+
+_SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
+    ReasonCode.NO_ROOM: {"gang": _no_room},
+    ReasonCode.VC_FULL: {"gang": _vc_full},
+    ReasonCode.BAD_CELLS: {"gang": _bad_cells},
+    ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
+    ReasonCode.GANG_FULL: {"gang": _gang_full},
+    ReasonCode.GATHERING: {"gang": _gathering},
+    ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
+    ReasonCode.PREEMPTING: {"gang": _preempting},
+    ReasonCode.PREEMPTED: {"gang": _preempted},
+    ReasonCode.UNKNOWN_VC: {"gang": _unknown_vc},
+    ReasonCode.UNKNOWN_PINNED_CELL: {"gang": _unknown_pinned_cell},
+    ReasonCode.UNKNOWN_LEAF_TYPE: {"gang": _unknown_leaf_type},
+    ReasonCode.BAD_PRIORITY: {"gang": _bad_priority},
+    ReasonCode.BAD_GANG_MIN: {"gang": _bad_gang_min},
+    ReasonCode.BAD_LEAF_COUNT: {"member": _member_too_small, "gang": _no_members},
+    ReasonCode.OPPORTUNISTIC_PINNED: {"gang": _opportunistic_pinned},
+    ReasonCode.GANG_MISMATCH: {
+        "differences": _disagreement,
+        "uid": _member_of_another_gang,
+        "member": _member_not_listed,
+    },
+    ReasonCode.TOO_LARGE: {
+        "size": _too_many_members,
+        "member": _member_too_large,
+        "needs": _gang_too_large,
+    },
+    ReasonCode.SEARCH_ENDED: {"gang": _search_ended},
+}
+"""The sentences of each code, by the argument that tells them apart; the first match is used."""

@@ -1,0 +1,137 @@
+"""End pods for the sake of other gangs: one executor, one retry policy.
+
+- A pod is ended once, however often and by whichever part of the extender that is asked for.
+- A pod is spared if its end is not wanted any more, also between the writes that ending takes: for
+  the planner once the gang preempts it no longer, for the verbs once the preemptor is gone.
+- An end that fails is tried again, ever more slowly, for as long as it is wanted.
+- The owner gets one Event. A pod that its owner or kube-scheduler ended first gets none. A pod that
+  the leader before this one ended gets the same Event again, under the same name, because that
+  leader may have died before it wrote it; it is not counted again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NoReturn, Protocol
+
+from extender.feeds.pod_feed import PodSink
+from extender.outcomes.outcomes import Outcomes
+from kube.api.binder import PodRef
+from kube.api.pod_ender import Ended
+from kube.read.pods import ManagedPod
+from policy.errors import BackendError
+from policy.submission import PodUid
+
+logger = logging.getLogger(__name__)
+
+_FIRST_PAUSE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+_AT_ONCE: Final = 16
+"""Pods that are written to at the same time; each takes three requests."""
+
+IsWanted = Callable[[], bool]
+
+
+class EndPods(Protocol):
+    """What ending pods needs of Kubernetes."""
+
+    async def end(self, pod: PodRef, *, why: str, is_wanted: IsWanted) -> Ended:
+        """End the pod gracefully; BackendError if it was spared, or that failed."""
+
+
+@dataclass(slots=True, eq=False)
+class _Eviction:
+    """A pod that is to end, or was told to and has not ended yet."""
+
+    pod: ManagedPod
+    wanted: dict[str, IsWanted] = field(default_factory=dict)
+    """By reason: whether the pod is still to end for it."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the pod was told to end, is spared or is gone."""
+    is_told: bool = False
+
+    def reason(self) -> str | None:
+        """The first reason for which it is still to end."""
+        return next((why for why, is_wanted in self.wanted.items() if is_wanted()), None)
+
+
+class Evictions:
+    """Ends pods in the background."""
+
+    def __init__(self, ender: EndPods, *, pods: PodSink, outcomes: Outcomes) -> None:
+        self._ender = ender
+        self._outcomes = outcomes
+        self._evictions: dict[PodUid, _Eviction] = {}
+        self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        pods.on_end.append(self._forget)
+
+    def __contains__(self, uid: PodUid) -> bool:
+        """Whether a pod is to end, or was told to, and has not ended yet."""
+        return uid in self._evictions
+
+    def start(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
+        """End a pod soon, after its grace period, as long as that is wanted."""
+        self._start(pod, why, is_wanted)
+
+    async def end(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
+        """Start an eviction, and wait until the pod was told to end; BackendError if it was not."""
+        eviction = self._start(pod, why, is_wanted)
+        await eviction.over.wait()
+        if not eviction.is_told:
+            raise BackendError(f"pod {pod.display_name} is gone or need not end any more")
+
+    def _start(self, pod: ManagedPod, why: str, is_wanted: IsWanted) -> _Eviction:
+        eviction = self._evictions.get(pod.uid)
+        if eviction is None:
+            eviction = self._evictions[pod.uid] = _Eviction(pod)
+            self._new.put_nowait(eviction)
+        eviction.wanted[why] = is_wanted
+        return eviction
+
+    def _forget(self, pod: ManagedPod) -> None:
+        self._evictions.pop(pod.uid, None)
+
+    async def run(self) -> NoReturn:
+        """Execute evictions until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                group.create_task(self._execute(await self._new.get()))
+
+    async def _execute(self, eviction: _Eviction) -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        while (why := self._reason(eviction)) is not None:
+            async with self._slots:
+                eviction.is_told = await self._try(eviction, why)
+            if eviction.is_told:
+                break
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        if not eviction.is_told and self._is_current(eviction):
+            del self._evictions[eviction.pod.uid]
+        eviction.over.set()
+
+    def _is_current(self, eviction: _Eviction) -> bool:
+        return self._evictions.get(eviction.pod.uid) is eviction
+
+    def _reason(self, eviction: _Eviction) -> str | None:
+        return eviction.reason() if self._is_current(eviction) else None
+
+    async def _try(self, eviction: _Eviction, why: str) -> bool:
+        pod = eviction.pod
+        reference = PodRef(
+            namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
+        )
+
+        def is_wanted() -> bool:
+            return self._is_current(eviction) and eviction.wanted[why]()
+
+        try:
+            ended = await self._ender.end(reference, why=why, is_wanted=is_wanted)
+        except BackendError as exc:
+            if is_wanted():
+                logger.warning("pod not ended", extra={"pod_uid": pod.uid, "error": str(exc)})
+            return False
+        self._outcomes.pod_ended(pod, ended, why=why)
+        return True

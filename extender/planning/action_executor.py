@@ -1,0 +1,73 @@
+"""Executes what the planner asks for: pods are released, nominated and ended."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from extender.feeds.pod_feed import PodSink
+from extender.leader_role import LeaderRole
+from extender.outcomes.evictions import Evictions
+from extender.planning.pending_writes import PendingWrites
+from extender.queue.model import Action, EvictPod, NominatePod, ReleasePod
+from kube.api.binder import PodRef
+from kube.api.client import KubeClient
+from kube.api.pod_writer import PodWriter
+from kube.placement_annotations import placement_annotations
+from policy.errors import BackendError
+
+_AT_ONCE: Final = 48
+"""Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
+
+
+class ActionExecutor:
+    """Executes many actions at once, each of them at most once."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        leading: LeaderRole,
+        pods: PodSink,
+        pending: PendingWrites,
+        evictions: Evictions,
+    ) -> None:
+        self._leading = leading
+        self._pods = pods
+        self._pending = pending
+        self._writer = PodWriter(client, check_leading=leading.check)
+        self._evictions = evictions
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def execute(self, action: Action, *, is_wanted: Callable[[], bool]) -> None:
+        """Execute an action; BackendError if that failed, is not wanted any more or is unknown."""
+        match action:
+            case EvictPod(uid=uid, reason=reason):
+                pod = self._pods.get(uid)
+                if pod is None:
+                    raise BackendError("the pod is gone")
+                await self._evictions.end(pod, why=reason.text, is_wanted=is_wanted)
+            case ReleasePod() | NominatePod():
+                async with self._slots:
+                    await self._write(action, is_wanted)
+            case _:
+                assert_never(action)
+
+    async def _write(self, action: ReleasePod | NominatePod, is_wanted: Callable[[], bool]) -> None:
+        pod = self._pods.get(action.uid)
+        if pod is None or not is_wanted():
+            raise BackendError("the pod is gone, or the action is not wanted any more")
+        self._leading.check()
+        reference = PodRef(
+            namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
+        )
+        with self._pending.writing(pod.uid):
+            if isinstance(action, ReleasePod):
+                version = await self._writer.release(
+                    reference,
+                    node=action.placement.node,
+                    annotations=placement_annotations(action.placement),
+                )
+            else:
+                version = await self._writer.nominate(reference, node=action.node)
+            if version is not None:
+                self._pods.note_version(pod.uid, version)

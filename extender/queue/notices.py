@@ -1,0 +1,53 @@
+"""Notices about waiting gangs: one for each change of the reason why a gang waits."""
+
+from extender.cells.model import Reason, ReasonCode
+from extender.queue.model import Notice
+from extender.queue.queued_gang import QueuedGang
+from extender.queue.reasons import gathering
+from policy.submission import GangKey
+
+_GATHERING_SECONDS = 5.0
+"""A gang whose pods are being created is incomplete for a moment: that is not worth a notice."""
+
+
+class Notices:
+    """Collects the notices of one step after the other."""
+
+    def __init__(self) -> None:
+        self._due: dict[GangKey, Notice | None] = {}
+        self._incomplete: dict[GangKey, tuple[QueuedGang, float]] = {}
+        """Gangs with too few members, and since when."""
+
+    def waits(self, gang: QueuedGang, reason: Reason) -> None:
+        """Note why a gang waits, if the last notice gave another reason."""
+        if gang.noticed != reason.code:
+            gang.noticed = reason.code
+            self._due[gang.key] = Notice(uid=gang.first.uid, reason=reason)
+
+    def resumed(self, gang: QueuedGang) -> None:
+        """Note that a gang no longer waits for the reason of its last notice."""
+        if gang.noticed is not None:
+            gang.noticed = None
+            self._due[gang.key] = None
+
+    def is_incomplete(self, gang: QueuedGang, *, now: float) -> None:
+        """Note that a gang has too few members."""
+        self._incomplete.setdefault(gang.key, (gang, now))
+
+    def is_complete(self, gang: QueuedGang) -> None:
+        """Note that a gang has enough members."""
+        self._incomplete.pop(gang.key, None)
+        if gang.noticed is ReasonCode.GATHERING:
+            self.resumed(gang)
+
+    def forget(self, key: GangKey) -> None:
+        """Forget a gang without pods."""
+        self._incomplete.pop(key, None)
+
+    def take(self, now: float) -> dict[GangKey, Notice | None]:
+        """Return the new notices, including those of gangs that have been incomplete for long."""
+        for gang, since in self._incomplete.values():
+            if now - since >= _GATHERING_SECONDS and gang.noticed is not ReasonCode.GATHERING:
+                self.waits(gang, gathering(gang))
+        due, self._due = self._due, {}
+        return due

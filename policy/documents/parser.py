@@ -1,0 +1,181 @@
+"""The text of a policy ConfigMap into a typed document, or every problem with it.
+
+Nothing that a text holds can raise anything but SpecError, and nothing is passed over in silence.
+`MODELS` is the registry: a new kind of document is one line here and its model.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from pydantic import ValidationError
+
+from policy.cluster.derived import DerivedClusterDocument
+from policy.cluster.hived import HivedClusterDocument, is_hived
+from policy.documents.classes_document import ClassesDocument
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.model_errors import to_problems
+from policy.documents.models import API_VERSION, CompileBudget, Document
+from policy.documents.partial_document import read_partially
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rules_document import RulesDocument
+from policy.documents.shaping_document import ShapingDocument
+from policy.documents.yaml_text import parse_yaml
+from policy.documents.yaml_tree import Plain
+from policy.errors import Problem, SpecError
+from policy.wording import count_of, describe, listing, quote
+
+LABEL: Final = "cellgate.io/policy"
+"""On a ConfigMap: which kind of policy document it holds."""
+DATA_KEY: Final = "policy.yaml"
+MAX_PROBLEMS: Final = 100
+
+
+class DocumentKind(StrEnum):
+    """What a document is about."""
+
+    CLASSES = "Classes"
+    RULES = "Rules"
+    CLUSTER = "Cluster"
+    QUOTAS = "Quotas"
+    IDENTITY = "Identity"
+    SHAPING = "Shaping"
+
+    @property
+    def label(self) -> str:
+        """The value of the ConfigMap's label."""
+        return self.value.lower()
+
+    @property
+    def may_be_many(self) -> bool:
+        """Whether there may be several documents: quotas, one for each group."""
+        return self is DocumentKind.QUOTAS
+
+
+MODELS: Final[Mapping[DocumentKind, type[Document]]] = {
+    DocumentKind.CLASSES: ClassesDocument,
+    DocumentKind.RULES: RulesDocument,
+    DocumentKind.CLUSTER: DerivedClusterDocument,
+    DocumentKind.QUOTAS: QuotasDocument,
+    DocumentKind.IDENTITY: IdentityDocument,
+    DocumentKind.SHAPING: ShapingDocument,
+}
+"""By kind. HiveD's YAML is a second form of the Cluster document: `HivedClusterDocument`."""
+
+
+def parse_label(label: str) -> DocumentKind:
+    """Read the value of the label on a ConfigMap. Raises SpecError."""
+    for kind in DocumentKind:
+        if kind.label == label:
+            return kind
+    known = listing([kind.label for kind in DocumentKind])
+    message = f"{quote(label)} is not a kind of policy; known are {known}"
+    raise SpecError([Problem(LABEL, message)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDocument:
+    """A document, as far as it could be read, and everything that is wrong with it."""
+
+    document: Document | None
+    """With problems, only what could be read: to compare others with, never to put in force."""
+    problems: Sequence[Problem] = ()
+
+
+def parse_document(text: str, *, kind: DocumentKind | None = None) -> Document:
+    """Read a document, of this kind if one is given (by the ConfigMap's label).
+
+    Raises SpecError with all problems, each with its path.
+    """
+    found = read_document(text, kind=kind)
+    if found.document is None or found.problems:
+        raise SpecError(limit_problems(list(found.problems)))
+    return found.document
+
+
+def read_document(text: str, *, kind: DocumentKind | None = None) -> ReadDocument:
+    """Read as much of a document as can be read. Raises SpecError if it is none at all.
+
+    The last Cluster documents are remembered: a large one takes a second, and several callers read
+    it.
+    """
+    return _read_cluster(text) if kind is DocumentKind.CLUSTER else _read(text, kind)
+
+
+@lru_cache(maxsize=2)
+def _read_cluster(text: str) -> ReadDocument:
+    return _read(text, DocumentKind.CLUSTER)
+
+
+def _read(text: str, kind: DocumentKind | None) -> ReadDocument:
+    text_read = parse_yaml(text)
+    data, problems = text_read.value, list(text_read.problems)
+    if data is None and kind is DocumentKind.CLUSTER:
+        data = {}  # HiveD's default configuration is empty: no cells
+    if not isinstance(data, dict):
+        what = "the document is empty" if data is None else f"the document is {describe(data)}"
+        problems.append(Problem("", f"{what}; expected a mapping with apiVersion and kind"))
+        raise SpecError(problems)
+    model = _model_of(data, expected=kind)
+    document, more = _validate(data, model)
+    return ReadDocument(document=document, problems=[*problems, *more])
+
+
+def _model_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> type[Document]:
+    """Choose the model to judge by: HiveD's form tells itself by its keys."""
+    might_be_cluster = expected is DocumentKind.CLUSTER or (
+        expected is None and ("physicalCluster" in data or data.get("kind") == DocumentKind.CLUSTER)
+    )
+    if might_be_cluster and is_hived(data):
+        return HivedClusterDocument
+    return MODELS[_kind_of(data, expected=expected)]
+
+
+def _kind_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> DocumentKind:
+    """Find out by which model to judge; a wrong `kind` is an error of its own."""
+    named = data.get("kind")
+    if isinstance(named, str) and named in MODELS:
+        if expected is None or named == expected:
+            return DocumentKind(named)
+        because = f"because the ConfigMap is labelled {LABEL}: {expected.label}"
+        raise SpecError([Problem("kind", f"must be {expected}, not {named}, {because}")])
+    if expected is not None:
+        return expected  # the model will say what is wrong with `kind`, and with all else
+    known = listing(list(MODELS))
+    what = f"must be one of {known}, not {describe(named)}" if "kind" in data else "is required"
+    raise SpecError([*_api_version_problems(data), Problem("kind", what)])
+
+
+def _api_version_problems(data: Mapping[str, Plain]) -> list[Problem]:
+    version = data.get("apiVersion")
+    if version == API_VERSION:
+        return []
+    what = (
+        f"must be {API_VERSION}, not {describe(version)}" if "apiVersion" in data else "is required"
+    )
+    return [Problem("apiVersion", what)]
+
+
+def _validate(
+    data: Mapping[str, Plain], model: type[Document]
+) -> tuple[Document | None, list[Problem]]:
+    """Return the document, as far as it has the right shape, and all problems but those of YAML."""
+    budget = CompileBudget()
+    try:
+        document = model.model_validate(data, context=budget)
+    except ValidationError as exc:
+        problems = [*to_problems(exc, model), *model.problems_in(data)]
+        partial = read_partially(data, exc, model, budget=budget) if model.may_be_partial else None
+        return partial, problems
+    problems = list(document.problems(data))
+    return None if problems and not model.may_be_partial else document, problems
+
+
+def limit_problems(problems: list[Problem]) -> list[Problem]:
+    """Keep a list of problems readable; the last one says how many are left out."""
+    if len(problems) <= MAX_PROBLEMS:
+        return problems
+    rest = count_of(len(problems) - MAX_PROBLEMS, "more problem")
+    return [*problems[:MAX_PROBLEMS], Problem("", f"{rest} not shown")]

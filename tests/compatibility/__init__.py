@@ -1,0 +1,1 @@
+"""What an earlier commit has stored is read by this one; README.md says what is stored, and how."""

@@ -1,0 +1,107 @@
+"""Gated gangs for the end-to-end tests: made, watched, checked."""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import orjson
+
+from kube import marks
+from tests.controlplane.api import JsonObject
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.waiting import poll_until
+
+
+def a_member(
+    gang: str, index: int, *, size: int, gpus: int, is_gated: bool = False, **spec: object
+) -> JsonObject:
+    """A pod as a user writes it, or with our gate, as the webhook makes it."""
+    limits = {"nvidia.com/gpu": str(gpus)}
+    return {
+        "metadata": {
+            "name": f"{gang}-{index}",
+            "labels": {marks.GANG_LABEL: gang, marks.GANG_SIZE_LABEL: str(size)},
+        },
+        "spec": {
+            "containers": [{"name": "main", "image": "any", "resources": {"limits": limits}}],
+            **({"schedulingGates": [{"name": marks.QUEUED_GATE}]} if is_gated else {}),
+            "terminationGracePeriodSeconds": 0,
+            "priorityClassName": "test",
+            **spec,
+        },
+    }
+
+
+def a_gang(name: str, *, size: int, gpus: int) -> list[JsonObject]:
+    """A gang of equal members."""
+    return [a_member(name, index, size=size, gpus=gpus) for index in range(size)]
+
+
+async def create(plane: ControlPlane, path: str, members: list[JsonObject]) -> None:
+    """Create pods as a user would."""
+    bob = plane.api_as("bob")
+    await asyncio.gather(*(bob.create(path, member) for member in members))
+
+
+async def running(plane: ControlPlane, path: str, gang: str, *, size: int) -> list[JsonObject]:
+    """The members of a gang, once all of them run."""
+    return [
+        await plane.api.wait_until(
+            f"{path}/{gang}-{index}", lambda pod: pod["status"].get("phase") == "Running"
+        )
+        for index in range(size)
+    ]
+
+
+async def end(plane: ControlPlane, path: str, gang: str, *, size: int) -> None:
+    """End a gang, as if its work were done."""
+    for index in range(size):
+        await plane.api.delete(f"{path}/{gang}-{index}")
+
+
+async def until_empty(plane: ControlPlane, path: str) -> None:
+    """Wait until no pod is left."""
+
+    async def is_empty() -> bool:
+        return not (await plane.api.get(path))["items"]
+
+    await poll_until(is_empty, deadline_seconds=20, explain=lambda: "pods are left")
+
+
+async def told(plane: ControlPlane, path: str, gang: str, *, reason: str = "") -> str:
+    """What a gang's owner was told, once it was told something, or told it for that reason."""
+    events = path.removesuffix("pods") + "events"
+
+    async def message() -> str:
+        about = [one for one in (await plane.api.get(events))["items"] if _is_about(one, gang)]
+        found = [one for one in about if reason in ("", one["reason"])]
+        return str(found[0]["message"]) if found else ""
+
+    return await poll_until(message, deadline_seconds=10, explain=lambda: f"{gang} heard nothing")
+
+
+def _is_about(event: JsonObject, gang: str) -> bool:
+    return str(event["involvedObject"]["name"]).startswith(f"{gang}-")
+
+
+@asynccontextmanager
+async def own_pods(plane: ControlPlane) -> AsyncIterator[str]:
+    """The pods of a namespace of the test's own, all gone when the next test begins."""
+    name = f"test-{secrets.token_hex(4)}"
+    await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    path = f"/api/v1/namespaces/{name}/pods"
+    yield path
+    await plane.api.delete(path, gracePeriodSeconds="0")
+    await until_empty(plane, path)
+
+
+def check_no_leaf_cell_twice(pods: list[JsonObject]) -> None:
+    """No two bound pods say that they have the same leaf cell."""
+    users: Counter[tuple[str, int]] = Counter()
+    for pod in pods:
+        if pod["spec"].get("nodeName"):
+            placement = orjson.loads(pod["metadata"]["annotations"][marks.PLACEMENT_ANNOTATION])
+            users.update((placement["node"], leaf) for leaf in placement["leafCells"])
+    assert [use for use, count in users.items() if count > 1] == []

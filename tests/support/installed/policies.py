@@ -1,0 +1,130 @@
+"""Policies, pods and Jobs for the end-to-end tests, in one line each."""
+
+import json
+import secrets
+from typing import Any
+
+from kube import marks
+from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.waiting import poll_until
+from tests.support.installed.installation import NAMESPACE
+
+CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+SHAPES = """
+shapes:
+- name: train
+  labels: {purpose: train}
+  nodeSelector: {kubernetes.io/os: linux}
+  tolerations: [{key: train, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
+  requests: {cpu: 100m}
+  fixedRequests: {memory: 64Mi}
+  mounts:
+  - {path: /mnt, persistentVolumeClaim: work, subPath: "home/{user}"}
+  - {path: /dev/shm, memory: 1Gi}
+  - {path: /etc/site, configMap: site, readOnly: true}
+  - {path: /scratch, hostPath: /scratch}
+  imagePullSecrets: [hub]
+  maxRunSeconds: 3600
+"""
+
+
+async def delete_policy(plane: ControlPlane, kind: str) -> None:
+    """Take a policy document away, if it is there."""
+    if await plane.api.exists(f"{CONFIG_MAPS}/cellgate-{kind}"):
+        await plane.api.delete(f"{CONFIG_MAPS}/cellgate-{kind}")
+
+
+def a_policy(kind: str, text: str) -> JsonObject:
+    head = f"apiVersion: cellgate.io/v1\nkind: {kind.capitalize()}\n"
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"cellgate-{kind}", "labels": {marks.POLICY_LABEL: kind}},
+        "data": {"policy.yaml": head + text},
+    }
+
+
+async def put_policy(plane: ControlPlane, kind: str, text: str) -> None:
+    """Create or replace a policy document."""
+    await delete_policy(plane, kind)
+    await plane.api.create(CONFIG_MAPS, a_policy(kind, text))
+
+
+async def put_rules(plane: ControlPlane, namespace: str, rules: list[dict[str, Any]]) -> None:
+    """Put rules in force, and wait until they are: the first one is for a marker only."""
+    note = f"table {secrets.token_hex(4)}"
+    table = [{"user": "^marker$", "then": "fail", "note": note}, *rules]
+    await put_policy(plane, "rules", f"rules: {json.dumps(table)}")
+
+    async def is_in_force() -> bool:
+        try:
+            await create_pod(plane, namespace, "marker", user="marker", dryRun="All")
+        except ApiError as error:
+            return note in str(error)
+        return False
+
+    await poll_until(is_in_force, deadline_seconds=10, explain=lambda: "rules are not in force")
+
+
+async def create_pod(
+    plane: ControlPlane,
+    namespace: str,
+    name: str,
+    *,
+    user: str = "alice",
+    gpus: int = 1,
+    class_name: str = "",
+    metadata: JsonObject | None = None,
+    spec: JsonObject | None = None,
+    **params: str,
+) -> JsonObject:
+    resources = {"limits": {"nvidia.com/gpu": str(gpus)}}
+    pod = {
+        "metadata": {"name": name, **(metadata or {})},
+        "spec": {
+            "containers": [{"name": "main", "image": "any", "resources": resources}],
+            "terminationGracePeriodSeconds": 0,
+            **({"priorityClassName": class_name} if class_name else {}),
+            **(spec or {}),
+        },
+    }
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    return await plane.api_as(user).create(path, pod, **params)
+
+
+def a_job(name: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> JsonObject:
+    resources = {"limits": {"nvidia.com/gpu": "1"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": annotations or {}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "priorityClassName": "prod",
+                    "containers": [{"name": "main", "image": "any", "resources": resources}],
+                },
+            },
+            **spec,
+        },
+    }
+
+
+async def pods_of(
+    plane: ControlPlane, namespace: str, selector: str, *, count: int = 1
+) -> list[JsonObject]:
+    """The pods of a workload, once there are so many."""
+    found: list[JsonObject] = []
+
+    async def look() -> bool:
+        nonlocal found
+        found = await plane.api.list(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)
+        return len(found) >= count
+
+    await poll_until(
+        look, deadline_seconds=30, explain=lambda: f"{len(found)} pods have {selector}: {found}"
+    )
+    return found

@@ -1,0 +1,125 @@
+"""Pods that end for the sake of others: once, as long as it is wanted, with one Event."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from extender.outcomes.evictions import Evictions
+from kube.api.binder import PodRef
+from kube.api.pod_ender import Ended
+from policy.errors import BackendError
+from policy.submission import PodUid
+from tests.support.background import background
+from tests.support.eventually import eventually
+from tests.support.extender_shell import Shell
+from tests.support.gang_pods import bound
+
+WHY = "gang lab/bert is preempted by gang lab/gpt"
+OTHER = "gang lab/bert is preempted by gang lab/llama"
+
+
+class Enders:
+    """The API server, on which the pod has been ended before or not."""
+
+    def __init__(self) -> None:
+        self.ended = Ended.NOW
+        self.failures = 0
+        self.asked: list[str] = []
+
+    async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
+        self.asked.append(why)
+        await asyncio.sleep(0)
+        if self.failures:
+            self.failures -= 1
+            raise BackendError("away")
+        if not is_wanted():
+            raise BackendError("need not end any more")
+        return self.ended
+
+
+class World:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("extender.outcomes.evictions._FIRST_PAUSE_SECONDS", 0)
+        self.shell = Shell()
+        self.shell.pods.upsert(bound("a", "node-00"))
+        self.pod = self.shell.pod("a")
+        self.enders = Enders()
+        self.evictions = Evictions(self.enders, pods=self.shell.pods, outcomes=self.shell.outcomes)
+
+    async def end(self, why: str = WHY, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        async with background(self.evictions.run()):
+            await self.evictions.end(self.pod, why=why, is_wanted=is_wanted)
+
+    @property
+    def counted(self) -> int:
+        return int(self.shell.metrics.victims._value.get())
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        return self.shell.events.said("Preempted")
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("ended", "told", "counted"),
+    [(Ended.NOW, 1, 1), (Ended.BEFORE, 1, 0), (Ended.BY_OTHERS, 0, 0)],
+    ids=["by us", "by the leader before us", "by its owner"],
+)
+async def test_an_end_is_told_and_counted_once(
+    world: World, ended: Ended, told: int, counted: int
+) -> None:
+    world.enders.ended = ended
+    await world.end()
+    assert world.told == [("a", WHY)] * told
+    assert all(event.is_unique for event in world.shell.events)
+    assert world.counted == counted
+
+
+async def test_an_end_that_fails_is_tried_again(world: World) -> None:
+    world.enders.failures = 3
+    await world.end()
+    assert (world.enders.asked, world.counted) == ([WHY] * 4, 1)
+
+
+async def test_a_pod_ends_once_however_often_that_is_asked_for(world: World) -> None:
+    for _ in range(2):
+        for why in (WHY, OTHER):
+            world.evictions.start(world.pod, why=why, is_wanted=lambda: True)
+        await world.end()
+    assert world.enders.asked == [WHY]
+    assert world.pod.uid in world.evictions
+    world.shell.pods.remove(bound("a", "node-00"))
+    assert PodUid("uid-of-a") not in world.evictions
+
+
+async def test_a_pod_is_spared_and_may_be_ended_later(world: World) -> None:
+    with pytest.raises(BackendError, match="need not end any more"):
+        await world.end(is_wanted=lambda: False)
+    assert (world.told, world.pod.uid in world.evictions) == ([], False)
+    await world.end()
+    assert world.told == [("a", WHY)]
+
+
+async def test_a_pod_that_one_gang_spares_still_ends_for_another(world: World) -> None:
+    """The first wants its end no longer when the first write has been made."""
+    world.evictions.start(world.pod, why=WHY, is_wanted=lambda: not world.enders.asked)
+    await world.end(OTHER)
+    assert world.told == [("a", OTHER)]
+
+
+async def test_a_pod_that_is_gone_meanwhile_is_forgotten(world: World) -> None:
+    world.enders.failures = 1_000_000
+    async with background(world.evictions.run()):
+        ending = asyncio.create_task(
+            world.evictions.end(world.pod, why=WHY, is_wanted=lambda: True)
+        )
+        await eventually(lambda: bool(world.enders.asked))
+        world.shell.pods.remove(bound("a", "node-00"))
+        with pytest.raises(BackendError):
+            await ending
+    assert (world.told, world.counted) == ([], 0)

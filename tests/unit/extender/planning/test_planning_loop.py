@@ -1,0 +1,341 @@
+"""The planner's shell: what is seen of pods, nodes and PodGroups, and which pods it lets go."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from extender.cluster.document_text import read_cluster_text
+from extender.feeds.node_feed import NodeSink
+from extender.feeds.requests import to_member_request
+from extender.outcomes.evictions import Evictions
+from extender.planning.action_executor import ActionExecutor
+from extender.planning.cluster_cells import ClusterCells
+from extender.planning.pending_writes import PendingWrites
+from extender.planning.planning_loop import Planner
+from extender.queue.model import Action, ReleasePod
+from kube import marks
+from kube.api.binder import PodRef
+from kube.api.pod_ender import Ended
+from kube.read.node_choice import NodeChoice
+from kube.read.pods import ManagedPod
+from policy.classes import NO_CLASSES, Classes, PriorityClass
+from policy.errors import BackendError
+from policy.placement import Placement
+from policy.submission import ClassName, GangKey, NodeName, PodUid
+from policy.topology import ChainName
+from tests.support.background import background
+from tests.support.cluster_texts import hived_text
+from tests.support.extender_shell import Shell
+from tests.support.kube_objects import PodBuilder, a_pod
+
+
+class Groups:
+    """PodGroups, as they become known."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+
+    def size(self, pod: ManagedPod) -> int | None:
+        return self.sizes.get(pod.gang.key.name)
+
+    def is_awaited(self, pod: ManagedPod) -> bool:
+        return pod.gang.size is None and self.size(pod) is None
+
+
+class RecordingExecutor:
+    """Keeps the pods that it was to release."""
+
+    def __init__(self) -> None:
+        self.released: list[PodUid] = []
+
+    async def execute(self, action: Action, *, is_wanted: Callable[[], bool]) -> None:
+        assert is_wanted()
+        if isinstance(action, ReleasePod):
+            self.released.append(action.uid)
+
+
+class Planning:
+    """A planner over a cluster of four nodes with eight leaf cells."""
+
+    def __init__(self, executor: ActionExecutor | None = None, shell: Shell | None = None) -> None:
+        self.shell = shell or Shell()
+        self.groups = Groups()
+        self.classes: Classes = NO_CLASSES
+        self.executor = RecordingExecutor()
+        choice = NodeChoice()
+        self.nodes = NodeSink(self.shell.cluster, choice)
+        self.planner = Planner(
+            cells=ClusterCells(
+                self.shell.cluster, self.shell.pods, outcomes=self.shell.outcomes, being_bound=()
+            ),
+            pods=self.shell.pods,
+            nodes=choice,
+            to_request=lambda pod: to_member_request(pod, classes=self.classes, sizes=self.groups),
+            executor=executor or self.executor,  # type: ignore[arg-type] # all that it uses
+            outcomes=self.shell.outcomes,
+            clock=self.shell.clock,
+        )
+        self.planner.follow_groups(self.groups.is_awaited)
+        self.shell.recover()
+
+    def add_nodes(self, **spec: Any) -> None:
+        for index in range(4):
+            self.nodes.upsert(a_node(f"node-{index:02}", **spec))
+
+    async def looked(self) -> list[PodUid]:
+        """Let it look until it has nothing to do; whom it has released."""
+        for _ in range(50):
+            await asyncio.sleep(0)
+        return sorted(self.executor.released)
+
+    def waiting(self) -> dict[str, str]:
+        """Why gangs wait."""
+        return {str(entry.gang): entry.reason for entry in self.shell.waiting}
+
+    def placed(self) -> list[str]:
+        members = self.shell.cluster.members
+        return sorted(one.placement.node for _, one in members.items())
+
+
+def a_node(name: str, **spec: Any) -> dict[str, Any]:
+    devices = {"nvidia.com/gpu": "8"}
+    ready = [{"type": "Ready", "status": "True"}]
+    return {
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"capacity": devices, "allocatable": devices, "conditions": ready},
+    }
+
+
+@asynccontextmanager
+async def planning(
+    executor: ActionExecutor | None = None, shell: Shell | None = None
+) -> AsyncIterator[Planning]:
+    plans = Planning(executor, shell)
+    async with background(plans.planner.run()):
+        yield plans
+
+
+async def test_a_taint_that_is_taken_off_wakes_who_waits_for_the_nodes() -> None:
+    async with planning() as plans:
+        plans.add_nodes(taints=[{"key": "maintenance", "effect": "NoSchedule"}])
+        plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
+        assert await plans.looked() == []
+        plans.add_nodes()
+        assert await plans.looked() == ["uid-of-a"]
+
+
+async def test_a_gang_waits_for_the_podgroup_that_says_how_large_it_is() -> None:
+    """Its pods may be seen first: alone each of them would start without the others."""
+    async with planning() as plans:
+        plans.add_nodes()
+        pod = a_pod("a").with_gpus(8).in_vc("lab").in_native_gang("bert").gated()
+        plans.shell.pods.upsert(pod)
+        assert await plans.looked() == []
+        assert plans.waiting() == {}, "it usually follows at once"
+        plans.shell.now += 5
+        plans.planner.wake()
+        await plans.looked()
+        assert plans.waiting() == {
+            "lab/bert": "gang lab/bert has no PodGroup that gives its size; create the PodGroup, "
+            "or correct its name in the pods"
+        }
+        plans.groups.sizes["bert"] = 2
+        plans.planner.look_for_groups()
+        assert await plans.looked() == []
+        assert plans.waiting() == {}
+        plans.shell.pods.upsert(a_pod("b").with_gpus(8).in_vc("lab").in_native_gang("bert").gated())
+        assert await plans.looked() == ["uid-of-a", "uid-of-b"]
+
+
+async def test_a_pod_that_others_hold_gets_no_place_before_they_let_it_go() -> None:
+    """It could not start: victims would end for nothing, and its cells would lie idle."""
+    async with planning() as plans:
+        plans.add_nodes()
+        pod = a_pod("a").with_gpus(8).in_vc("lab").gated()
+        pod["spec"]["schedulingGates"].append({"name": "example.com/later"})
+        plans.shell.pods.upsert(pod)
+        assert (await plans.looked(), plans.placed()) == ([], [])
+        plans.shell.now += 5
+        plans.planner.wake()
+        await plans.looked()
+        assert plans.waiting() == {
+            "lab/a": "pod lab/a has a scheduling gate of another controller; scheduled once that "
+            "controller has removed it"
+        }
+        plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
+        assert await plans.looked() == ["uid-of-a"]
+        assert plans.waiting() == {}
+
+
+async def test_a_gang_that_does_not_fit_waits_like_a_pod_that_was_never_gated() -> None:
+    """It is listed, told once, and told when it has its place."""
+    async with planning() as plans:
+        plans.add_nodes()
+        for name in "ab":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("first", size=2).gated()
+            plans.shell.pods.upsert(pod)
+        for name in "cdef":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("next", size=4).gated()
+            plans.shell.pods.upsert(pod)
+        await plans.looked()
+        ((gang, reason),) = plans.waiting().items()
+        assert gang == "lab/next"
+        assert plans.shell.events.said("Waiting") == [("c", reason)]
+        assert plans.shell.metrics.decisions.labels("placed")._value.get() == 2
+        for name in "ab":
+            plans.shell.pods.remove(a_pod(name))
+        await plans.looked()
+        assert plans.waiting() == {}
+        assert [name for name, _ in plans.shell.events.said("Placed")] == ["c"]
+
+
+class Quota:
+    """Holds every gang until there is room."""
+
+    def __init__(self) -> None:
+        self.has_room = False
+        self.on_charged: list[Callable[[GangKey], None]] = []
+
+    def holds(self, _: ManagedPod) -> bool:
+        return not self.has_room
+
+
+async def test_a_gang_over_quota_waits_until_it_is_charged() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        quota = Quota()
+        plans.planner.follow_quota(quota)  # type: ignore[arg-type] # all that it uses
+        for name in "ab":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=2).gated()
+            plans.shell.pods.upsert(pod.labelled(marks.GROUP_LABEL, "vision"))
+        assert await plans.looked() == []
+        reason = "gang lab/bert waits for quota of group vision; starts once the group's quota has"
+        assert plans.waiting() == {"lab/bert": f"{reason} room for 16 more leaf cells"}
+        assert [name for name, _ in plans.shell.events.said("Waiting")] == ["a"]
+        quota.has_room = True
+        for tell in quota.on_charged:
+            tell(GangKey("lab", "bert"))
+        assert plans.waiting() == {}
+        assert await plans.looked() == ["uid-of-a", "uid-of-b"]
+
+
+async def test_a_gang_of_a_class_that_is_not_listed_is_told_and_planned_once_it_is() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        prod = PriorityClass(name=ClassName("prod"), cell_priority=5)
+        plans.classes = Classes.of([prod], default=prod.name)
+        plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").of_class("test").gated())
+        await plans.looked()
+        assert list(plans.waiting()) == ["lab/a"]
+        plans.classes = NO_CLASSES
+        plans.planner.rerank()
+        assert await plans.looked() == ["uid-of-a"]
+        assert plans.waiting() == {}
+
+
+async def test_members_beyond_what_a_podgroup_needs_start_by_themselves() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        plans.groups.sizes["bert"] = 2
+        for name in "abcde":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_native_gang("bert").gated()
+            plans.shell.pods.upsert(pod)
+        assert await plans.looked() == ["uid-of-a", "uid-of-b", "uid-of-c", "uid-of-d"]
+        plans.shell.pods.remove(a_pod("d"))
+        assert await plans.looked() == ["uid-of-a", "uid-of-b", "uid-of-c", "uid-of-d", "uid-of-e"]
+
+
+async def test_a_gang_whose_cells_are_gone_from_the_document_is_planned_again() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        for name in "ab":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=2).gated()
+            plans.shell.pods.upsert(pod)
+        assert await plans.looked() == ["uid-of-a", "uid-of-b"]
+        two = hived_text(racks=1, lab=2).replace("node-00", "node-02").replace("node-01", "node-03")
+        plans.shell.cluster.use_document(read_cluster_text(two))
+        await plans.looked()
+        assert plans.placed() == ["node-02", "node-03"]
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "cordoned"])
+async def test_a_gang_does_not_wait_for_a_node_that_died_on_it(*, is_gone: bool) -> None:
+    """kube-scheduler asks us only if it has other nodes to offer."""
+    async with planning() as plans:
+        plans.add_nodes()
+        for name in "ab":
+            pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=2).gated()
+            plans.shell.pods.upsert(pod)
+        await plans.looked()
+        assert plans.placed() == ["node-00", "node-01"]
+        if is_gone:
+            plans.nodes.remove(a_node("node-00"))
+        else:
+            plans.nodes.upsert(a_node("node-00", unschedulable=True))
+        await plans.looked()
+        assert plans.placed() == ["node-02", "node-03"]
+
+
+class SlowEnder:
+    """Ends pods in two writes, the second when it is told to."""
+
+    def __init__(self) -> None:
+        self.halfway: list[str] = []
+        self.ended: list[str] = []
+        self.goes_on = asyncio.Event()
+
+    async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
+        self.halfway.append(pod.name)
+        await self.goes_on.wait()
+        if not is_wanted():
+            raise BackendError("need not end any more")
+        self.ended.append(pod.name)
+        return Ended.NOW
+
+
+class Leads:
+    def check(self) -> None:
+        """Always."""
+
+
+def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
+    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8}}"
+    return a_pod(name).with_gpus(8).with_hived_spec(spec)
+
+
+@pytest.mark.parametrize("goes_away", [True, False], ids=["spared", "ended"])
+async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
+    *, goes_away: bool
+) -> None:
+    ender, shell = SlowEnder(), Shell()
+    evictions = Evictions(ender, pods=shell.pods, outcomes=shell.outcomes)
+    executor = ActionExecutor(
+        None,  # type: ignore[arg-type] # no pod is released
+        leading=Leads(),  # type: ignore[arg-type] # all that it uses
+        pods=shell.pods,
+        pending=PendingWrites(),
+        evictions=evictions,
+    )
+    async with planning(executor, shell) as plans, background(evictions.run()):
+        plans.add_nodes()
+        for index in range(4):
+            node = NodeName(f"node-{index:02}")
+            there = Placement(node=node, leaf_cells=tuple(range(8)), chain=ChainName("rack"))
+            low = a_hived_pod(f"low-{index}", priority=0).placed(there).bound_to(node)
+            plans.shell.pods.upsert(low)
+        plans.shell.pods.upsert(a_hived_pod("high", priority=5).gated())
+        await plans.looked()
+        (victim,) = ender.halfway
+        if goes_away:
+            plans.shell.pods.remove(a_hived_pod("high", priority=5))
+        await plans.looked()
+        ender.goes_on.set()
+        await plans.looked()
+    assert ender.halfway == [victim]
+    assert ender.ended == ([] if goes_away else [victim])
+    assert shell.metrics.preemptions.labels("cellgate", "priority")._value.get() == 1
+    assert shell.metrics.victims._value.get() == len(ender.ended)

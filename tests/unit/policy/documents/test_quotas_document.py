@@ -1,0 +1,191 @@
+"""The Quotas document: every problem at once, and what it means."""
+
+import pytest
+
+from policy.documents.parser import DocumentKind, parse_document
+from policy.documents.quotas_document import QuotasDocument
+from policy.errors import RequestError, SpecError
+from policy.quotas.limits import Limit, Measure, Scope
+from policy.quotas.quota_table import QuotaTable
+from policy.store import PolicyText, build_policy
+from policy.submission import GroupName, LeafType, UserName
+from tests.support.policy import HEAD
+from tests.unit.policy.test_store import classes
+
+ALICE, BOB, ZOE = UserName("alice"), UserName("bob"), UserName("zoe")
+VISION, NLP = GroupName("vision"), GroupName("nlp")
+SAMPLE = f"""{HEAD}Quotas
+groups:
+- name: vision
+  admins: [carol]
+  limits:
+    leafCells: 64
+    leafCellsHigh: 32
+    gangs: 40
+    leafCellHours: {{day: 500, month: 9000}}
+    byLeafType: {{A100: 16}}
+  over: oppo
+  users:
+  - {{name: alice, limits: {{leafCells: 16, leafCellsHigh: 8}}}}
+  eachUser: {{limits: {{leafCells: 8}}}}
+- {{name: nlp, over: queue, users: [{{name: alice}}, {{name: bob}}]}}
+"""
+
+
+def quotas(text: str, source: str = "cm/quotas") -> PolicyText:
+    return PolicyText(kind=DocumentKind.QUOTAS, source=source, text=text)
+
+
+def table_of(text: str) -> QuotaTable:
+    document = parse_document(text, kind=DocumentKind.QUOTAS)
+    assert isinstance(document, QuotasDocument)
+    return QuotaTable(document.build())
+
+
+def _problems(*texts: PolicyText) -> list[str]:
+    with pytest.raises(SpecError) as raised:
+        build_policy(texts)
+    return [str(problem) for problem in raised.value.problems]
+
+
+def _paying(user: UserName, *groups: GroupName, named: GroupName | None = None) -> str | None:
+    group = table_of(SAMPLE).find(user, groups, named=named, path="label")
+    return group.name if group else None
+
+
+def test_limits_of_user_and_group_apply_together() -> None:
+    group = table_of(SAMPLE).group(VISION)
+    assert group is not None
+    own, shared = Scope(ALICE, VISION), Scope(None, VISION)
+    of_group = (
+        Limit(scope=shared, measure=Measure.LEAF_CELLS, most=64),
+        Limit(scope=shared, measure=Measure.LEAF_CELLS_HIGH, most=32),
+        Limit(scope=shared, measure=Measure.GANGS, most=40),
+        Limit(scope=shared, measure=Measure.HOURS_DAY, most=500),
+        Limit(scope=shared, measure=Measure.HOURS_MONTH, most=9000),
+        Limit(
+            scope=shared,
+            measure=Measure.LEAF_CELLS_OF_TYPE,
+            most=16,
+            leaf_type=LeafType("A100"),
+        ),
+    )
+    assert group.limits(ALICE) == (
+        Limit(scope=own, measure=Measure.LEAF_CELLS, most=16),
+        Limit(scope=own, measure=Measure.LEAF_CELLS_HIGH, most=8),
+        *of_group,
+    )
+    each = Limit(scope=Scope(ZOE, VISION), measure=Measure.LEAF_CELLS, most=8)
+    assert group.limits(ZOE) == (each, *of_group)
+
+
+def test_the_group_that_pays_is_the_named_one_else_the_first_that_lists_the_user() -> None:
+    assert _paying(ALICE) == "vision"
+    assert _paying(ALICE, named=NLP) == "nlp"
+    assert _paying(BOB) == "nlp"
+    assert _paying(BOB, VISION) == "nlp"
+    assert _paying(BOB, VISION, named=VISION) == "vision"
+    assert _paying(ZOE) is None
+    assert _paying(ZOE, VISION) == "vision"
+
+
+@pytest.mark.parametrize(
+    ("user", "named", "message"),
+    [
+        (BOB, VISION, '"vision" is not a quota group of yours; your groups with quotas are "nlp"'),
+        (ZOE, VISION, '"vision" is not a quota group of yours; you are in none'),
+        (BOB, GroupName("x"), '"x" is not a quota group of yours; your groups with quotas are "n'),
+    ],
+)
+def test_a_group_that_is_not_the_submitters_cannot_be_named(
+    user: UserName, named: GroupName, message: str
+) -> None:
+    with pytest.raises(RequestError) as raised:
+        _paying(user, named=named)
+    assert str(raised.value).startswith(f"label: {message}")
+
+
+def test_without_quotas_a_named_group_means_nothing() -> None:
+    assert QuotaTable(()).find(ALICE, (), named=NLP, path="label") is None
+
+
+def test_all_problems_are_told_at_once() -> None:
+    text = f"""{HEAD}Quotas
+groups:
+- name: vision
+  admins: carol
+  limits: {{leafCells: -1, leafCellHours: {{day: soon, year: 5}}, byLeafType: {{A100: 1.5}}}}
+  over: Nowhere!
+- name: " vision"
+  limits: {{leafCells: 10, gangs: 3, leafCellHours: {{day: 24}}, byLeafType: {{V100: 4}}}}
+  users:
+  - {{name: alice, limits: {{leafCells: 6, leafCellHours: {{day: 12}}, byLeafType: {{V100: 4}}}}}}
+  - {{name: bob, limits: {{leafCells: 5, leafCellHours: {{day: 12.5}}, byLeafType: {{V100: 1}}}}}}
+  - {{name: alice, limits: {{gangs: 3}}}}
+  eachUser: {{limits: {{gangs: 4}}}}
+- {{name: vision}}
+"""
+    assert _problems(quotas(text)) == [
+        'cm/quotas: groups[0].admins: must be a list, not "carol"',
+        "cm/quotas: groups[0].limits.leafCells: must be at least 0, not -1",
+        "cm/quotas: groups[0].limits.leafCellHours.day: must be a number of hours from 0 to "
+        '1000000000, not "soon"',
+        "cm/quotas: groups[0].limits.leafCellHours.year: unknown key; known keys are day, week, "
+        "month",
+        "cm/quotas: groups[0].limits.byLeafType.A100: must be a whole number, not 1.5",
+        'cm/quotas: groups[0].over: must be fail, queue or the name of a class: "Nowhere!" is not '
+        "a Kubernetes name (lower-case letters, digits, - and ., a letter or digit at both ends)",
+        'cm/quotas: groups[1].name: must be a name without spaces around it, not " vision"',
+        "cm/quotas: groups[2].name: duplicate of groups[0].name",
+        "cm/quotas: groups[1].users[2].name: duplicate of groups[1].users[0].name",
+        "cm/quotas: groups[1].users: limits.leafCells of 2 users add up to 11, more than "
+        "groups[1].limits.leafCells, which is 10",
+        "cm/quotas: groups[1].eachUser.limits.gangs: is 4, more than groups[1].limits.gangs, "
+        "which is 3",
+        "cm/quotas: groups[1].users: limits.leafCellHours.day of 2 users add up to 24.5, more "
+        "than groups[1].limits.leafCellHours.day, which is 24",
+        "cm/quotas: groups[1].users: limits.byLeafType.V100 of 2 users add up to 5, more than "
+        "groups[1].limits.byLeafType.V100, which is 4",
+    ]
+
+
+def test_users_may_have_together_exactly_what_their_group_has() -> None:
+    text = f"""{HEAD}Quotas
+groups:
+- name: vision
+  limits: {{leafCells: 16}}
+  users: [{{name: a, limits: {{leafCells: 8}}}}, {{name: b, limits: {{leafCells: 8, gangs: 9}}}}]
+"""
+    assert len(build_policy([quotas(text)]).quotas.groups) == 1
+
+
+@pytest.mark.parametrize(
+    ("over", "problem"),
+    [
+        ("other", '"other" is not one of the classes prod, test, oppo'),
+        ("prod", "prod is the highest class: no gang can be lowered to it"),
+    ],
+)
+def test_the_class_over_quota_must_be_a_lower_one(over: str, problem: str) -> None:
+    text = f"{HEAD}Quotas\ngroups: [{{name: vision, over: {over}}}]"
+    assert _problems(quotas(text), classes()) == [f"cm/quotas: groups[0].over: {problem}"]
+
+
+def test_a_group_has_quotas_in_one_document_only() -> None:
+    text = f"{HEAD}Quotas\ngroups: [{{name: vision}}]"
+    assert _problems(quotas(text, "cm/b"), quotas(text, "cm/a")) == [
+        'cm/b: groups[0].name: cm/a has quotas of group "vision" already'
+    ]
+
+
+def test_there_may_be_a_document_for_each_group_looked_at_by_their_names() -> None:
+    listing = "users: [{name: alice}]"
+    policy = build_policy(
+        [
+            quotas(f"{HEAD}Quotas\ngroups: [{{name: second, {listing}}}]", "cm/b"),
+            quotas(f"{HEAD}Quotas\ngroups: [{{name: first, {listing}}}]", "cm/a"),
+        ]
+    )
+    paying = policy.quotas.find(ALICE, (), named=None, path="")
+    assert paying is not None
+    assert paying.name == "first"

@@ -1,0 +1,143 @@
+"""The Shaping document: which pods a shape matches, and what it may not say."""
+
+import pytest
+
+from policy.documents.parser import parse_document
+from policy.documents.shaping_document import ShapingDocument
+from policy.errors import SpecError
+from policy.shaping import Mount, Shapes
+from policy.submission import UserName
+from tests.support.policy import HEAD, a_submission
+
+SAMPLE = f"""{HEAD}Shaping
+shapes:
+- name: train
+  vc: ^lab$
+  group: ^vision$
+  labels: {{purpose: train}}
+  nodeSelector: {{org: vision, train: "true"}}
+  tolerations: [{{key: train, value: "true", effect: NoSchedule}}]
+  requests: {{cpu: 8, memory: 32Gi}}
+  mounts:
+  - {{path: /mnt, persistentVolumeClaim: workspace, subPath: "{{user}}"}}
+  - {{path: /dev/shm, memory: 4Gi}}
+  maxRunSeconds: 86400
+- {{name: all, imagePullSecrets: [hub]}}
+"""
+
+
+def shapes_of(text: str) -> Shapes:
+    document = parse_document(text)
+    assert isinstance(document, ShapingDocument)
+    return document.build()
+
+
+def _problems(shapes: str) -> list[str]:
+    with pytest.raises(SpecError) as raised:
+        parse_document(f"{HEAD}Shaping\nshapes:\n{shapes}")
+    return [str(problem) for problem in raised.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("vc", "groups", "labels", "matching"),
+    [
+        ("lab", ("vision", "b"), {"purpose": "train", "more": "x"}, ["train", "all"]),
+        ("lab2", ("vision",), {"purpose": "train"}, ["all"]),
+        ("lab", ("visions",), {"purpose": "train"}, ["all"]),
+        ("lab", (), {"purpose": "train"}, ["all"]),
+        ("lab", ("vision",), {"purpose": "notebook"}, ["all"]),
+        ("lab", ("vision",), {}, ["all"]),
+    ],
+)
+def test_a_shape_matches_if_all_it_says_is_true(
+    vc: str, groups: tuple[str, ...], labels: dict[str, str], matching: list[str]
+) -> None:
+    submission = a_submission(vc=vc, groups=groups, labels=labels)
+    found = shapes_of(SAMPLE).matching(submission)
+    assert [shape.name for shape in found] == matching
+
+
+@pytest.mark.parametrize(
+    ("user", "folder"),
+    [
+        ("alice", "home/alice"),
+        ("alice@corp.example", "home/alice@corp.example"),
+        ("system:serviceaccount:a:b", "home/system:serviceaccount:a:b"),
+        ("../bob", "home/..%2Fbob"),
+        ("a%2Fb", "home/a%252Fb"),
+        ("..", "home/%2E%2E"),
+    ],
+)
+def test_every_submitter_has_a_folder_of_its_own(user: str, folder: str) -> None:
+    mount = Mount(path="/mnt", source={}, origin="", sub_path="home/{user}")
+    assert mount.sub_path_of(UserName(user)) == folder
+
+
+def test_all_that_is_wrong_is_told_with_its_path() -> None:
+    assert _problems(
+        """
+- name: A_b
+  nodeSelector: {org: 1}
+  requests: {nvidia.com/gpu: 4, cpu: many}
+  maxRunSeconds: 0
+"""
+    ) == [
+        'shapes[0].name: must be lower-case letters, digits and -, not "A_b"',
+        "shapes[0].nodeSelector.org: must be a label's value, not 1",
+        'shapes[0].requests["nvidia.com/gpu"]: must be cpu, memory or ephemeral-storage, '
+        'not "nvidia.com/gpu"',
+        'shapes[0].requests.cpu: must be a quantity such as 4, "500m" or 16Gi, not "many"',
+        "shapes[0].maxRunSeconds: must be at least 1, not 0",
+    ]
+
+
+def test_a_label_has_a_prefix_that_kubernetes_takes() -> None:
+    (problem,) = _problems(f"- {{name: a, nodeSelector: {{{'a' * 254}/b: x}}}}")
+    assert "must be the key of a label" in problem
+
+
+def test_what_no_field_says_alone_is_told_too() -> None:
+    assert _problems(
+        """
+- {name: a, vc: x}
+- {name: a, imagePullSecrets: [hub]}
+- name: b
+  tolerations: [{operator: Exists, value: x}, {}, {key: a, tolerationSeconds: 0}]
+  mounts: [{path: /a}, {path: /a, memory: 1Gi, configMap: x}]
+"""
+    ) == [
+        "shapes[1].name: duplicate of shapes[0].name",
+        "shapes[0]: gives nothing to the pods that it matches",
+        "shapes[2].tolerations[0]: has a value, which operator Exists does not look at",
+        "shapes[2].tolerations[1]: needs a key, or operator Exists to tolerate all taints",
+        "shapes[2].tolerations[2]: tolerationSeconds needs effect NoExecute",
+        "shapes[2].mounts[0]: must have exactly one of persistentVolumeClaim, configMap, "
+        "hostPath, memory; it has none",
+        "shapes[2].mounts[1]: must have exactly one of persistentVolumeClaim, configMap, "
+        "hostPath, memory; not configMap, memory",
+        "shapes[2].mounts[1].path: duplicate of shapes[2].mounts[0].path",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mount", "problem"),
+    [
+        (
+            "path: mnt, memory: 1Gi",
+            'path: must be an absolute path without a colon, not "mnt"',
+        ),
+        ("path: /a/../b, memory: 1Gi", 'path: must not lead upwards, as "/a/../b" does'),
+        ("path: /a, configMap: A", 'configMap: must be the name of an object, not "A"'),
+        ("path: /a, configMap: a, subPath: ../x", 'subPath: must not lead upwards, as "../x" does'),
+        (
+            'path: /a, configMap: a, subPath: "{name}"',
+            "subPath: knows no other placeholder than {user}",
+        ),
+        (
+            "path: /a, configMap: a, subPath: /x",
+            'subPath: must be a relative path, not "/x"',
+        ),
+    ],
+)
+def test_a_mount_leads_where_it_says(mount: str, problem: str) -> None:
+    assert _problems(f"- {{name: a, mounts: [{{{mount}}}]}}") == [f"shapes[0].mounts[0].{problem}"]

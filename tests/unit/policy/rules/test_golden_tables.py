@@ -1,0 +1,144 @@
+"""The two rule tables that we come from: what they did, and were meant to do.
+
+The first is the sample of the original's description, the second what its database shipped with.
+There a number means `>`, and `default` is the class of a pod that names none (`test`).
+"""
+
+import pytest
+
+from policy.documents.rule_checks import check_policy
+from policy.rules.decision import Outcome
+from policy.rules.rule_table import RuleTable
+from policy.submission import Occupancy
+from tests.support.policy import CLASSES, a_submission, rules_of
+
+SAMPLE = rules_of(
+    """
+- {user: ^fa_test$, then: retain}
+- {user: ^fa_test2$, priority: prod|test, occupiedHigh: 4, then: oppo}
+- {user: ^fa_test2$, priority: prod|test, occupiedHigh: 0, then: retain}
+- {user: ^fa_test2$, priority: oppo, occupied: 30, then: fail}
+- {user: ^fa_test2$, priority: oppo, occupied: 0, then: retain}
+- {user: ^user_proh$, then: fail}
+- {user: ^fa.*, priority: prod|test, occupiedHigh: 2, then: oppo}
+- {user: ^fa.*, priority: prod|test, occupiedHigh: 0, then: retain}
+- {user: .*, priority: prod|test, then: oppo, note: 普通用户只能提交oppo任务}
+- {user: .*, priority: oppo, occupied: 20, then: fail, note: 超过20将失败}
+- {user: .*, priority: oppo, occupied: 0, then: retain}
+- {user: .*, then: retain}
+"""
+)
+
+SHIPPED = rules_of(
+    """
+- {user: ^first$, then: retain}
+- {user: ^second$, then: retain}
+- {user: ^third$, then: retain}
+- {user: ^fourth$, then: retain}
+- {user: ^admin$, then: retain}
+- {user: ^user_proh$, then: fail, note: not allowed}
+- {user: .*, priority: prod, then: test, note: prod is for admins}
+- {user: .*, priority: test, occupied: 2, then: oppo, note: over 2 are opportunistic}
+- {user: .*, priority: test, occupied: 0, then: retain}
+- {user: .*, priority: oppo, occupied: 10, then: fail, note: over 10 are refused}
+- {user: .*, priority: oppo, occupied: 0, then: retain}
+- {user: .*, then: retain}
+"""
+)
+
+
+def _decide(
+    table: RuleTable, *, user: str, class_name: str, asks: int, held: tuple[int, int]
+) -> tuple[Outcome, str, list[int]]:
+    occupied, occupied_high = held
+    decision = table.decide(
+        a_submission(user, class_name=class_name, asks=asks),
+        usage=Occupancy(occupied=occupied, occupied_high=occupied_high),
+        classes=CLASSES,
+    )
+    return decision.outcome, str(decision.final_class), [hit.number for hit in decision.hits]
+
+
+ADMITTED, REFUSED = Outcome.ADMITTED, Outcome.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("user", "class_name", "asks", "held", "expected"),
+    [
+        ("fa_test", "prod", 500, (900, 900), (ADMITTED, "prod", [1])),
+        ("fa_test", "oppo", 500, (900, 0), (ADMITTED, "oppo", [1])),
+        ("fa_test2", "prod", 4, (0, 0), (ADMITTED, "prod", [3])),
+        ("fa_test2", "test", 2, (20, 2), (ADMITTED, "test", [3])),
+        ("fa_test2", "prod", 5, (0, 0), (ADMITTED, "oppo", [2, 5])),
+        ("fa_test2", "prod", 1, (26, 4), (ADMITTED, "oppo", [2, 5])),
+        ("fa_test2", "prod", 5, (26, 4), (REFUSED, "oppo", [2, 4])),
+        ("fa_test2", "oppo", 30, (0, 0), (ADMITTED, "oppo", [5])),
+        ("fa_test2", "oppo", 1, (30, 4), (REFUSED, "oppo", [4])),
+        ("user_proh", "oppo", 1, (0, 0), (REFUSED, "oppo", [6])),
+        ("user_proh", "prod", 1, (0, 0), (REFUSED, "prod", [6])),
+        ("fa_bob", "test", 2, (0, 0), (ADMITTED, "test", [8])),
+        ("fa_bob", "prod", 1, (19, 2), (ADMITTED, "oppo", [7, 11])),
+        ("fa_bob", "prod", 3, (18, 0), (REFUSED, "oppo", [7, 10])),
+        ("fa_bob", "oppo", 21, (0, 0), (REFUSED, "oppo", [10])),
+        ("carol", "prod", 1, (0, 0), (ADMITTED, "oppo", [9, 11])),
+        ("carol", "test", 20, (0, 0), (ADMITTED, "oppo", [9, 11])),
+        ("carol", "prod", 1, (20, 0), (REFUSED, "oppo", [9, 10])),
+        ("carol", "oppo", 4, (16, 0), (ADMITTED, "oppo", [11])),
+        ("carol", "oppo", 0, (0, 0), (ADMITTED, "oppo", [12])),
+        ("not_fa_test", "prod", 1, (0, 0), (ADMITTED, "oppo", [9, 11])),
+    ],
+)
+def test_the_sample_table(
+    user: str,
+    class_name: str,
+    asks: int,
+    held: tuple[int, int],
+    expected: tuple[Outcome, str, list[int]],
+) -> None:
+    decided = _decide(SAMPLE, user=user, class_name=class_name, asks=asks, held=held)
+    assert decided == expected
+
+
+@pytest.mark.parametrize(
+    ("user", "class_name", "asks", "held", "expected"),
+    [
+        ("admin", "prod", 99, (99, 99), (ADMITTED, "prod", [5])),
+        ("user_proh", "test", 1, (0, 0), (REFUSED, "test", [6])),
+        ("dave", "prod", 2, (0, 0), (ADMITTED, "test", [7, 9])),
+        ("dave", "prod", 3, (0, 0), (ADMITTED, "oppo", [7, 8, 11])),
+        ("dave", "prod", 3, (7, 0), (ADMITTED, "oppo", [7, 8, 11])),
+        ("dave", "prod", 3, (8, 0), (REFUSED, "oppo", [7, 8, 10])),
+        ("dave", "test", 1, (2, 2), (ADMITTED, "oppo", [8, 11])),
+        ("dave", "oppo", 10, (0, 0), (ADMITTED, "oppo", [11])),
+        ("dave", "oppo", 11, (0, 0), (REFUSED, "oppo", [10])),
+    ],
+)
+def test_the_shipped_chain_from_prod_over_test_and_oppo_to_fail(
+    user: str,
+    class_name: str,
+    asks: int,
+    held: tuple[int, int],
+    expected: tuple[Outcome, str, list[int]],
+) -> None:
+    decided = _decide(SHIPPED, user=user, class_name=class_name, asks=asks, held=held)
+    assert decided == expected
+
+
+@pytest.mark.parametrize("table", [SAMPLE, SHIPPED], ids=["sample", "shipped"])
+def test_the_tables_contradict_nothing(table: RuleTable) -> None:
+    assert check_policy(CLASSES, table) == []
+
+
+def test_on_a_refusal_the_notes_of_all_rules_hit_are_told() -> None:
+    decision = SAMPLE.decide(
+        a_submission("carol", asks=4), usage=Occupancy(occupied=18), classes=CLASSES
+    )
+    assert decision.format_refusal() == (
+        "carol asked for 4 leaf cells in class prod: refused by rule 10. "
+        "carol holds 18 leaf cells, 0 of them in high classes. "
+        "Rule 9 (普通用户只能提交oppo任务) lowers class prod to oppo. "
+        "It is for user .*, class prod|test, whatever is asked for or held. "
+        "Rule 10 (超过20将失败) refuses class oppo: "
+        "occupied would be 22 (18 held, 4 asked for), which is > 20. "
+        "With 2 fewer leaf cells held or asked for it would not apply."
+    )

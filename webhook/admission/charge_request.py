@@ -1,0 +1,102 @@
+"""What one pod asks for on behalf of its gang, and the charge that covers it. Pure."""
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from policy.policy import Policy
+from policy.quotas.limits import Limit
+from policy.quotas.quota_table import QuotaGroup
+from policy.submission import ClassName, GroupName, Submission
+from state.ledger.ledger import Charge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeRequest:
+    """A gang that one of its pods asks to admit."""
+
+    submission: Submission
+    group: QuotaGroup | None
+    """The group that pays."""
+    decision: UUID
+    """The id of the decision, should this request lead to a new one."""
+    policy: Policy
+    is_alone: bool
+    """Whether the gang is this one pod, so that no other member can have a decision."""
+    fixed_class: ClassName | None = None
+    """The class of a native gang's PodGroup, which all its pods must have."""
+    member_leaf_count: int | None = None
+    """What this pod asks for, where its gang's other members may ask for more or less. None where
+    the total is specified, or is this pod's."""
+    may_grow: bool = False
+    """Whether the pods do not specify the gang's size. Then only a minimum is known, which may
+    change, and more members may come."""
+    is_group: bool = False
+    """Whether the request comes from the PodGroup itself, before any member exists."""
+
+    @property
+    def group_name(self) -> GroupName | None:
+        """The name of the group that pays."""
+        return self.group.name if self.group else None
+
+    @property
+    def quotas(self) -> tuple[Limit, ...]:
+        """The limits of the group that pays, for this submitter."""
+        return self.group.limits(self.submission.user) if self.group else ()
+
+    @property
+    def joins(self) -> bool:
+        """Whether it takes a place in a gang that may have more members than its minimum."""
+        return self.may_grow and not self.is_group
+
+
+def build_charge(request: ChargeRequest, class_name: ClassName) -> Charge:
+    """Build the charge of a new gang in a class."""
+    submission = request.submission
+    return Charge(
+        decision=request.decision,
+        gang=submission.gang,
+        user=submission.user,
+        group=request.group_name,
+        vc=submission.vc,
+        class_name=class_name,
+        is_high=request.policy.classes.is_high(class_name),
+        leaf_type=submission.leaf_type,
+        leaf_count=submission.leaf_count,
+        places=submission.gang_size - request.joins if request.may_grow else 0,
+        gang_size=submission.gang_size,
+        leaf_count_each=None if request.may_grow else request.member_leaf_count,
+    )
+
+
+def paying_group(request: ChargeRequest, held: Charge) -> QuotaGroup | None:
+    """Return the group that pays for a charged gang, with its current quotas."""
+    return None if held.group is None else request.policy.quotas.group(held.group)
+
+
+def leaf_count_with(request: ChargeRequest, held: Charge) -> int:
+    """Return the minimum charge of a charged gang with one more member.
+
+    The first charge assumes that all members are like the first. A member that asks for more takes
+    the place of one of those. After the leader has changed the charge, that assumption is lost, but
+    each member has at least one leaf cell in it: adding the rest is never too little, except for a
+    gang whose members are all like its largest. A member beyond the size that the first one
+    specified is not covered at all.
+    """
+    own, most = request.member_leaf_count, request.submission.leaf_count
+    if own is None or request.may_grow:
+        return max(held.leaf_count, most)
+    if held.gang_size is not None and request.submission.gang_size > held.gang_size:
+        return held.leaf_count + own
+    if held.covers_each_member and held.leaf_count_each is not None:
+        return held.leaf_count + max(0, own - held.leaf_count_each)
+    return max(held.leaf_count, min(held.leaf_count + own - 1, most))
+
+
+def with_member(request: ChargeRequest, held: Charge) -> Charge:
+    """Return the charge of a charged gang with one more member, as the ledger would compute it."""
+    held = replace(held, leaf_count=leaf_count_with(request, held))
+    if not request.joins:
+        return held
+    if held.places:
+        return replace(held, places=held.places - 1)
+    return replace(held, leaf_count=held.leaf_count + (request.member_leaf_count or 0))

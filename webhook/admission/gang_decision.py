@@ -1,0 +1,146 @@
+"""The decision about a gang: made now, or taken over from a member before it. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from policy.errors import RequestError
+from policy.quotas.admission import AdmissionDecision
+from policy.rules.decision import Outcome, RuleDecision
+from policy.submission import ClassName, GroupName, Occupancy
+from policy.wording import quote
+from state.ledger.ledger import Charge
+from webhook.admission.charge_request import ChargeRequest, paying_group
+
+POD_GROUP_PATH = "spec.schedulingGroup.podGroupName"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangDecision:
+    """The class of a gang, the group that pays, and whether the gang waits for quota."""
+
+    admission: AdmissionDecision
+    id: UUID
+    final_class: ClassName
+    group: GroupName | None
+    """The group that pays for the gang."""
+    is_new: bool = True
+    """Whether this pod led to the decision; False if a member before it did."""
+    is_queued: bool = False
+    """Of an earlier decision: whether the gang waits for quota."""
+    is_running: bool = False
+    """Of an earlier decision: whether pods of the gang were seen."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happens to the pod."""
+        if self.is_new:
+            return self.admission.outcome
+        return Outcome.QUEUED if self.is_queued else Outcome.ADMITTED
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the pod gets a lower class than it asked for."""
+        is_admitted = self.outcome is not Outcome.REFUSED
+        return is_admitted and self.final_class != self.admission.rules.requested_class
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether it was made without the ledger."""
+        return bool(self.admission.notes)
+
+
+def apply_rules(request: ChargeRequest, usage: Occupancy | None) -> RuleDecision:
+    """Apply the rules; None means that usage is unknown."""
+    policy, fixed = request.policy, request.fixed_class
+    rules = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+    if fixed is None or not policy.classes.is_lower(fixed, rules.final_class):
+        return rules
+    # Its PodGroup was lowered when less quota was free, or its author chose a lower class.
+    submission = replace(request.submission, requested_class=fixed)
+    return policy.rules.decide(submission, usage=usage, classes=policy.classes)
+
+
+def decide_now(request: ChargeRequest, admission: AdmissionDecision) -> GangDecision:
+    """Return a new decision about a gang."""
+    return GangDecision(
+        admission=admission,
+        id=request.decision,
+        final_class=admission.final_class,
+        group=request.group_name,
+    )
+
+
+def follow_charge(
+    request: ChargeRequest,
+    held: Charge,
+    admission: AdmissionDecision,
+    *,
+    is_queued: bool = False,
+    is_running: bool = False,
+) -> GangDecision:
+    """Return the gang's earlier decision for one more member.
+
+    Raises RequestError if the member does not match the gang.
+    """
+    _check_same_gang(request, held, is_running=is_running)
+    return GangDecision(
+        admission=admission,
+        id=held.decision,
+        final_class=held.class_name,
+        group=held.group,
+        is_new=False,
+        is_queued=is_queued,
+        is_running=is_running,
+    )
+
+
+def check_fixed_class(request: ChargeRequest, final_class: ClassName) -> None:
+    """Raise RequestError if a gang would have another class than its PodGroup."""
+    fixed = request.fixed_class
+    if fixed is not None and final_class != fixed:
+        message = f"would have class {quote(final_class)}, but its PodGroup has {quote(fixed)}"
+        hint = "which cannot be changed; create both with the lower class"
+        raise RequestError.at(POD_GROUP_PATH, f"{message}, {hint}")
+
+
+def _check_same_gang(request: ChargeRequest, held: Charge, *, is_running: bool) -> None:
+    """Raise RequestError if a pod differs from the member that was charged before it."""
+    differences = ", ".join(_differences(request, held, is_running=is_running))
+    if differences:
+        message = f"gang {request.submission.gang} already exists, and this pod has {differences}"
+        hint = "members of a gang must agree; its name can be reused once its pods have ended"
+        raise RequestError.at("", f"{message}: {hint}")
+
+
+def _differences(request: ChargeRequest, held: Charge, *, is_running: bool) -> Iterator[str]:
+    submission, classes = request.submission, request.policy.classes
+    if submission.user != held.user:
+        yield f"submitter {submission.user} instead of {held.user}"
+    if submission.vc != held.vc:
+        yield f"VC {submission.vc} instead of {held.vc}"
+    if classes.compare(submission.requested_class, held.class_name) not in (0, 1):
+        # A member may be lowered to the gang's class, but never raised.
+        yield f"class {submission.requested_class} instead of {held.class_name}"
+    if submission.leaf_type != held.leaf_type and _is_counted_by_type(request, held):
+        yield f"leaf type {submission.leaf_type} instead of {held.leaf_type or 'any'}"
+    # The leader counts the pods of a running gang, and a gang whose members may differ is charged
+    # for the difference.
+    is_counted = is_running and not request.is_alone
+    may_be_more = is_counted or request.member_leaf_count is not None
+    if submission.leaf_count > held.leaf_count and not may_be_more:
+        yield f"{submission.leaf_count} leaf cells for the whole gang instead of {held.leaf_count}"
+
+
+def _is_counted_by_type(request: ChargeRequest, held: Charge) -> bool:
+    """Tell whether a pod's leaf type matters to a charge that was made for another one, or any.
+
+    A gang of any leaf type is not counted under one, so a member may name a type only if no quota
+    limits that type.
+    """
+    leaf_type = request.submission.leaf_type
+    if leaf_type is None or held.leaf_type is not None:
+        return leaf_type is not None
+    group = paying_group(request, held)
+    limits = () if group is None else group.limits(held.user)
+    return any(limit.leaf_type == leaf_type for limit in limits)

@@ -1,0 +1,65 @@
+"""Records a decision: a row of the decision log, a metric, and the text of a later Event."""
+
+from policy.policy import Policy
+from service.clock import Clock
+from state.log.log import DecisionLog
+from state.log.records import LoggedDocument
+from webhook.admission.charge_request import ChargeRequest
+from webhook.admission.gang_decision import GangDecision
+from webhook.metrics import WebhookMetrics
+from webhook.records.log_records import build_record
+from webhook.records.pending_events import PendingEvents
+
+
+class DecisionRecorder:
+    """Records decisions; of a dry run only the metric."""
+
+    def __init__(
+        self, *, log: DecisionLog, metrics: WebhookMetrics, events: PendingEvents, clock: Clock
+    ) -> None:
+        self._log = log
+        self._metrics = metrics
+        self._events = events
+        self._clock = clock
+        self._policy_version: str | None = None
+        self._policy_hash = ""
+
+    def record(
+        self,
+        decision: GangDecision,
+        request: ChargeRequest,
+        *,
+        is_dry_run: bool,
+        seconds: float,
+    ) -> None:
+        """Record a decision that took `seconds`."""
+        outcome = "lowered" if decision.is_lowered else decision.outcome.value
+        self._metrics.decisions.labels(outcome).inc()
+        if decision.is_degraded:
+            self._metrics.degraded.inc()
+        if is_dry_run:
+            return
+        self._events.note(decision)
+        # Before the response is sent: if the process is killed then, the log's spool has the row.
+        documents = self._new_documents(request.policy)
+        record = build_record(
+            decision,
+            request,
+            at=self._clock.now(),
+            seconds=seconds,
+            policy_hash=self._policy_hash,
+            documents=documents,
+        )
+        self._log.append(record)
+
+    def _new_documents(self, policy: Policy) -> tuple[LoggedDocument, ...]:
+        """Return the policy at its first decision in this process; the log stores it once."""
+        if policy.version == self._policy_version:
+            return ()
+        document = LoggedDocument(kind="policy", content=policy.content)
+        self._policy_version, self._policy_hash = policy.version, document.hash
+        return (document,)
+
+    def note_invalid(self) -> None:
+        """Count an invalid pod."""
+        self._metrics.decisions.labels("invalid").inc()

@@ -1,0 +1,110 @@
+"""The response about a pod: the patch with its class and gate, warnings, or a refusal. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kube import marks
+from kube.hived.spec import format_spec
+from kube.read.pods import ManagedPod
+from kube.read.submitters import format_submitter_groups
+from kube.values.texts import LABEL_VALUE
+from policy.rules.decision import Outcome
+from webhook.admission.charge_request import ChargeRequest
+from webhook.admission.gang_decision import GangDecision
+from webhook.admission.wording import format_warnings
+from webhook.responses import patches
+from webhook.responses.request_line import describe_request
+from webhook.shaping.shaper import Shaped
+from webhook.wire import ReviewResponse, refuse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSettings:
+    """What is written into every managed pod."""
+
+    scheduler_name: str = marks.SCHEDULER_NAME
+    gates_all: bool = False
+    """Whether every gang waits for the planner behind a gate. Without a planner that lifts gates,
+    pods would wait for ever. Gangs that quotas queue are gated in any case."""
+
+
+_CANNOT_WAIT = (
+    "must wait for quota, but a pod with spec.nodeName ({node}) cannot have a scheduling gate; "
+    "leave spec.nodeName out"
+)
+
+
+def respond_to_pod(
+    obj: Mapping[str, Any],
+    *,
+    pod: ManagedPod,
+    request: ChargeRequest,
+    decision: GangDecision,
+    shaped: Shaped,
+    settings: PodSettings,
+) -> ReviewResponse:
+    """Refuse a pod, or write the decision into it."""
+    if decision.outcome is Outcome.REFUSED:
+        return refuse(decision.admission.format_refusal())
+    is_queued = decision.outcome is Outcome.QUEUED
+    if pod.node is not None and is_queued:
+        return refuse(_CANNOT_WAIT.format(node=pod.node))
+    submission = request.submission
+    annotations = {
+        marks.SUBMITTER_ANNOTATION: submission.user,
+        marks.SUBMITTER_GROUPS_ANNOTATION: format_submitter_groups(submission.groups),
+        marks.REQUESTED_CLASS_ANNOTATION: submission.requested_class,
+        marks.CLASS_ANNOTATION: decision.final_class,
+        marks.DECISION_ANNOTATION: str(decision.id),
+        marks.REQUEST_ANNOTATION: describe_request(obj, pod),
+        **_hived_annotation(pod, decision, request),
+        **shaped.annotations,
+        **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
+        **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
+    }
+    # Kubernetes refuses a gate on a pod with a node: it runs there, and is counted there.
+    is_gated = pod.node is None and (settings.gates_all or is_queued)
+    patch = [
+        *patches.class_patch(obj, decision.final_class),
+        *patches.annotations_patch(obj, annotations),
+        *patches.labels_patch(obj, _group_label(decision)),
+        *patches.unmark_patch(obj, _stale_marks(annotations)),
+        *shaped.patch,
+        *patches.scheduler_patch(obj, settings.scheduler_name),
+        *patches.gate_patch(obj, marks.QUEUED_GATE, is_wanted=is_gated),
+    ]
+    warnings = [*format_warnings(decision), *shaped.warnings]
+    return ReviewResponse(is_allowed=True, patch=patch, warnings=warnings)
+
+
+def forget_decision(obj: Mapping[str, Any]) -> ReviewResponse:
+    """Allow a pod that is not managed, without a decision that its author wrote.
+
+    The guard would believe it if another webhook made the pod ask for leaf cells later.
+    """
+    patch = patches.unmark_patch(obj, (marks.DECISION_ANNOTATION,))
+    return ReviewResponse(is_allowed=True, patch=patch)
+
+
+def _stale_marks(written: Mapping[str, str]) -> list[str]:
+    """Return the marks that only we write, and that this decision does not."""
+    optional = (marks.UNCHARGED_ANNOTATION, marks.ALONE_ANNOTATION, marks.SHAPED_ANNOTATION)
+    return [key for key in (*marks.PLACEMENT_ANNOTATIONS, *optional) if key not in written]
+
+
+def _group_label(decision: GangDecision) -> dict[str, str]:
+    """Name the group that pays, if a label can, so that the pod says all about its charge."""
+    if decision.group is None or LABEL_VALUE.problem(decision.group) is not None:
+        return {}
+    return {marks.GROUP_LABEL: decision.group}
+
+
+def _hived_annotation(
+    pod: ManagedPod, decision: GangDecision, request: ChargeRequest
+) -> dict[str, str]:
+    """Write the class's cell priority, else an opportunistic pod could call itself guaranteed."""
+    priority = request.policy.classes.cell_priority(decision.final_class)
+    if pod.hived is None or priority is None or pod.hived.priority == priority:
+        return {}
+    return {marks.HIVED_SPEC_ANNOTATION: format_spec(replace(pod.hived, priority=priority))}

@@ -1,0 +1,51 @@
+"""Refuse a pod of a running gang that already has all its members.
+
+Only asked about gangs of which pods were seen running, and whose members share a label. Of members
+that are created together, the extender starts no more than the gang's size.
+"""
+
+from typing import Final
+
+from kube import marks
+from kube.api.client import KubeClient, KubeError
+from kube.read.gangs import GangForm
+from kube.read.pods import ManagedPod
+from kube.values.objects import items, mapping
+from policy.errors import RequestError
+from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
+
+_LABELS: Final = {GangForm.CELLGATE: marks.GANG_LABEL, GangForm.KUEUE: marks.KUEUE_GROUP}
+_LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
+
+
+class LiveMembers:
+    """Asks the API server for the members of gangs."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+
+    async def check_room(self, pod: ManagedPod) -> None:
+        """Raise RequestError if a pod would be one member too many of its gang."""
+        label, size = _LABELS.get(pod.gang.form), pod.gang.size
+        if label is None or size is None:
+            return
+        if await self._count(pod, label) >= size:
+            message = f"gang {pod.gang.key} already has all its {size} members"
+            hint = "a new member is admitted once one of them has ended"
+            raise RequestError.at(f"metadata.labels[{label}]", f"{message}; {hint}")
+
+    async def _count(self, pod: ManagedPod, label: str) -> int:
+        """Count the live members; 0 if the API server does not answer, so that none is refused."""
+        query = {
+            "labelSelector": f"{label}={pod.gang.key.name}",
+            "fieldSelector": _LIVE,
+            "resourceVersion": "0",  # from the API server's cache
+        }
+        try:
+            async with within_budget(KUBE_SECONDS):
+                path = f"/api/v1/namespaces/{pod.namespace}/pods"
+                found = await self._client.request("GET", path, query=query)
+        except (KubeError, TimeoutError):
+            return 0
+        pods = [mapping(one.get("metadata")) for one in items(found.get("items"))]
+        return sum(metadata.get("deletionTimestamp") is None for metadata in pods)

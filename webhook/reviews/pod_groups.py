@@ -1,0 +1,72 @@
+"""The PodGroup of a pod: the gang's size, and for a native one also its class.
+
+The class of a native PodGroup is set when it is created and never changes; its pods come later.
+Pods that would then get another class are refused.
+"""
+
+from dataclasses import replace
+
+from kube.api.client import KubeError
+from kube.follow.pod_groups import PodGroupFollower
+from kube.read.pod_groups import PodGroup
+from kube.read.pods import GangForm, ManagedPod
+from policy.errors import RequestError
+from policy.policy import Policy
+from policy.submission import GangKey
+from policy.wording import listing, quote
+from webhook.admission.gang_decision import POD_GROUP_PATH
+from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
+
+
+class PodGroupFinder:
+    """Finds the PodGroup of a pod: in memory, or, if it is too new, at the API server."""
+
+    def __init__(self, followed: PodGroupFollower) -> None:
+        self._followed = followed
+
+    async def find(self, pod: ManagedPod) -> PodGroup | None:
+        """Return a pod's PodGroup; None if it has none. Raises RequestError if it must have one."""
+        form, key = pod.gang.form, pod.gang.key
+        if form not in self._followed.sinks or pod.gang.size is not None:
+            return None
+        return self._followed.find(pod) or await self._load(form, key)
+
+    async def _load(self, form: GangForm, key: GangKey) -> PodGroup | None:
+        try:
+            async with within_budget(KUBE_SECONDS):
+                return await self._followed.read(form, key)
+        except TimeoutError:
+            return None  # an API server that does not answer is no reason to refuse the pod
+        except KubeError as exc:
+            if exc.is_missing and form is GangForm.NATIVE:
+                message = f"PodGroup {quote(key.name)} does not exist; create it before its pods"
+                raise RequestError.at(POD_GROUP_PATH, message) from exc
+            return None
+
+
+def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:
+    """Return a pod with the size and class of its gang. Raises RequestError if they contradict."""
+    if group is None:
+        if pod.gang.size is not None and not pod.is_charged_alone:
+            return pod
+        # Whether a pod is charged alone is never its author's choice.
+        size = pod.gang.size or pod.gang.min_size
+        return replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=False)
+    # Without a minimum its pods start, and are charged, one by one.
+    is_alone, size = group.min_size is None, group.min_size or 1
+    pod = replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=is_alone)
+    return _with_class(pod, group, policy) if pod.gang.form is GangForm.NATIVE else pod
+
+
+def _with_class(pod: ManagedPod, group: PodGroup, policy: Policy) -> ManagedPod:
+    classes, name = policy.classes, quote(group.key.name)
+    if classes.entries and group.class_name is None:
+        message = f"PodGroup {name} has no class; create it with one of {listing(classes.names)}"
+        raise RequestError.at(POD_GROUP_PATH, message)
+    wanted = classes.resolve(group.class_name, path=POD_GROUP_PATH)
+    own = classes.resolve(pod.class_name or wanted, path="spec.priorityClassName")
+    if classes.is_lower(own, wanted):
+        message = f"class {quote(own)} is lower than class {quote(wanted)} of PodGroup {name}"
+        hint = "all pods of a PodGroup must have its class"
+        raise RequestError.at("spec.priorityClassName", f"{message}: {hint}")
+    return replace(pod, class_name=(own if classes.entries else wanted) or None)

@@ -1,0 +1,120 @@
+"""What a pod means for its gang: who asks, for which class and VC, and which group pays. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from kube import marks
+from kube.read.charged_gang import charged_gang
+from kube.read.pod_groups import PodGroup
+from kube.read.pods import GangForm, ManagedPod
+from policy.errors import RequestError
+from policy.policy import Policy
+from policy.submission import ClassName, Submission
+from policy.wording import quote
+from webhook.admission.charge_request import ChargeRequest
+from webhook.reviews.pod_groups import with_group
+from webhook.reviews.submitter import Submitter, identify
+from webhook.shaping.shaper import Shaped, shape_pod
+from webhook.wire import ReviewRequest
+
+_GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodRequest:
+    """A managed pod, what it asks for on behalf of its gang, and what shapes give it."""
+
+    pod: ManagedPod
+    charge: ChargeRequest
+    shaped: Shaped
+
+
+def build_pod_request(
+    review: ReviewRequest,
+    obj: Mapping[str, Any],
+    *,
+    pod: ManagedPod,
+    group: PodGroup | None,
+    policy: Policy,
+) -> PodRequest:
+    """Say what a pod means for its gang.
+
+    Raises RequestError for a pod that asks for what its submitter may not use.
+    """
+    if not review.user.username:
+        raise RequestError.at("userInfo.username", "is required: the submitter is charged")
+    _check_hived(pod)
+    submitter = identify(pod, review.user, policy.identity)
+    policy.identity.check_vc(
+        pod.vc, user=submitter.user, groups=submitter.groups, path=_vc_path(pod)
+    )
+    is_open = pod.gang.size is None
+    pod = with_group(pod, group, policy)
+    charge = _charge_request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
+    if is_open and not pod.is_charged_alone:
+        own = pod.leaf_count
+        charge = replace(charge, may_grow=True, is_alone=False, member_leaf_count=own)
+    if group is not None and pod.gang.form is GangForm.NATIVE:
+        charge = replace(charge, fixed_class=ClassName(group.class_name or ""))
+    shapes = policy.shapes.matching(charge.submission)
+    return PodRequest(pod=pod, charge=charge, shaped=shape_pod(obj, shapes, user=submitter.user))
+
+
+def _charge_request(
+    pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision: UUID
+) -> ChargeRequest:
+    """Raises RequestError for a class that the Classes document does not list."""
+    requested = policy.classes.resolve(pod.class_name, path="spec.priorityClassName")
+    user, groups = submitter.user, submitter.groups
+    submission = Submission(
+        user=user,
+        groups=groups,
+        vc=pod.vc,
+        requested_class=requested,
+        gang=charged_gang(pod, decision=str(decision)),
+        gang_size=pod.gang.size or 1,
+        leaf_count=pod.gang_leaf_count or pod.leaf_count,
+        leaf_type=pod.leaf_type,
+        labels=pod.labels,
+    )
+    return ChargeRequest(
+        submission=submission,
+        group=policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH),
+        decision=decision,
+        policy=policy,
+        is_alone=pod.gang.size == 1,
+        member_leaf_count=_member_leaf_count(pod),
+    )
+
+
+def _member_leaf_count(pod: ManagedPod) -> int | None:
+    has_total = pod.hived is not None and pod.hived.gang is not None
+    return None if has_total or pod.gang.size == 1 else pod.leaf_count
+
+
+def _decision_id(uid: str) -> UUID:
+    """Return the request's UID, which is a UUID if it comes from the API server."""
+    try:
+        return UUID(uid)
+    except ValueError:
+        return uuid5(NAMESPACE_URL, uid)
+
+
+def _check_hived(pod: ManagedPod) -> None:
+    """Raise RequestError if the kubelet would give a pod more devices than it asks cells for."""
+    if pod.hived is not None and pod.leaf_count < pod.device_count:
+        path = f"metadata.annotations[{marks.HIVED_SPEC_ANNOTATION}]"
+        devices = f"the containers ask for {pod.device_count} {pod.leaf_resource}"
+        message = f"leafCellNumber is {pod.leaf_count}, but {devices}; it must be at least as many"
+        raise RequestError.at(path, message)
+
+
+def _vc_path(pod: ManagedPod) -> str:
+    """Return where a pod's VC is written."""
+    if pod.hived is not None:
+        return f"metadata.annotations[{marks.HIVED_SPEC_ANNOTATION}].virtualCluster"
+    if pod.labels.get(marks.VC_LABEL):
+        return f"metadata.labels[{marks.VC_LABEL}]"
+    return f"namespace {quote(pod.namespace)}"

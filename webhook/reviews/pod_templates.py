@@ -1,0 +1,101 @@
+"""Pod templates inside other objects, and the submitter's stamp on them. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from kube import marks
+from kube.read.submitters import format_submitter_groups
+from kube.values.objects import mapping, marks_of
+from policy.identity.identity import TemplateKind
+from webhook.responses.patches import annotations_patch, escape_pointer
+from webhook.wire import Operation, ReviewRequest, UserInfo
+
+MAX_TEMPLATES: Final = 200
+_EVERY: Final = "*"
+
+Pointer = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The annotations that name a template's submitter, as written; None where one is missing."""
+
+    user: str | None = None
+    groups: str | None = None
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations of the stamp."""
+        written = {
+            marks.SUBMITTER_ANNOTATION: self.user,
+            marks.SUBMITTER_GROUPS_ANNOTATION: self.groups,
+        }
+        return {key: value for key, value in written.items() if value is not None}
+
+
+def stamp_of(sender: UserInfo) -> Stamp:
+    """Return the stamp of a user."""
+    return Stamp(sender.username, format_submitter_groups(sender.groups))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodTemplate:
+    """A pod template, and its position in its object."""
+
+    pointer: Pointer
+    content: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        """Its position, in the notation of field paths."""
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.pointer)
+        return "".join(parts).removeprefix(".")
+
+    @property
+    def stamp(self) -> Stamp:
+        """The stamp on it."""
+        texts = marks_of(self.content, "annotations")
+        keys = (marks.SUBMITTER_ANNOTATION, marks.SUBMITTER_GROUPS_ANNOTATION)
+        return Stamp(*(text if isinstance(text := texts.get(key), str) else None for key in keys))
+
+    def stamp_patch(self, stamp: Stamp) -> list[Operation]:
+        """Return the patch that writes a stamp on it; empty if it is there."""
+        where = "".join(f"/{escape_pointer(str(part))}" for part in self.pointer)
+        steps = annotations_patch(self.content, stamp.annotations)
+        return [{**step, "path": where + step["path"]} for step in steps]
+
+    def to_pod(self, review: ReviewRequest, annotations: Mapping[str, str]) -> dict[str, Any]:
+        """Return the pod that a controller would create from it, with these annotations."""
+        metadata = {
+            **mapping(self.content.get("metadata")),
+            "annotations": {**marks_of(self.content, "annotations"), **annotations},
+            "namespace": review.namespace,
+            "generateName": f"{(review.name or 'template')[:200].lower()}-",
+            "name": "",
+        }
+        return {"metadata": metadata, "spec": self.content["spec"]}
+
+
+def find_templates(obj: Mapping[str, Any], kinds: Sequence[TemplateKind]) -> list[PodTemplate]:
+    """Find the pod templates of an object in a defined order, MAX_TEMPLATES + 1 at the most."""
+    found = (template for kind in kinds for template in _walk(obj, kind.path, ()))
+    return list(islice(found, MAX_TEMPLATES + 1))
+
+
+def _walk(value: object, path: tuple[str, ...], pointer: Pointer) -> Iterator[PodTemplate]:
+    if not path:
+        if isinstance(value, Mapping) and isinstance(value.get("spec"), Mapping):
+            yield PodTemplate(pointer=pointer, content=value)
+        return
+    key, rest = path[0], path[1:]
+    if isinstance(value, Mapping):
+        for name in sorted(map(str, value)) if key == _EVERY else (key,):
+            if name in value:
+                yield from _walk(value[name], rest, (*pointer, name))
+    elif isinstance(value, list):
+        # The path may omit the star of a list.
+        remaining = rest if key == _EVERY else path
+        for place, item in enumerate(value):
+            yield from _walk(item, remaining, (*pointer, place))
