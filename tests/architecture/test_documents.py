@@ -1,4 +1,4 @@
-"""What documents point at exists: links, files and commands. Decision records are frozen, so free."""
+"""What documents point at exists: links, files, commands. Decision records are exempt."""
 
 import re
 from collections.abc import Iterator
