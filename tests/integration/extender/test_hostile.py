@@ -10,7 +10,7 @@ import pytest
 
 from kube.api.client import KubeClient
 from state.log.memory import MemoryDecisions
-from tests.integration.extender.conftest import NODES, PODS, Caller, create, extending
+from tests.support.services.extender import NODES, PODS, Caller, create, extending
 
 
 async def fill(client: KubeClient, caller: Caller) -> None:

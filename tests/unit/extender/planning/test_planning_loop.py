@@ -28,9 +28,9 @@ from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.background import background
-from tests.support.cluster_texts import hived_text
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 
 class Groups:

@@ -14,9 +14,9 @@ from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
 from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
 from state.ledger.memory import MemoryLedger
-from tests.support.events import KeptEvents
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.events import KeptEvents
+from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = """
 apiVersion: cellgate.io/v1

@@ -7,8 +7,8 @@ from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import PodUid
-from tests.support.extender_shell import Shell
-from tests.support.gang_pods import bound, member
+from tests.support.extender.gang_pods import bound, member
+from tests.support.extender.shell import Shell
 
 
 class Ended(list[tuple[str, str]]):

@@ -19,8 +19,8 @@ from policy.submission import ClassName, GangKey, UserName, VcName
 from service.clock import Clock
 from state.ledger.ledger import Charge, Charged, LeaderTerm
 from state.ledger.memory import MemoryLedger
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = Classes.of(
     [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")

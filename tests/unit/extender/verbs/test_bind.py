@@ -17,8 +17,8 @@ from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
 from state.log.records import RowKind
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import a_pod
 
 UID = PodUid("uid-of-a")
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))

@@ -21,8 +21,8 @@ from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 from tests.support.background import background
 from tests.support.eventually import eventually
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 

@@ -7,8 +7,8 @@ import pytest
 
 from kube.api.events import Event
 from kube.follow.policies import PolicySink
-from tests.support.cluster_texts import hived_text
-from tests.support.events import KeptEvents
+from tests.support.kube.events import KeptEvents
+from tests.support.policy.cluster_texts import hived_text
 
 HEAD = "apiVersion: cellgate.io/v1\nkind: "
 RULES = HEAD + "Rules\nrules:\n- {then: %s}\n"
