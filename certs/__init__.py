@@ -1,14 +1,16 @@
-"""Our own certificates: a CA, and what it signs: serving certificates and those of callers.
+"""Certificates: a certificate authority (CA), and the serving and client certificates it signs.
 
-`issue` makes them (pure but for the clock and the random generator that cryptography needs),
-`rotation` says when what is renewed, `store` keeps certificates in a directory, `tls` serves with
-them, `serving` follows their changes, `clients` tells who a caller is. Keys are generated, never
-shipped.
+Private keys are generated here and never shipped. Nothing here calls Kubernetes: the webhook keeps
+its certificates in a Secret by itself (`webhook.certificates`). May import `policy` only; the
+extender, the webhook and the CLI import it.
 
-    clients   Who a caller is, by the certificate that it showed in the handshake, which …
-    issue     Make a certificate authority, and certificates under it: to serve with, or to call …
-    rotation  When which certificate is renewed, so that no caller ever meets one that it does …
-    serving   The certificates of a running server: renewed and followed without a restart.
-    store     Certificates in a directory: made when missing, renewed when they are about to …
-    tls       TLS for a server of ours.
+The one idea: a CA signs only after every caller has had time to trust it. `rotation` is a pure
+function of the certificates that exist and of the time, so any replica may run it, repeatedly.
+
+issuance              makes a CA, and certificates that it signs
+rotation              decides when each certificate is renewed, and replaces CAs with an overlap
+store                 certificates in a directory: made when missing, renewed before they expire
+serving_certificates  certificates of a running server, reloaded without a restart
+tls                   TLS contexts for servers
+clients               the identity of a caller, from its client certificate
 """

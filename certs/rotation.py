@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from certs.issue import (
+from certs.issuance import (
     KeyPair,
     is_issued_by,
     issue_ca,

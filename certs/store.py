@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
+from certs.issuance import KeyPair, issue_ca, issue_client, issue_serving
 from policy.errors import SettingsError
 
 _RENEW_BEFORE = timedelta(days=90)

@@ -4,7 +4,7 @@ import os
 import ssl
 from pathlib import Path
 
-from certs.issue import KeyPair
+from certs.issuance import KeyPair
 from policy.errors import SettingsError
 
 

@@ -1,18 +1,23 @@
-"""The `cellgate` command: reads flags and environment, puts the services together, says what
-happens. Nothing here decides anything about pods.
+"""The `cellgate` command: flags, environment variables, and which parts each command starts.
 
-    banner        What `cellgate run` tells the person who started it.
-    certs         `cellgate certs`: make certificates, and say how they get into a cluster.
-    check         `cellgate check FILE…`: validate policies offline, exactly as the webhook would.
-    commands      All commands of the command line, with their flags.
-    entry         Where the process begins. It loads the rest itself, so that Ctrl-C is quiet …
-    import_rules  `cellgate import rules FILE`: a rule table from elsewhere into a Rules document.
-    main          `cellgate COMMAND`: from arguments to an exit code.
-    migrate       `cellgate migrate`: bring the schema of a database up to date.
-    options       Flags, each with an environment variable `CELLGATE_<FLAG>` as its second home.
-    policy_files  Policy documents in files: bare, or in manifests of ConfigMaps, several in one …
-    rule_tables   Rule tables from elsewhere, read as rows: a Markdown table, CSV, or an SQL dump.
-    run           `cellgate run`: everything on one machine, with a simulated cluster unless one …
-    serve         `cellgate extender` and `cellgate webhook`: one production service each.
-    simulate      The simulated cluster of `cellgate run`: set up with the manifests that a real …
+Only this package reads the environment. Nothing here decides about pods. May import every other
+package; no package imports it.
+
+The one idea: a command is a coroutine that takes its options and returns an exit code. A mistake in
+the options or the environment is one line on standard error and exit code 2.
+
+entry              the entry point of the `cellgate` program
+main               arguments to an exit code
+commands           all commands with their flags
+options            flags, each with an environment variable `CELLGATE_<FLAG>`
+run                `cellgate run`: all services on one machine
+simulated_cluster  the simulated cluster of `cellgate run`
+banner             what `cellgate run` prints
+serve              `cellgate extender` and `cellgate webhook`
+migrate            `cellgate migrate`
+certs              `cellgate certs`
+check              `cellgate check`
+policy_files       policy documents in files and ConfigMap manifests
+import_rules       `cellgate import rules`: a rule table to a Rules document
+rule_tables        reads rule tables: Markdown, CSV or SQL dumps
 """

@@ -13,7 +13,7 @@ from typing import Final
 import yaml
 
 from cli.check import read_text
-from cli.rule_tables import Form, Row, Table, read_table
+from cli.rule_tables import Form, ImportedTable, Row, read_table
 from policy.documents.models import API_VERSION
 from policy.documents.parser import parse_document
 from policy.errors import SettingsError, SpecError
@@ -51,7 +51,7 @@ def _write(rules: Sequence[RuleData]) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
 
 
-def convert(table: Table) -> tuple[list[RuleData], list[str]]:
+def convert(table: ImportedTable) -> tuple[list[RuleData], list[str]]:
     """Translate a table's rows into rules; remarks say what is not the same here."""
     rules: list[RuleData] = []
     remarks = [*table.remarks]

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from service.process import Exit, Stop
 from state.database.database import open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 
 
 async def migrate_database(options: Namespace, _: Stop) -> Exit:

@@ -27,7 +27,7 @@ class Form(StrEnum):
 
 
 @dataclass(slots=True)
-class Table:
+class ImportedTable:
     """Rows in the order in which they are matched."""
 
     form: Form
@@ -82,7 +82,7 @@ _SQL_COLUMNS: Final = (
 )
 
 
-def read_table(text: str) -> Table:
+def read_table(text: str) -> ImportedTable:
     """Read a table in whatever form it is written. Raises SettingsError if it is none."""
     text = text.removeprefix("\ufeff")
     if _INSERT.search(text):
@@ -94,8 +94,8 @@ def read_table(text: str) -> Table:
     return _read_csv(text)
 
 
-def _read_markdown(lines: Sequence[str], *, ruler: int) -> Table:
-    table = Table(Form.MARKDOWN, [])
+def _read_markdown(lines: Sequence[str], *, ruler: int) -> ImportedTable:
+    table = ImportedTable(Form.MARKDOWN, [])
     names = _known_columns(_cells(lines[ruler - 1]), table)
     for line in lines[ruler + 1 :]:
         if "|" not in line:
@@ -110,8 +110,8 @@ def _cells(line: str) -> list[str]:
     return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inner)]
 
 
-def _read_csv(text: str) -> Table:
-    table = Table(Form.CSV, [])
+def _read_csv(text: str) -> ImportedTable:
+    table = ImportedTable(Form.CSV, [])
     head = text.lstrip().partition("\n")[0]
     # Spreadsheets of some countries write a semicolon, since the comma is theirs for fractions.
     delimiter = max(_DELIMITERS, key=head.count)
@@ -128,8 +128,8 @@ def _read_csv(text: str) -> Table:
     return _by_id(table)
 
 
-def _read_sql(text: str) -> Table:
-    table = Table(Form.SQL, [])
+def _read_sql(text: str) -> ImportedTable:
+    table = ImportedTable(Form.SQL, [])
     # A comment may hold rules of long ago, or stand in the midst of those of today.
     text = _SQL_COMMENT.sub(lambda found: found[0] if found[0][0] in "'\"" else " ", text)
     given = _created_columns(text) or list(_SQL_COLUMNS)
@@ -202,7 +202,7 @@ def _unescape(found: re.Match[str]) -> str:
     return found[0][0] if found[1] is None else _SQL_ESCAPES.get(found[1], found[1])
 
 
-def _known_columns(names: Iterable[str], table: Table) -> list[str | None]:
+def _known_columns(names: Iterable[str], table: ImportedTable) -> list[str | None]:
     """Translate the names of columns; those that mean nothing here are remarked."""
     known = [_COLUMNS.get(name.strip().lower()) for name in names]
     for name, ours in zip(names, known, strict=True):
@@ -214,7 +214,7 @@ def _known_columns(names: Iterable[str], table: Table) -> list[str | None]:
     return known
 
 
-def _add_row(table: Table, names: Sequence[str | None], values: Sequence[str]) -> None:
+def _add_row(table: ImportedTable, names: Sequence[str | None], values: Sequence[str]) -> None:
     """Add a row, unless its values cannot be told apart: a bar within a cell is one too many."""
     table.read += 1
     if any(values[len(names) :]):
@@ -227,7 +227,7 @@ def _add_row(table: Table, names: Sequence[str | None], values: Sequence[str]) -
     table.rows.append({"number": str(table.read), **row})
 
 
-def _by_id(table: Table) -> Table:
+def _by_id(table: ImportedTable) -> ImportedTable:
     """Order rows that have a number as the original matches them: the highest first."""
     if table.rows and all(_ID.fullmatch(row.get("id", "")) for row in table.rows):
         table.rows.sort(key=lambda row: int(row["id"]), reverse=True)

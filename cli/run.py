@@ -15,14 +15,14 @@ from cli.serve import (
     supervise_state,
     supervise_usage,
 )
-from cli.simulate import Simulation, run_simulation
+from cli.simulated_cluster import Simulation, run_simulation
 from extender.app import run_extender
 from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient, connect
 from policy.errors import SettingsError
 from service.health import Health
 from service.process import Exit, Stop
-from service.running import RunningService
+from service.runner import RunningService
 from state.ledger.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 

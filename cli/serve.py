@@ -11,17 +11,16 @@ from pathlib import Path
 
 from extender.app import run_extender
 from extender.feeds.cluster_file import load_cluster_file
-from extender.settings import ExtenderSettings
-from extender.upkeep.ledger_sync import LEADERSHIP
+from extender.settings import LEADERSHIP, ExtenderSettings
 from kube.api.client import connect
 from kube.api.leadership import LeadershipSettings
 from service.health import Health
 from service.process import Exit, Stop
-from service.running import RunningService
+from service.runner import RunningService
 from state.database.database import Database, open_database
-from state.database.late import open_late
+from state.database.deferred_database import open_deferred
 from state.database.maintenance import LogMaintenance, RetentionSettings
-from state.database.migrate import Stage, migrate
+from state.database.migrator import Stage, migrate
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
@@ -128,7 +127,7 @@ def _open_state_late(database_url: str, *, service: str) -> AbstractAsyncContext
 
     It stops before what only works when no older replica runs.
     """
-    return open_late(
+    return open_deferred(
         database_url,
         application_name=f"cellgate {service}",
         prepare=partial(migrate, until=Stage.PRE),

@@ -1,17 +1,24 @@
-"""The scheduler side: where a gang runs. `cells` and `queue` decide and are pure.
+"""The scheduler extender: on which nodes and leaf cells a gang runs.
 
-app          Puts the extender together: feeds, state, verbs, routes, background tasks.
-metrics      What is measured of the extender, beside what every service measures.
-settings     How one extender runs.
-term         Whether this replica leads: only then are verbs answered and pods touched.
-wiring       What an extender is made of: what it knows, what it answers with, what it looks …
-cells/       The cell engine: which leaf cells a gang gets. Pure, under the contract of …
-cluster/     The only way to the engine. Everything that it is told or asked is recorded in …
-feeds/       Pods, nodes, PodGroups and policy documents from Kubernetes, translated into …
-inspection/  What people and programs may look at, and who may look.
-outcomes/    What follows from a decision: Events, metrics, waiting pods, evictions.
-planning/    The planner's loop: it feeds the queue, and carries out what the queue wants …
-queue/       Order, reservation and backfill of waiting gangs. Pure, under the contract of …
-upkeep/      Background work: recovery, reconciliation, lease expiry, the ledger's upkeep.
-verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind.
+The decisions are made in `cells` (where a gang fits) and `queue` (which gang is next), which are
+pure. Everything around them is here: pods and nodes come in through `feeds`, decisions go out
+through `planning` and `verbs`, and only `cluster` calls the engine. Nothing here decides at which
+class a pod may run: that is `webhook`, and neither package imports the other. Only `cli` imports
+this one. One replica leads; the others follow the cluster and are ready to take over.
+
+    feeds/       pods, nodes and documents as Kubernetes reports them, translated for the engine
+    cluster/     the engine with its inputs and its log: the only way to the engine
+    cells/       the cell engine: which leaf cells a gang gets; pure
+    queue/       order, reservation and backfill of waiting gangs; pure
+    planning/    the planner's loop, and its writes to Kubernetes
+    verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind
+    outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions
+    upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
+    inspection/  the APIs that show the state, and the access to them
+
+    app          runs an extender: feeds, routes, recovery, the leader's tasks
+    wiring       builds the parts of an extender
+    leader_role  whether this replica leads: only the leader answers verbs
+    settings     the settings of one extender process
+    metrics      the extender's own metrics
 """

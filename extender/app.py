@@ -1,4 +1,4 @@
-"""Puts the extender together: feeds, state, verbs, routes, background tasks."""
+"""Runs one extender: feeds, routes, recovery, and the background tasks of the leader."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
@@ -10,20 +10,21 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from certs.clients import SCHEDULER
-from certs.serving import ServingCertificates
+from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
-from extender.feeds.pod_feed import NodeSink
-from extender.inspection.access import Guard
+from extender.feeds.node_feed import NodeSink
+from extender.inspection.access import AccessGuard
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
+from extender.leader_role import LeaderRole, SoleReplica
 from extender.metrics import StateMetrics
 from extender.settings import ExtenderSettings
-from extender.term import Leading, NoRivals
-from extender.upkeep.lease_expiry import expire_leases, see_preemptions_through
+from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
+from extender.upkeep.unasked_preemption import preempt_unasked
 from extender.verbs.routes import VerbRoutes
-from extender.wiring import State, Upkeep, Verbs
+from extender.wiring import ExtenderState, ExtenderUpkeep, ExtenderVerbs
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leader_label import LeaderLabel
@@ -34,16 +35,16 @@ from service.clock import Clock
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
-from service.running import RunningService, running
+from service.runner import RunningService, run_service
 from service.tasks import Supervisor, in_slices
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 
-# 5,000 whole nodes of some kilobytes each, with room to spare.
+# 5,000 whole nodes of some kilobytes each, and a margin.
 _MAX_BODY_BYTES = 64 * 2**20
 
-_USABLE_CLUSTER = "a cluster document that can be used"
+_USABLE_CLUSTER = "a valid Cluster document"
 _ABLE_TO_LEAD = "state recovered from running pods, or another replica leads"
 _CONDITIONS = (_USABLE_CLUSTER, _ABLE_TO_LEAD)
 
@@ -58,14 +59,14 @@ async def run_extender(
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready.
 
-    Without a ledger nobody confirms what the webhook charges: only for tests.
+    Without a ledger, which only tests do, charges of the webhook are never confirmed.
     """
     settings.check()
     clock, measured = Clock(), ServiceMetrics()
-    state = State(
+    state = ExtenderState(
         client=client,
         clock=clock,
-        leading=_build_leading(settings, client, clock),
+        leading=_build_role(settings, client, clock),
         log=log,
         ledger=ledger,
         registry=measured.registry,
@@ -80,15 +81,15 @@ async def run_extender(
         name: Feed(client, source, clock=clock, on_synced=partial(health.meet, _synced(name)))
         for name, source in sources.items()
     }
-    verbs = Verbs(state, client)
+    verbs = ExtenderVerbs(state, client)
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured, guard=guard)
     tls = certificates.context if certificates else None
-    async with running(
+    async with run_service(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        upkeep = Upkeep(state, verbs, client)
+        upkeep = ExtenderUpkeep(state, verbs, client)
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, feeds=feeds)
@@ -112,10 +113,10 @@ def _load_certificates(settings: ExtenderSettings, clock: Clock) -> ServingCerti
 
 def _build_guard(client: KubeClient, clock: Clock) -> Middleware:
     tokens = TokenCheck(AccessReviews(client), monotonic=clock.monotonic)
-    return Guard(tokens, utc_now=clock.now).middleware
+    return AccessGuard(tokens, utc_now=clock.now).middleware
 
 
-def _sources(state: State, namespace: str) -> dict[str, FeedSource]:
+def _sources(state: ExtenderState, namespace: str) -> dict[str, FeedSource]:
     return {
         "policies": state.policies.source(namespace),
         "namespaces": FeedSource(path="/api/v1/namespaces", sink=state.namespaces),
@@ -131,8 +132,8 @@ def _synced(name: str) -> str:
 
 
 def _build_app(
-    state: State,
-    verbs: Verbs,
+    state: ExtenderState,
+    verbs: ExtenderVerbs,
     *,
     feeds: Mapping[str, Feed],
     health: Health,
@@ -163,14 +164,14 @@ def _build_app(
     return app
 
 
-def _start(supervisor: Supervisor, state: State, *, feeds: Mapping[str, Feed]) -> None:
-    """Start everything that runs beside the answers."""
+def _start(supervisor: Supervisor, state: ExtenderState, *, feeds: Mapping[str, Feed]) -> None:
+    """Start the background tasks that every replica has."""
     for name, feed in feeds.items():
-        # A pod's VC may be its namespace's: those are known first.
+        # A pod may get its VC from its namespace, so namespaces must be known first.
         work = feed.run() if name != "pods" else _run_after(feeds["namespaces"], feed)
         supervisor.start(f"{name} feed", work)
     supervisor.start("PodGroups", state.groups.run())
-    supervisor.start("topology", state.keeper.run())
+    supervisor.start("topology", state.topology.run())
     supervisor.start("events", state.events.run())
     if state.file is not None:
         supervisor.start("cluster file", state.file.run())
@@ -182,31 +183,35 @@ async def _run_after(first: Feed, second: Feed) -> None:
 
 
 async def _lead(
-    state: State,
-    verbs: Verbs,
-    upkeep: Upkeep,
+    state: ExtenderState,
+    verbs: ExtenderVerbs,
+    upkeep: ExtenderUpkeep,
     *,
     feeds: Mapping[str, Feed],
     health: Health,
     settings: ExtenderSettings,
 ) -> None:
-    """Get to know everything, lead when it is our turn, and go on until we do not lead any more."""
+    """Wait until everything is known, then for leadership; recover, and work until it is lost."""
     await state.groups.synced.wait()
     for feed in feeds.values():
         await feed.synced.wait()
-    await state.keeper.usable.wait()
+    await state.topology.usable.wait()
     health.meet(_USABLE_CLUSTER)
     await state.leading.acquire(on_wait=partial(health.meet, _ABLE_TO_LEAD))
     await state.leading.catch_up(feeds["pods"].reach)
-    await state.leading.recover(_take_in(state, upkeep, feeds=feeds))
+    await state.leading.recover(_recover(state, upkeep, feeds=feeds))
     health.meet(_ABLE_TO_LEAD)
     async with asyncio.TaskGroup() as group:
-        for work in _work_of_leader(state, verbs, upkeep, settings=settings):
+        for work in _leader_tasks(state, verbs, upkeep, settings=settings):
             group.create_task(work)
 
 
-def _work_of_leader(
-    state: State, verbs: Verbs, upkeep: Upkeep, *, settings: ExtenderSettings
+def _leader_tasks(
+    state: ExtenderState,
+    verbs: ExtenderVerbs,
+    upkeep: ExtenderUpkeep,
+    *,
+    settings: ExtenderSettings,
 ) -> Iterator[Coroutine[Any, Any, None]]:
     yield state.leading.keep()
     yield state.leading.show()
@@ -220,13 +225,13 @@ def _work_of_leader(
         metrics=state.metrics,
     )
     yield state.reconciler.run()
-    yield upkeep.halves.run()
+    yield upkeep.half_bound.run()
     yield upkeep.waker.run()
-    if state.bookkeeper is not None:
-        yield state.bookkeeper.run()
+    if state.ledger_sync is not None:
+        yield state.ledger_sync.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
-    yield see_preemptions_through(
+    yield preempt_unasked(
         state.outcomes.waiting,
         verbs.preemption,
         clock=state.clock,
@@ -234,26 +239,28 @@ def _work_of_leader(
     )
 
 
-async def _take_in(state: State, upkeep: Upkeep, *, feeds: Mapping[str, Feed]) -> None:
-    """Begin our term with all that is known at this moment; what happens since waits."""
+async def _recover(
+    state: ExtenderState, upkeep: ExtenderUpkeep, *, feeds: Mapping[str, Feed]
+) -> None:
+    """Begin a leadership term: build the state from what is known now, while the feeds pause."""
     with paused(feeds.values()):
         state.begin_term()
         steps = recover(
-            keeper=state.keeper,
+            topology=state.topology,
             cluster=state.cluster,
             pods=state.pods,
-            halves=upkeep.halves,
+            half_bound=upkeep.half_bound,
             reranker=state.reranker,
             now=state.clock.monotonic(),
         )
         await in_slices(steps)
 
 
-def _build_leading(settings: ExtenderSettings, client: KubeClient, clock: Clock) -> Leading:
+def _build_role(settings: ExtenderSettings, client: KubeClient, clock: Clock) -> LeaderRole:
     if settings.leadership is None:
-        return Leading(NoRivals(clock))
-    term = Leadership(client, settings.leadership, monotonic=clock.monotonic, utc_now=clock.now)
+        return LeaderRole(SoleReplica(clock))
+    election = Leadership(client, settings.leadership, monotonic=clock.monotonic, utc_now=clock.now)
     if settings.pod_name is None:
-        return Leading(term)
+        return LeaderRole(election)
     label = LeaderLabel(client, namespace=settings.leadership.namespace, pod=settings.pod_name)
-    return Leading(term, label=label)
+    return LeaderRole(election, label=label)

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from extender.cells.model import Decision, Place
 from extender.cluster.cluster import Cluster
-from extender.inspection.census import NOBODY, Census
+from extender.inspection.census import NO_VC, Census
 from extender.outcomes.waiting_list import WaitingList
 from kube.api.feed import Feed
 
@@ -122,7 +122,7 @@ class StateMetrics(Collector):
     def _vc(self, name: str) -> str:
         """Return a VC as a label value: a pod may name a VC that does not exist."""
         known = self._cluster.topology.vcs if self._cluster.topology else {}
-        return name if name in known or name == NOBODY else _OTHER_VC
+        return name if name in known or name == NO_VC else _OTHER_VC
 
     def _cells(self) -> Iterator[Metric]:
         leaves = _family(

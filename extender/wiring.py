@@ -1,4 +1,7 @@
-"""What an extender is made of: what it knows, what it answers with, what it looks after."""
+"""Builds the parts of an extender: its state, its verbs, its background work.
+
+Every part gets the others that it needs when it is built; there are no globals.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,29 +14,31 @@ from extender.cluster.journal import LogJournal, NoJournal
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
-from extender.feeds.topology import TopologyKeeper
+from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
+from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.announcer import Announcer
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
-from extender.planning.planning_loop import Planner
+from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
-from extender.term import Leading
+from extender.settings import LEADERSHIP
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
-from extender.upkeep.ledger_sync import Bookkeeper
+from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
-from extender.verbs.bind import Binding
-from extender.verbs.filter import Filter
-from extender.verbs.preempt import Preemption
-from extender.verbs.questions import Questions
+from extender.verbs.bind import BindVerb
+from extender.verbs.filter import FilterVerb
+from extender.verbs.pod_decider import PodDecider
+from extender.verbs.preempt import PreemptVerb
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
@@ -44,19 +49,19 @@ from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.node_choice import NodeChoice
 from service.clock import Clock
-from state.ledger.ledger import Ledger
+from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
 
 
-class State:
-    """What one extender knows, and who keeps it up to date."""
+class ExtenderState:
+    """The state of one extender, and the parts that keep it up to date."""
 
     def __init__(
         self,
         *,
         client: KubeClient,
         clock: Clock,
-        leading: Leading,
+        leading: LeaderRole,
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
@@ -67,9 +72,8 @@ class State:
         self.clock = clock
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, clock)
-        self.announcer = Announcer(self.events)
         self.leading = leading
-        # Who does not lead decides nothing, and writes nothing down.
+        # A standby decides nothing, so it records nothing.
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
@@ -79,7 +83,7 @@ class State:
         self.node_choice = NodeChoice()
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
-        self.keeper = TopologyKeeper(self.cluster, self.policies)
+        self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
             self.cluster,
@@ -90,7 +94,7 @@ class State:
         self.outcomes = Outcomes(
             cluster=self.cluster,
             pods=self.pods,
-            announcer=self.announcer,
+            events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -108,48 +112,51 @@ class State:
             to_request=self.translating(to_member_request),
             to_bound=to_bound_now,
         )
-        self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
-        self.quota_queue = self._queue_for_quota(ledger) if ledger is not None else None
+        self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
+        self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
 
-    def _keep_books(self, ledger: Ledger) -> Bookkeeper:
-        return Bookkeeper(
+    def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
+        return LedgerSync(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
-            epoch=lambda: self.leading.epoch,
+            term=self._term,
             metrics=self.metrics,
             clock=self.clock,
         )
 
-    def _queue_for_quota(self, ledger: Ledger) -> QuotaQueue:
+    def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
         return QuotaQueue(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
-            epoch=lambda: self.leading.epoch,
+            term=self._term,
         )
 
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership=LEADERSHIP, epoch=self.leading.epoch)
+
     def begin_term(self) -> None:
-        """We lead: what is decided from now on is written down, under our epoch."""
+        """Record every decision from now on, under the epoch of this leadership term."""
         self.cluster.write_to(LogJournal(self.log, epoch=self.leading.epoch, clock=self.clock))
 
     def translating(self, translate: Callable[..., Any]) -> Callable[[Any], Any]:
-        """Translate pods by the classes and PodGroups that are known at that moment."""
+        """Make a translation of pods use the classes and PodGroups known when it is called."""
         return lambda pod: translate(pod, classes=self.policies.policy.classes, sizes=self.groups)
 
     def count_problems(self) -> int:
-        """How much is wrong with the documents that exist."""
-        return len([*self.policies.problems, *self.keeper.problems, *self.cluster.problems])
+        """Count the problems of all documents, and promises to VCs that cannot be kept."""
+        return len([*self.policies.problems, *self.topology.problems, *self.cluster.problems])
 
 
-class Verbs:
-    """What kube-scheduler and people are answered with."""
+class ExtenderVerbs:
+    """The parts that answer: the planner, kube-scheduler's verbs, and explanations."""
 
-    def __init__(self, state: State, client: KubeClient) -> None:
+    def __init__(self, state: ExtenderState, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
-        self.questions = Questions(
+        self.decider = PodDecider(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
@@ -157,7 +164,7 @@ class Verbs:
             clock=state.clock,
         )
         pending = PendingWrites()
-        self.binding = Binding(
+        self.binding = BindVerb(
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
@@ -182,20 +189,20 @@ class Verbs:
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
-        self.filter = Filter(
+        self.filter = FilterVerb(
             planner=self.planner,
-            questions=self.questions,
+            decider=self.decider,
             cluster=state.cluster,
             metrics=state.metrics,
         )
-        self.preemption = Preemption(
+        self.preemption = PreemptVerb(
             plans_for=self.planner.plans_for,
-            questions=self.questions,
+            decider=self.decider,
             pods=state.pods,
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
-            being_bound=self.binding.under_way,
+            is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
             cluster=state.cluster,
@@ -207,10 +214,10 @@ class Verbs:
         )
 
 
-class Upkeep:
-    """What is looked after while nobody asks, beside what keeps the state up to date."""
+class ExtenderUpkeep:
+    """Background work of the leader beyond keeping the state up to date."""
 
-    def __init__(self, state: State, verbs: Verbs, client: KubeClient) -> None:
+    def __init__(self, state: ExtenderState, verbs: ExtenderVerbs, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
         self.waker = Waker(
             cluster=state.cluster,
@@ -221,7 +228,7 @@ class Upkeep:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.halves = HalfBoundGangs(
+        self.half_bound = HalfBoundGangs(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
@@ -231,19 +238,21 @@ class Upkeep:
         )
 
 
-def _build_planner(state: State, *, cells: ClusterCells, executor: ActionExecutor) -> Planner:
-    planner = Planner(
+def _build_planner(
+    state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
+) -> PlanningLoop:
+    planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
+        held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,
         outcomes=state.outcomes,
         clock=state.clock,
     )
     state.reranker.on_change.append(planner.rerank)
-    planner.follow_groups(state.groups.is_awaited)
-    state.groups.on_change.append(planner.look_for_groups)
+    state.groups.on_change.append(planner.observe_groups)
     if state.quota_queue is not None:
-        planner.follow_quota(state.quota_queue)
+        state.quota_queue.on_charged.append(planner.observe_charged)
     return planner

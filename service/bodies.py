@@ -1,4 +1,4 @@
-"""Request bodies: JSON from a caller into a model, or every problem with it."""
+"""Request bodies: JSON checked against a model, with every problem listed."""
 
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from policy.errors import RequestError
 class Body(BaseModel):
     """A body, or part of one, that another program wrote.
 
-    Kubernetes' own words grow with its versions: what we do not know is not ours to refuse.
+    Fields that a newer Kubernetes adds are ignored.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -22,7 +22,7 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 def parse_body(model: type[BodyT], body: bytes) -> BodyT:
-    """Parse JSON; RequestError lists everything that is wrong with it."""
+    """Parse JSON. Raises RequestError with all problems."""
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as exc:
@@ -31,7 +31,7 @@ def parse_body(model: type[BodyT], body: bytes) -> BodyT:
 
 
 def read_body(model: type[BodyT], content: Any) -> BodyT:  # noqa: ANN401 - whatever JSON holds
-    """Read JSON that was parsed already."""
+    """Check JSON that is parsed already. Raises RequestError with all problems."""
     try:
         return model.model_validate(content)
     except ValidationError as exc:

@@ -1,4 +1,4 @@
-"""The two clocks a shell needs, in one place, so that a test can hold them."""
+"""The clock of a process. Its app builds one and injects it, so that a test can set the time."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """`monotonic` measures and expires, `now` dates what people read."""
+    """`monotonic` measures durations and expiry; `now` dates what people read."""
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = _utc_now

@@ -1,8 +1,8 @@
-"""Is this process alive, is it ready? One object per service, read by `/healthz` and `/readyz`.
+"""Whether a service is alive and ready: one object per service, read by `/healthz` and `/readyz`.
 
-A *condition* is something that must be true before the service may answer ("pods synced"). A
-*fault* is something that only a restart can mend (a background task died). Draining means that the
-process was asked to end: it still answers, but wants no new callers.
+A *condition* must be met before the service may answer ("pods synced"). A *fault* needs a restart
+(a background task died). Draining means that the process was asked to end: it still answers, but
+should get no new callers.
 """
 
 import logging
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class Health:
-    """What stands between a service and being ready."""
+    """The conditions and faults of one service."""
 
     def __init__(self, conditions: Iterable[str] = ()) -> None:
         self._unmet = dict.fromkeys(conditions)
@@ -21,40 +21,40 @@ class Health:
 
     @property
     def is_ready(self) -> bool:
-        """True when every condition is met, nothing is broken and nobody asked us to end."""
+        """True if every condition is met, there is no fault, and the service is not draining."""
         return self.can_answer and not self.is_draining
 
     @property
     def can_answer(self) -> bool:
-        """True when an answer would be right; also while draining, for what is still in flight."""
+        """True if answers are correct; also while draining, for requests in flight."""
         return not (self._unmet or self._faults)
 
     @property
     def is_alive(self) -> bool:
-        """False when only a restart helps."""
+        """False if only a restart helps."""
         return not self._faults
 
     @property
     def unmet(self) -> tuple[str, ...]:
-        """Conditions that are not true yet."""
+        """Conditions that are not met yet."""
         return tuple(self._unmet)
 
     def reasons(self) -> list[str]:
-        """Say what keeps the service from being ready, in a stable order."""
+        """List why the service is not ready, in a stable order."""
         waiting = [f"waiting for: {condition}" for condition in self._unmet]
         draining = ["ending: asked to stop"] if self.is_draining else []
         return [*self._faults, *waiting, *draining]
 
     def expect(self, *conditions: str) -> None:
-        """Wait for more."""
+        """Add conditions."""
         self._unmet |= dict.fromkeys(conditions)
 
     def meet(self, condition: str) -> None:
-        """Note that a condition is true now."""
+        """Mark a condition as met."""
         if condition in self._unmet:
             del self._unmet[condition]
             logger.info("condition met", extra={"condition": condition})
 
     def fault(self, text: str) -> None:
-        """Note something that only a restart can mend."""
+        """Record a fault: only a restart helps."""
         self._faults.append(text)

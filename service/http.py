@@ -1,8 +1,8 @@
-"""The HTTP side of a service: probes, metrics, bounded bodies, and a server that drains.
+"""The HTTP server of a service: probes, metrics, bounded bodies, and draining.
 
-`build_app` gives an aiohttp application with `/healthz`, `/readyz`, `/metrics` and the middleware
-that every service shares; `HttpServer` serves it, plain or with TLS, and stops without dropping an
-answer.
+`build_app` builds an aiohttp application with `/healthz`, `/readyz`, `/metrics` and the middleware
+that every service has. `HttpServer` serves it, with TLS or without, and stops without dropping a
+response.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ logger = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# Go keeps idle connections for 90 s and does not repeat a POST that races with the server's close:
-# we must never be the one who closes first.
+# Go keeps idle connections for 90 s, and does not repeat a POST that races with the server's close:
+# the server must never close first.
 _KEEPALIVE_SECONDS = 180.0
-# At the end: how long new callers are still answered, and how long at most answers may take.
+# At the end: how long new callers are still answered, and how long requests in flight may take.
 LINGER_SECONDS = 0.2
 _BODY_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0
@@ -37,7 +37,7 @@ _CLOSE_SECONDS = 1.0
 
 
 class _InFlight:
-    """Counts the requests that are being answered."""
+    """Counts the requests in flight."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -59,7 +59,7 @@ _IN_FLIGHT = web.AppKey("in_flight", _InFlight)
 
 
 def encode_json(content: object) -> bytes:
-    """Write JSON; what JSON does not know is written as its text."""
+    """Write JSON; a value that JSON cannot hold is written as its text."""
     return orjson.dumps(content, default=str)
 
 
@@ -69,20 +69,20 @@ def json_answer(content: object, *, status: int = 200) -> web.Response:
 
 
 def raw_json_answer(body: bytes, *, status: int = 200) -> web.Response:
-    """Answer with what is JSON already."""
+    """Answer with bytes that are JSON already."""
     return web.Response(body=body, status=status, content_type="application/json")
 
 
 async def read_body(request: web.Request) -> bytes:
-    """Read a whole body; 408 if it does not come in time, 400 if it breaks off."""
+    """Read a whole body; answer 408 if it does not arrive in time, 400 if it is cut off."""
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             return await request.read()
     except TimeoutError as exc:
-        why = f"the body did not come within {_BODY_SECONDS:g} seconds"
+        why = f"the body did not arrive within {_BODY_SECONDS:g} seconds"
         raise web.HTTPRequestTimeout(text=why) from exc
     except (ConnectionError, web.RequestPayloadError) as exc:
-        raise web.HTTPBadRequest(text="the body broke off") from exc
+        raise web.HTTPBadRequest(text="the body was cut off") from exc
 
 
 def build_app(
@@ -92,9 +92,9 @@ def build_app(
     max_body_bytes: int,
     guard: Middleware | None = None,
 ) -> web.Application:
-    """Build an application that has what every service has; the caller adds its own routes.
+    """Build an application with what every service has; the caller adds its own routes.
 
-    A guard is asked last before any of them, probes included, answers.
+    The guard is the last middleware before every handler, probes included.
     """
     middlewares: list[Middleware] = [
         _measured(metrics),
@@ -134,12 +134,12 @@ class HttpServer:
             handle_signals=False,
             keepalive_timeout=_KEEPALIVE_SECONDS,
             shutdown_timeout=_CLOSE_SECONDS,
-            # Nobody who calls us compresses; a small body must not become a large one.
+            # No caller of ours compresses; and a small body must not become a large one.
             auto_decompress=False,
         )
 
     async def start(self) -> str:
-        """Listen, and return the URL; SettingsError when the address cannot be had."""
+        """Listen, and return the URL. Raises SettingsError if the address is not available."""
         await self._runner.setup()
         site = web.TCPSite(
             self._runner,
@@ -158,10 +158,10 @@ class HttpServer:
         return f"{'https' if self._tls else 'http'}://{Address(host=host, port=port)}"
 
     async def stop(self) -> None:
-        """Answer what is in flight, bodies that still arrive included, then close.
+        """Answer all requests in flight, also those whose bodies still arrive, then close.
 
-        Meanwhile new callers are still answered, each for the last time on its connection: whoever
-        sends us requests needs a moment to notice that we are not ready any more.
+        New callers are still answered, each for the last time on its connection: they need a moment
+        to notice that this process is no longer ready.
         """
         await asyncio.sleep(self._linger_seconds)
         with suppress(TimeoutError):
@@ -192,7 +192,7 @@ class _Probes:
 
 @web.middleware
 async def answer_faults(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn whatever went wrong into JSON; a fault of ours is logged once, here, and not shown."""
+    """Answer errors as JSON; an unexpected one is logged here, once, and not shown."""
     try:
         return await handler(request)
     except web.HTTPException as exc:
@@ -203,7 +203,7 @@ async def answer_faults(request: web.Request, handler: Handler) -> web.StreamRes
         return json_answer({"error": str(exc)}, status=503)
     except Exception:
         logger.exception("request failed", extra={"route": _route(request)})
-        return json_answer({"error": "internal error; the log has it"}, status=500)
+        return json_answer({"error": "internal error; see the log"}, status=500)
 
 
 def _measured(metrics: ServiceMetrics) -> Middleware:
@@ -232,6 +232,6 @@ def _closing_while_draining(health: Health) -> Middleware:
 
 
 def _route(request: web.Request) -> str:
-    """The route's pattern, not the path: labels must stay of bounded size."""
+    """Return the pattern of the route, not the path: label values must be bounded."""
     resource = request.match_info.route.resource
     return resource.canonical if resource else "unknown"

@@ -1,4 +1,4 @@
-"""JSON logs: a constant message, the values beside it as fields.
+"""JSON logs: a constant message, and the values as fields.
 
     logger.info("pod bound", extra={"pod_uid": uid, "node": node})
 
@@ -19,7 +19,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON object on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Never raises: a field that JSON does not know is written as its text."""
+        """Format a record; never raises: a value that JSON cannot hold is written as its text."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -39,6 +39,6 @@ def configure_logs(*, level: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # It logs a traceback for every request that is not HTTP, which any caller can send; faults of
-    # ours are logged by `service.http`.
+    # It logs a traceback for every request that is not HTTP, which any caller can send. Errors of
+    # handlers are logged by `service.http`.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)

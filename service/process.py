@@ -1,7 +1,7 @@
-"""From the command line to a running event loop, and back to the shell with an exit code.
+"""From the command line to a running event loop, and back to an exit code.
 
-Exit codes: 0 ended as asked, 1 a part of it died, 2 started with settings that cannot work (one
-line says what to do), 130 interrupted before it was up, or twice.
+Exit codes: 0 ended as asked; 1 a part failed; 2 the settings cannot work (one line says what to
+do); 130 interrupted while starting, or twice.
 """
 
 import asyncio
@@ -13,18 +13,18 @@ import uvloop
 
 
 class Exit(IntEnum):
-    """What the shell gets."""
+    """The exit code of a command."""
 
     OK = 0
     FAILED = 1
-    """What was checked is not in order."""
+    """What the command checked has problems."""
     DIED = 1
     USAGE = 2
     INTERRUPTED = 130
 
 
 class Stop:
-    """The wish of SIGTERM or SIGINT that we end; whoever waits for it is up, and ends in order."""
+    """The request to end, from SIGTERM or SIGINT; a process that waits for it has started."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -32,15 +32,15 @@ class Stop:
 
     @property
     def can_be_heard(self) -> bool:
-        """False while the process still starts, and once it was told."""
+        """False while the process starts, and after the first request."""
         return self._is_awaited and not self._event.is_set()
 
     def set(self) -> None:
-        """Ask for the end."""
+        """Ask the process to end."""
         self._event.set()
 
     async def wait(self) -> None:
-        """Return when we are to end."""
+        """Return when the process is asked to end."""
         self._is_awaited = True
         await self._event.wait()
 
@@ -49,9 +49,9 @@ Main = Callable[[Stop], Awaitable[Exit]]
 
 
 def run_until_signal(main: Main) -> Exit:
-    """Run `main` until it ends by itself or a signal ends it.
+    """Run `main` until it returns or a signal ends it.
 
-    A signal while it still starts, or a second one, cancels it: it cleans up, but finishes nothing.
+    A signal during the start, or a second one, cancels it: it cleans up, but finishes nothing.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:

@@ -1,4 +1,4 @@
-"""Settings that every service shares, checked when they are read."""
+"""Settings that every service has, checked when they are read."""
 
 import errno
 import ipaddress
@@ -12,19 +12,19 @@ _PORT = re.compile("[0-9]{1,5}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where to listen. Port 0 means any free port."""
+    """An address to listen on. Port 0 means any free port."""
 
     host: str
     port: int
     flag: str = field(default="", compare=False)
-    """The flag that gave it, for messages."""
+    """The flag that it was given with, for messages."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
-        """True when only this machine can reach it."""
+        """True if only this machine can reach it."""
         if self.host == "localhost":
             return True
         try:
@@ -34,7 +34,7 @@ class Address:
 
 
 def cannot_listen(address: Address, error: OSError) -> SettingsError:
-    """Say in one line why an address cannot be had, and what to do."""
+    """Explain in one line why an address is not available, and what to do."""
     other = f"choose another address with {address.flag}" if address.flag else "choose another"
     if error.errno == errno.EADDRINUSE:
         why = f"another process listens there; stop it, or {other}"

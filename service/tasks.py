@@ -1,8 +1,7 @@
-"""Background tasks that nobody awaits, and yet nobody forgets.
+"""Background tasks under a supervisor.
 
-A task of a supervisor runs until the supervisor closes. One that ends before, by an exception or by
-returning, is a fault: it is logged, and the process is no longer alive and ready in the eyes of its
-probes, so that whoever runs it restarts it.
+A task runs until its supervisor closes. If it ends before, by an exception or by returning, that is
+a fault: it is logged, and the probes fail, so that Kubernetes restarts the process.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ _SLICE_SECONDS: Final = 0.002
 
 
 async def in_slices(work: Generator[None, None, T]) -> T:
-    """Do work that yields now and then, letting others have their turn every few milliseconds."""
+    """Run work that yields often, and let other tasks run every few milliseconds."""
     until = time.perf_counter() + _SLICE_SECONDS
     while True:
         try:
@@ -37,10 +36,10 @@ async def in_slices(work: Generator[None, None, T]) -> T:
 
 
 async def wait_up_to(seconds: float, event: asyncio.Event) -> None:
-    """Wait for an event, though not longer than that.
+    """Wait for an event, but not longer than this.
 
-    Not `asyncio.wait_for`: that of Python 3.11 loses a cancellation that comes together with the
-    event, and a loop around it would never end.
+    Not with `asyncio.wait_for`: in Python 3.11 it loses a cancellation that arrives together with
+    the event, and a loop around it would never end.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -69,17 +68,17 @@ class Supervisor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # The youngest first: what was started later leans on what was started before.
+        # The last one first: it may need tasks that were started before it.
         while self._tasks:
             task = self._tasks.pop()
             task.remove_done_callback(self._note_end)
             task.cancel()
             await asyncio.wait([task])
             if not task.cancelled() and task.exception():
-                _log_death(task, "background task failed while it was being stopped")
+                _log_death(task, "background task failed while stopping")
 
     def _note_end(self, task: asyncio.Task[Any]) -> None:
-        """Runs when a task ends although nobody closed the supervisor."""
+        """Record the end of a task that was not asked to end."""
         self._tasks.remove(task)
         _log_death(task, "background task died")
         self._health.fault(f"background task {task.get_name()} died")

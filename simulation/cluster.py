@@ -16,7 +16,7 @@ from aiohttp import web
 from simulation import users
 from simulation.admission import priority
 from simulation.api.server import ApiServer
-from simulation.extender_calls import Extender, ExtenderSettings
+from simulation.extender_calls import Extender, ExtenderConfig
 from simulation.kubelet import Kubelet
 from simulation.objects.fields import Object, format_time
 from simulation.objects.identity import ADMIN, Tokens, User
@@ -100,7 +100,7 @@ class SimulatedCluster:
 
     async def run_scheduler(self, extender_url: str) -> None:
         """Play kube-scheduler with an extender; `extender_url` is what verbs are appended to."""
-        settings = ExtenderSettings(url=extender_url, managed_resources=(LEAF_RESOURCE,))
+        settings = ExtenderConfig(url=extender_url, managed_resources=(LEAF_RESOURCE,))
         async with aiohttp.ClientSession() as session:
             await Scheduler(self.store, Extender(settings, session), now=self._now).run()
 

@@ -17,7 +17,7 @@ class ExtenderError(CellgateError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtenderSettings:
+class ExtenderConfig:
     """The extender section of a scheduler configuration."""
 
     url: str
@@ -37,7 +37,7 @@ class Filtered:
 class Extender:
     """Asks one extender."""
 
-    def __init__(self, settings: ExtenderSettings, session: aiohttp.ClientSession) -> None:
+    def __init__(self, settings: ExtenderConfig, session: aiohttp.ClientSession) -> None:
         self._settings = settings
         self._session = session
 

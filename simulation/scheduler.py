@@ -37,7 +37,7 @@ class UnschedulableError(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Wait:
+class Backoff:
     """Until when a pod is left alone, and when at the earliest if the cluster changes."""
 
     attempts: int
@@ -52,7 +52,7 @@ class Scheduler:
         self._store = store
         self._extender = extender
         self._now = now
-        self._waits: dict[str, Wait] = {}
+        self._waits: dict[str, Backoff] = {}
         self._seen = 0
 
     async def run(self) -> None:
@@ -148,7 +148,7 @@ class Scheduler:
         attempts = self._waits[uid].attempts + 1 if uid in self._waits else 1
         backoff = min(_BACKOFF_FIRST_SECONDS * 2 ** (attempts - 1), _BACKOFF_MOST_SECONDS)
         rejected, now = reason == "Unschedulable", self._now()
-        self._waits[uid] = Wait(
+        self._waits[uid] = Backoff(
             attempts=attempts,
             until=now + (_FLUSH_SECONDS if rejected else backoff),
             earliest=now + (_PAUSE_SECONDS if rejected else backoff),

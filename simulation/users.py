@@ -30,7 +30,7 @@ _LEAF_RESOURCE = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class SimulatedUser:
     """A user, where they work and what they usually ask for."""
 
     user: User
@@ -39,8 +39,8 @@ class Person:
     classes: tuple[str, ...]
 
 
-def _person(name: str, vc: str, *classes: str) -> Person:
-    return Person(user=User(name=name, groups=(vc,)), namespace=vc, vc=vc, classes=classes)
+def _person(name: str, vc: str, *classes: str) -> SimulatedUser:
+    return SimulatedUser(user=User(name=name, groups=(vc,)), namespace=vc, vc=vc, classes=classes)
 
 
 PEOPLE = (
@@ -55,10 +55,10 @@ _SHAPES = ((1, 1, 6), (1, 2, 3), (1, 4, 3), (1, 8, 3), (2, 4, 2), (2, 8, 2), (4,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gang:
+class SimulatedGang:
     """One gang to be submitted."""
 
-    person: Person
+    person: SimulatedUser
     name: str
     class_name: str
     members: int
@@ -71,13 +71,15 @@ class Gang:
     """The demand, relative to the cluster, up to which they still submit it."""
 
 
-def plan_gangs(rng: random.Random, *, leaf_per_node: int, leaf_total: int) -> Iterator[Gang]:
+def plan_gangs(
+    rng: random.Random, *, leaf_per_node: int, leaf_total: int
+) -> Iterator[SimulatedGang]:
     """All gangs that will ever come, one by one."""
     shapes = [s for s in _SHAPES if s[1] <= leaf_per_node and 2 * s[0] * s[1] <= leaf_total]
     for number in itertools.count(1):
         person = rng.choice(PEOPLE)
         members, leaf_count, _ = rng.choices(shapes, weights=[shape[2] for shape in shapes])[0]
-        yield Gang(
+        yield SimulatedGang(
             person=person,
             name=f"{person.user.name}-{number}",
             class_name=rng.choice(person.classes),
@@ -89,7 +91,7 @@ def plan_gangs(rng: random.Random, *, leaf_per_node: int, leaf_total: int) -> It
         )
 
 
-def build_pod(gang: Gang, member: int) -> Object:
+def build_pod(gang: SimulatedGang, member: int) -> Object:
     """One member of a gang, as its submitter would write it."""
     labels = {_GANG: gang.name, _GANG_SIZE: str(gang.members), _VC: gang.person.vc}
     labels[_PERSON] = gang.person.user.name
@@ -137,7 +139,7 @@ class Users:
         self._most_pods = most_pods
         self._patience_seconds = patience_seconds
 
-    async def run(self, gangs: Iterator[Gang]) -> None:
+    async def run(self, gangs: Iterator[SimulatedGang]) -> None:
         """Submit the gangs until cancelled or through."""
         for gang in gangs:
             await self._sleep(gang.pause_seconds)
@@ -145,7 +147,7 @@ class Users:
                 await self._sleep(1.0)
             await self.submit(gang)
 
-    async def submit(self, gang: Gang) -> bool:
+    async def submit(self, gang: SimulatedGang) -> bool:
         """Create all members; if one is refused, take the others back."""
         for member in range(gang.members):
             pod = build_pod(gang, member)
@@ -159,7 +161,7 @@ class Users:
         return True
 
     async def _send(
-        self, method: str, person: Person, *, name: str = "", body: Object | None = None
+        self, method: str, person: SimulatedUser, *, name: str = "", body: Object | None = None
     ) -> str | None:
         """Send a request as a person; what the API server said if it refused."""
         path = f"{self._url}/api/v1/namespaces/{person.namespace}/pods/{name}".rstrip("/")
@@ -173,7 +175,7 @@ class Users:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as exc:
             return repr(exc)
 
-    async def _has_room(self, gang: Gang) -> bool:
+    async def _has_room(self, gang: SimulatedGang) -> bool:
         pods = await self._live_pods()
         await self._take_back(pods or ())
         if pods is None or len(pods) + gang.members > self._most_pods:

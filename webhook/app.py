@@ -1,4 +1,4 @@
-"""Runs the webhook: feeds, reviews, certificates, routes."""
+"""Runs one webhook: feeds, reviews, certificates, routes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from service.garbage import settle_collector
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
-from service.running import RunningService, running
+from service.runner import RunningService, run_service
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
@@ -26,12 +26,12 @@ from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
 from webhook.routes import ReviewRoutes
 from webhook.settings import WebhookSettings
-from webhook.wiring import State, build_reviews
+from webhook.wiring import WebhookState, build_reviews
 
 __all__ = ["WebhookSettings", "run_webhook"]
 
-# The API server takes 3 MB and stores 1.5 MB; in a review, which may carry one of each, every `<`
-# has six bytes. More than we take is a failed call, with which a fail-open overlay lets a pod pass.
+# The API server accepts objects of 3 MB and stores 1.5 MB. A review may carry one of each, with six
+# bytes for every `<`. A larger body is a failed call, which a fail-open overlay lets pass.
 _MAX_BODY_BYTES = 32 * 2**20
 _POD_GROUPS: Final = "PodGroups synced"
 
@@ -59,7 +59,7 @@ async def run_webhook(
     reviews = build_reviews(
         settings,
         view=view,
-        state=State(ledger=ledger, usage=usage, log=log),
+        state=WebhookState(ledger=ledger, usage=usage, log=log),
         client=client,
         clock=clock,
         events=events,
@@ -72,7 +72,7 @@ async def run_webhook(
         guard=require_client_certificate(settings.client_names) if settings.client_ca else None,
     )
     ReviewRoutes(reviews, health).add_to(app)
-    async with running(
+    async with run_service(
         app,
         name="webhook",
         health=health,
@@ -94,7 +94,7 @@ async def run_webhook(
 
 
 def _meet(health: Health, condition: str) -> None:
-    """Take note of what is there; with the last of it, before anybody is answered, settle."""
+    """Mark a condition as met; before the last one, settle the garbage collector."""
     if health.unmet == (condition,):
         settle_collector()
     health.meet(condition)

@@ -7,7 +7,7 @@ from kube.follow import priority_classes
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from kube.follow.priority_classes import PrioritySink
+from kube.follow.priority_classes import PriorityClassSink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class ClusterView:
     policies: PolicySink
     pod_groups: PodGroupFollower
     namespaces: NamespaceSink = field(default_factory=NamespaceSink)
-    priorities: PrioritySink = field(default_factory=PrioritySink)
+    priorities: PriorityClassSink = field(default_factory=PriorityClassSink)
 
     def sources(self, namespace: str) -> dict[str, FeedSource]:
         """Say what to follow beside PodGroups; policy documents are in `namespace`."""

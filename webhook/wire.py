@@ -65,14 +65,11 @@ ALLOWED = ReviewResponse(is_allowed=True)
 
 
 def refuse(reason: object) -> ReviewResponse:
-    """Refuse an object; `reason` is shown to the user."""
+    """Refuse an object; `reason` is shown to the user. After a conflict, a retry may succeed."""
+    if isinstance(reason, ConflictError):
+        message = f"{reason}; try again"
+        return ReviewResponse(is_allowed=False, message=message, code=_TOO_MANY_REQUESTS)
     return ReviewResponse(is_allowed=False, message=str(reason))
-
-
-def try_again(conflict: ConflictError) -> ReviewResponse:
-    """Refuse what lost a race: the same request may succeed a moment later."""
-    message = f"{conflict}; try again"
-    return ReviewResponse(is_allowed=False, message=message, code=_TOO_MANY_REQUESTS)
 
 
 def parse_review(body: bytes) -> ReviewRequest:

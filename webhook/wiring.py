@@ -1,4 +1,4 @@
-"""All kinds of reviews, put together over one view of the cluster and one ledger."""
+"""Builds all reviews over one view of the cluster and one ledger."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -31,13 +31,13 @@ from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.reviews.template_reviews import TemplateReviews
 from webhook.settings import WebhookSettings
 
-_ANYBODY: Final = Scope(UserName("nobody"))
-"""Whose usage is asked for to see whether the ledger answers."""
+_PROBE_SCOPE: Final = Scope(UserName("nobody"))
+"""The scope whose usage is read to find out whether the ledger answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """What was charged and decided, and where that is written."""
+class WebhookState:
+    """The ledger, its cached usage, and the decision log."""
 
     ledger: Ledger
     usage: LiveUsage
@@ -45,8 +45,8 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reviews:
-    """Who answers about what."""
+class WebhookReviews:
+    """All reviews, and their background tasks."""
 
     pods: PodReviews
     guard: PodGuard
@@ -55,23 +55,23 @@ class Reviews:
     policies: PolicyReviews
     breaker: Breaker
     recent: RecentGangCheck
-    """These two are to be run beside them."""
+    """`breaker` and `recent` run in the background."""
 
 
 def build_reviews(
     settings: WebhookSettings,
     *,
     view: ClusterView,
-    state: State,
+    state: WebhookState,
     client: KubeClient,
     clock: Clock,
     events: EventWriter,
     metrics: WebhookMetrics,
-) -> Reviews:
-    """Put everything together that answers."""
+) -> WebhookReviews:
+    """Build all reviews."""
     pending = PendingEvents(events)
     breaker = Breaker(
-        partial(state.ledger.usage, _ANYBODY),
+        partial(state.ledger.usage, _PROBE_SCOPE),
         catch_up=partial(catch_up, state.ledger, state.usage.assumed),
     )
     recent = RecentGangs(monotonic=clock.monotonic)
@@ -92,7 +92,7 @@ def build_reviews(
         pods=pods,
         client=client,
     )
-    return Reviews(
+    return WebhookReviews(
         pods=pods,
         guard=PodGuard(events=pending, trusted=(settings.extender, *settings.admins)),
         bindings=BindingGuard(

@@ -14,8 +14,9 @@ from extender.settings import ExtenderSettings
 from kube.api.client import connect
 from service.logs import configure_logs
 from service.settings import Address
-from state.log.log import DecisionLog, DecisionRecord
+from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
+from state.log.records import DecisionRecord
 
 
 class _Forgetting(MemoryDecisions):

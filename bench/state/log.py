@@ -19,13 +19,13 @@ from bench.report import SEED, Result, microseconds_of, percentile
 from bench.state import log_questions
 from state.database.database import Database, open_database
 from state.database.maintenance import LogMaintenance
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.history.facts import GangFacts
 from state.log.candidates import KnownNodes
 from state.log.log import DecisionLog, LogSettings
 from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
-from state.log.records import DecisionRecord, Kind
+from state.log.records import DecisionRecord, RowKind
 from state.log.spool.spool import Spool
 
 _NODES = (100, 5000)
@@ -162,7 +162,14 @@ def _rows(nodes: int) -> Iterator[DecisionRecord]:
         )
         facts = GangFacts(run=pod, gang=gang, user_name=f"user-{number % 200}", vc="lab",
                           leaf_count=8, asked_at=datetime.now(UTC))  # fmt: skip
-        for kind in (Kind.ADMISSION, Kind.POD, Kind.PLACEMENT, Kind.BIND, Kind.POD, Kind.RELEASE):
+        for kind in (
+            RowKind.ADMISSION,
+            RowKind.POD,
+            RowKind.PLACEMENT,
+            RowKind.BIND,
+            RowKind.POD,
+            RowKind.RELEASE,
+        ):
             yield DecisionRecord(
                 at=datetime.now(UTC),
                 service="extender",
@@ -174,8 +181,10 @@ def _rows(nodes: int) -> Iterator[DecisionRecord]:
                 pod_uid=pod,
                 policy_version="0123456789ab",
                 details={"node": names[number % nodes], "leafCells": list(range(8))},
-                inputs={"candidates": candidates} if kind is Kind.PLACEMENT else {"leafCount": 8},
+                inputs={"candidates": candidates}
+                if kind is RowKind.PLACEMENT
+                else {"leafCount": 8},
                 epoch=1,
                 sequence=next(sequences),
-                facts=facts if kind in (Kind.ADMISSION, Kind.BIND, Kind.RELEASE) else None,
+                facts=facts if kind in (RowKind.ADMISSION, RowKind.BIND, RowKind.RELEASE) else None,
             )

@@ -21,7 +21,7 @@ How to read it: `state` holds what is allocated, `fit` finds idle cells for a ga
 victims where there are none, `decide` combines the two into a decision and applies it, `observe`
 takes in what the cluster reports, and `views` shows and checks the state.
 
-    answers   Decisions that say no, each with its reason: to wait, to refuse, to preempt
+    answers   Decisions without a place, each with its reason: wait, reject, preempt
     budget    How much one decision may cost: all bounds of the search in one place
     engine    The engine's public methods: plan, apply, observe, recover, views
     model     What goes into the engine and what comes out: requests, decisions, views

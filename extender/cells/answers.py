@@ -1,4 +1,4 @@
-"""Decisions that say no, each with its reason: to wait, to refuse, to preempt."""
+"""Decisions without a place, each with its reason: wait, reject, preempt."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -19,12 +19,12 @@ Arguments = Mapping[str, Argument | None]
 
 
 def wait(request: MemberRequest, code: ReasonCode, **arguments: Argument | None) -> Wait:
-    """Decide to wait; an argument that is None is left out."""
+    """Build a decision to wait; arguments that are None are left out."""
     return Wait(request=request, reason=_reason(request, code, arguments))
 
 
 def reject(request: MemberRequest, code: ReasonCode, **arguments: Argument | None) -> Reject:
-    """Decide to refuse; an argument that is None is left out."""
+    """Build a rejection; arguments that are None are left out."""
     return Reject(request=request, reason=_reason(request, code, arguments))
 
 
@@ -35,7 +35,7 @@ def preempt(
     seats: tuple[Seat, ...] = (),
     cancelled: tuple[GangKey, ...] = (),
 ) -> Preempt:
-    """Decide that others have to end first."""
+    """Build a decision that victims must end first."""
     named = listed("victims", list(map(str, victims)))
     told: Arguments = {"priority": request.priority, "vc": request.vc, **named}
     return Preempt(
@@ -47,25 +47,32 @@ def preempt(
     )
 
 
-Terms = Mapping[str, int | str]
-"""What all members of a gang must say alike, by the words that users know."""
+Terms = Mapping[str, int | str | None]
+"""Values that must be equal in all members of a gang, by the names that users know."""
 
 
-def terms(request: MemberRequest) -> dict[str, int | str]:
-    """What a request says of its gang, sizes aside."""
+def terms(request: MemberRequest) -> dict[str, int | str | None]:
+    """Return the values of a request that must be equal in all members, except sizes."""
     return {
         "VC": request.vc,
         "priority": request.priority,
-        "leaf type": request.leaf_type or "any",
-        "pinned cell": request.pinned or "none",
-        "gang minimum": request.gang_min or "none",
+        "leaf type": request.leaf_type,
+        "pinned cell": request.pinned,
+        "gang minimum": request.gang_min,
     }
 
 
 def disagreement(request: MemberRequest, *, first: Terms, own: Terms) -> Reject:
-    """Refuse a member that says something else of its gang than the gang's first member does."""
-    different = [(name, first[name], own[name]) for name in first if own[name] != first[name]]
-    return reject(request, ReasonCode.GANG_MISMATCH, differences=tuple(different))
+    """Reject a member whose values differ from those of the gang's first member."""
+    different = [name for name in first if own[name] != first[name]]
+    shown = [(name, _shown(name, first[name]), _shown(name, own[name])) for name in different]
+    return reject(request, ReasonCode.GANG_MISMATCH, differences=tuple(shown))
+
+
+def _shown(name: str, value: int | str | None) -> int | str:
+    if value is None:
+        return "any" if name == "leaf type" else "none"
+    return value
 
 
 def _reason(request: MemberRequest, code: ReasonCode, arguments: Arguments) -> Reason:
@@ -74,20 +81,20 @@ def _reason(request: MemberRequest, code: ReasonCode, arguments: Arguments) -> R
 
 
 def listed(name: str, values: Sequence[str]) -> dict[str, Argument]:
-    """The first of some names as an argument, and how many there are."""
+    """Return the first of some names, and their number, as arguments."""
     return {name: tuple(values[:LISTED]), "count": len(values)}
 
 
 def counted(sizes: Collection[int]) -> dict[str, Argument]:
-    """Members by their leaf cells, the largest first, as arguments."""
+    """Return members by their leaf cells, the largest first, as arguments."""
     return {"needs": count_sizes(sizes), "members": len(sizes)}
 
 
 def needed(request: MemberRequest, sizes: Collection[int]) -> dict[str, Argument | None]:
-    """What so many members of a gang need, as arguments."""
+    """Return what members of a gang need, as arguments."""
     return {**counted(sizes), "leaf_type": request.leaf_type}
 
 
 def owner(request: MemberRequest) -> dict[str, Argument | None]:
-    """Whose cells a gang counts on, as arguments; an opportunistic one on no VC's."""
+    """Return the VC and pinned cell that a gang counts on, as arguments; none if opportunistic."""
     return {"vc": request.vc, "pinned": request.pinned} if request.priority >= 0 else {}

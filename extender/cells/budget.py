@@ -1,85 +1,85 @@
-"""How much one decision may cost: all bounds of the search in one place, each with its reason.
+"""Limits of the work for one decision, each with its reason.
 
-Placing a gang is bin packing, and choosing its victims is a set cover: exact answers can take for
-ever. Steps are counted, never timed, so that the same state always gives the same decision. Where
-a bound ends the search, the `Budget` remembers it, and who has to wait is told so.
+Placing a gang is bin packing and choosing victims is a set cover: an exact search may not end in
+any useful time. Steps are counted instead of timed, so that equal states give equal decisions. If a
+limit ends a search, the `SearchBudget` notes it, and the reason to wait says so.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 LARGEST_GANG = 10_000
-"""Members. One decision places them all: more would keep everybody else waiting for seconds."""
+"""Members. One decision places all of them: more would block other requests for seconds."""
 
 STEPS = 10_000
-"""Steps of one decision, about 0.1 s in all: ten seconds of a busy kube-scheduler's patience."""
+"""Steps of one decision, about 0.1 s in total: other pods wait meanwhile."""
 STEPS_PER_MEMBER = 10
-"""More steps for each member: finding its bin and its leaf cells costs about so many."""
+"""Additional steps for each member: the cost of finding its bin and its leaf cells."""
 
 EXACT_BINS = 128
-"""Bins with room among which is searched exhaustively where the quick ways fail."""
+"""Bins with room up to which an exhaustive search runs if the fast methods fail."""
 EXACT_MEMBERS = 64
-"""Members of the largest gang that is searched for so: the search nests as deep."""
+"""Members up to which an exhaustive search runs: its recursion is as deep."""
 EXACT_STEPS = 5_000
-"""Steps of all exhaustive searches of a decision: most succeed within a hundred, or never."""
+"""Steps of all exhaustive searches of a decision: most succeed within 100 steps or never."""
 EXACT_SHARE = 4
-"""One part in so many of those that are left is the most that one of them may take."""
+"""One exhaustive search may use this fraction (1/n) of the steps that are left for all."""
 
 CELL_TRIES = 8
-"""Cells of a level that are tried where candidate nodes or unequal members spoil the ranking."""
+"""Cells of a level to try if candidate nodes or unequal members make the ranking inexact."""
 FREE_LOOKS = 64
-"""Free cells of a level that are compared. More would cost time without placing better."""
+"""Free cells of a level to compare: more cost time and give no better places."""
 FREE_LOOKS_AGAIN = 8
-"""The same for the second and later cells of a gang: a good one is mostly beside the first."""
+"""The same for further cells of a gang: good ones are mostly next to the first."""
 FREE_LOOKS_INSIDE = 4
-"""Cells inside one free cell that are compared: they are mostly alike."""
+"""Cells inside one free cell to compare: they are mostly alike."""
 NEAR_NODES = 512
-"""Nodes around a gang among which a late member is placed first; beyond, near is far."""
+"""Nodes around a gang that a late member is placed on first, if possible."""
 CHAIN_SPLITS = 256
-"""Ways to divide a gang between chains that are tried where filling one after the other fails."""
+"""Divisions of a gang between chains to try if filling one chain after the other fails."""
 KNOWN_SIZES = 16
-"""Member sizes for which a ranking keeps its index: one more makes every change dearer."""
+"""Member sizes for which a ranking keeps an index: each makes every change slower."""
 
 KNOWN_EVICTION_RANKINGS = 16
 """Eviction rankings that are kept: building one visits a whole chain."""
 CLEARING_LOOKS = 64
-"""Bins or cells, cheapest first, that are compared where not every one may be mapped."""
+"""Bins or cells, the cheapest first, to compare if not all of them may be mapped."""
 VICTIM_LOOKS = 256
-"""Candidates for victims of either kind up to which all are weighed."""
+"""Candidates for victims of either kind up to which all are compared."""
 CHEAPEST_VICTIMS = 64
-"""Where there are more: so many gangs of the bins that are cheapest to clear, and large gangs."""
+"""If there are more: gangs from the bins that are cheapest to clear, and large gangs."""
 ENDING_LOOKS = 256
-"""Gangs of either kind, ending already, that are looked at; beyond, they only cost nothing."""
+"""Gangs of either kind that are already ending, up to which they are tried first."""
 ENDING_SHARE = 8
-"""One part in so many of the steps that are left is the most that thinking them away may take."""
+"""Trying without them may use this fraction (1/n) of the steps that are left."""
 MOST_DOWNGRADED = 4_096
-"""Candidates for a downgrade that are looked at."""
+"""Candidates for a downgrade to consider."""
 EXACT_VICTIMS = 16
-"""Candidates up to which the victims with the least damage are found by trying all sets."""
+"""Candidates up to which all sets of victims are tried to find the least damage."""
 VICTIM_SETS = 4_000
-"""Sets of candidates that are weighed, most of them by arithmetic alone."""
+"""Sets of candidates to compare, most of them by arithmetic alone."""
 VICTIM_STEPS = 5
-"""Steps that one trial costs for each slot that is thought away."""
+"""Steps of a trial for each slot that it removes."""
 VICTIMS_PER_STEP = 10
-"""Victims whose gain is added up in the time of one step."""
+"""Victims whose gain is added up within one step."""
 
 
 class OutOfBudgetError(Exception):
-    """The search was given up."""
+    """The steps are used up."""
 
 
-class Budget:
-    """Steps that one decision has left."""
+class SearchBudget:
+    """The steps that one decision has left."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
         self.exact_left = EXACT_STEPS
         self.is_cut = False
-        """A bound ended some search: what was not found may exist."""
+        """Whether a limit ended a search: a place may exist that was not found."""
 
     @contextmanager
     def half(self) -> Iterator[None]:
-        """Let one of several ways spend no more than half of what is left."""
+        """Let one of several methods spend at most half of the steps that are left."""
         kept = self.left - self.left // 2
         self.left -= kept
         try:
@@ -87,23 +87,23 @@ class Budget:
         finally:
             self.left = max(0, self.left) + kept
 
-    def exact(self) -> "Budget":
-        """What one exhaustive search may spend; to be counted."""
-        return Budget(min(self.left, self.exact_left // EXACT_SHARE))
+    def exact(self) -> "SearchBudget":
+        """Return the budget of one exhaustive search; report its steps with `count_exact`."""
+        return SearchBudget(min(self.left, self.exact_left // EXACT_SHARE))
 
     def count_exact(self, steps: int) -> None:
-        """An exhaustive search took so many steps."""
+        """Count the steps of an exhaustive search."""
         self.left -= steps
         self.exact_left -= steps
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps; OutOfBudgetError if there are none left."""
+        """Count steps; OutOfBudgetError if none are left."""
         self.left -= steps
         if self.left < 0:
             self.is_cut = True
             raise OutOfBudgetError
 
 
-def budget_for(members: int) -> Budget:
-    """What a decision about a gang of so many members may cost."""
-    return Budget(STEPS + STEPS_PER_MEMBER * members)
+def budget_for(members: int) -> SearchBudget:
+    """Return the budget of a decision about a gang of so many members."""
+    return SearchBudget(STEPS + STEPS_PER_MEMBER * members)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from extender.cells.answers import reject
 from extender.cells.decide.applier import Applier
-from extender.cells.decide.decider import Planner
+from extender.cells.decide.decider import Decider
 from extender.cells.model import Decision, GangView, MemberRequest, NodeCell, ReasonCode
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import (
@@ -42,7 +42,7 @@ class _Components:
         self.table = AllocationTable(topology)
         self.registry = Registry()
         self.lifecycle = GangLifecycle(self.table, self.registry)
-        self.planner = Planner(self.table, self.registry)
+        self.decider = Decider(self.table, self.registry)
         self.applier = Applier(self.table, self.lifecycle, lease_seconds=lease_seconds)
         self.pod_observer = PodObserver(self.table, self.lifecycle)
         self.node_observer = NodeObserver(self.table, self.pod_observer)
@@ -77,7 +77,7 @@ class Engine:
         if known != request.gang:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
-        return self._components.planner.plan(request, candidate_nodes)
+        return self._components.decider.plan(request, candidate_nodes)
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Carry out a decision of `plan`; ConflictError, and no change, if it is out of date."""
@@ -263,5 +263,5 @@ class Engine:
         yield from invariants.check_stepwise(
             self._table, self._components.registry, self._components.lifecycle.gang_of
         )
-        if not self._components.planner.audit():
+        if not self._components.decider.audit():
             raise InvariantError("cached rankings of bins and gangs do not agree with the state")

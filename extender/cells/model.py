@@ -1,4 +1,4 @@
-"""What goes into the engine and what comes out: requests, decisions, views. Immutable."""
+"""Input and output of the engine: requests, nodes, decisions, views of gangs. Immutable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ OPPORTUNISTIC = -1
 HIGHEST_PRIORITY = 1000
 
 
-class ReleaseMode(StrEnum):
-    """When the leaf cells of an ended member are free again."""
+class FreeMode(StrEnum):
+    """When the leaf cells of an ended member are free for other gangs."""
 
     EACH = "each"
     """At once."""
     WHOLE = "whole"
-    """When the last member has ended; until then they wait for a replacement (HiveD's way)."""
+    """Once the last member has ended; until then they are kept for a replacement, as in HiveD."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRequest:
-    """One member asks for its place; the engine thinks of its whole gang.
+    """A request for a place for one member; the engine plans its whole gang.
 
-    All fields but `member` and `leaf_count` are the gang's, and the same for all its members.
+    All fields except `member` and `leaf_count` are properties of the gang, equal in all members.
     """
 
     member: PodUid
@@ -34,22 +34,22 @@ class MemberRequest:
     gang_leaf_counts: tuple[int, ...]
     """Leaf cells of every member of the gang, this one included."""
     gang_min: int | None = None
-    """So many members are enough to start; None: all."""
+    """The number of members that is enough to start; None for all."""
     leaf_type: LeafType | None = None
     vc: VcName = DEFAULT_VC
     priority: int = 0
     """0..1000 guaranteed, -1 opportunistic."""
     pinned: PinnedCellId | None = None
-    """Only in this pinned cell of the VC."""
+    """The pinned cell of the VC that the gang must lie in."""
     is_lazy: bool = False
-    """As a victim it may be downgraded to opportunistic where that is enough."""
+    """Whether the gang, as a victim, may be downgraded to opportunistic where that is enough."""
     ignores_candidates: bool = False
-    """Only the member that asks must be on a candidate node; else its whole gang."""
+    """Whether only this member, and not its whole gang, must be on candidate nodes."""
     spans_chains: bool = False
-    """Its members may lie in several chains, where one alone does not hold them."""
-    release: ReleaseMode = ReleaseMode.EACH
+    """Whether members may lie in several chains, if no single chain has room for all."""
+    free_mode: FreeMode = FreeMode.EACH
     created: float = 0.0
-    """When its pod was created, in seconds: of equal victims the youngest are ended."""
+    """When the pod was created, in seconds: of equal victims the youngest are ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class NodeCell:
     leaf_count: int
     is_healthy: bool = True
     bad_leaf_cells: tuple[int, ...] = ()
-    """Single devices that are bad on a node that is healthy otherwise."""
+    """Devices that are bad on an otherwise healthy node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,22 +71,22 @@ class Seat:
     chain: ChainName
     leaves: tuple[CellAddress, ...]
     claim: CellAddress | None = None
-    """Physical cell that a preassigned cell of the VC is, or will be, mapped to."""
+    """The physical cell that a preassigned cell of the VC is, or will be, mapped to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The member goes to `placement`; `others` are held for members that have not asked yet."""
+    """The member gets `placement`; `others` are held for members that have not asked yet."""
 
     request: MemberRequest
     placement: Placement
     others: tuple[Placement, ...] = ()
     seats: tuple[Seat, ...] = ()
-    """New seats, the asking member's first; empty if it takes one that its gang has."""
+    """New seats, this member's first; empty if it takes one that its gang already has."""
     downgraded: tuple[GangKey, ...] = ()
-    """Gangs that are opportunistic from now on (lazy preemption)."""
+    """Gangs that become opportunistic (lazy preemption)."""
     cancelled: tuple[GangKey, ...] = ()
-    """Gangs whose preemption is overtaken."""
+    """Gangs whose preemption is cancelled in favour of this one."""
 
 
 class ReasonCode(StrEnum):
@@ -120,16 +120,16 @@ Argument = int | str | tuple["Argument", ...]
 class Reason:
     """A code and its arguments for programs, and the sentence that `wording` makes of them.
 
-    Programs compare codes and arguments: texts may be worded otherwise in another version.
+    Programs should compare codes and arguments: another version may word the sentence differently.
     """
 
     code: ReasonCode
     arguments: Mapping[str, Argument]
-    """Names and numbers of the sentence; long lists are cut, and their length is told."""
+    """Names and numbers of the sentence. Long lists are cut, and their length is an argument."""
     text: str
     """The whole sentence, equal for equal states."""
     change: str
-    """The end of the sentence: what would have to change."""
+    """The end of the sentence: what would change the decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +139,12 @@ class Wait:
     request: MemberRequest
     reason: Reason
     cancels_own: bool = False
-    """Its own preemption came to nothing (bad or withdrawn nodes) and is given up."""
+    """Whether the gang's own preemption is cancelled, because its nodes are bad or not offered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reject:
-    """The request can never be served as it is; its owner must change it."""
+    """The request can never be satisfied; its owner must change it."""
 
     request: MemberRequest
     reason: Reason
@@ -152,14 +152,14 @@ class Reject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempt:
-    """The gang can start when the victims have ended; its cells are reserved until then."""
+    """The gang can start once its victims have ended; its cells are reserved until then."""
 
     request: MemberRequest
     reason: Reason
     victims: tuple[GangKey, ...]
-    """Gangs to be ended, whole; never one that does not help."""
+    """The gangs to end, each of them whole and each of them needed."""
     seats: tuple[Seat, ...] = ()
-    """What is to be reserved; empty if it is already."""
+    """The seats to reserve; empty if they are reserved already."""
     cancelled: tuple[GangKey, ...] = ()
 
 
@@ -167,7 +167,7 @@ Decision = Place | Wait | Reject | Preempt
 
 
 class GangState(StrEnum):
-    """What a gang that the engine knows is doing."""
+    """The state of a gang that the engine knows."""
 
     ALLOCATED = "allocated"
     PREEMPTING = "preempting"
@@ -188,6 +188,6 @@ class GangView:
     state: GangState
     is_guaranteed: bool
     downgraded_by: GangKey | None = None
-    asking: tuple[PodUid, ...] = ()
-    """Members that wait for the gang's preemption."""
+    waiting_members: tuple[PodUid, ...] = ()
+    """Members that wait for the victims to end."""
     victims: tuple[GangKey, ...] = ()

@@ -61,7 +61,7 @@ def _of_type(leaf_type: str) -> str:
 
 
 def _owner(vc: str, pinned: str) -> str:
-    """Whose cells a guaranteed gang counts on."""
+    """Name the cells that a guaranteed gang counts on."""
     return f"pinned cell {pinned}" if pinned else f"VC {vc}"
 
 
@@ -340,4 +340,4 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     },
     ReasonCode.SEARCH_ENDED: {"gang": _search_ended},
 }
-"""Of the sentences of a code the first holds whose argument is there."""
+"""The sentences of each code, by the argument that tells them apart; the first match is used."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from extender.cells.model import Decision, Place
 from extender.cells.observe.bound_pods import PlacedMember
@@ -12,7 +12,7 @@ from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
 from state.log.epoch_journal import EpochJournal
 from state.log.log import DecisionLog
-from state.log.records import DecisionRecord, Kind, LoggedDocument
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
 
 SERVICE = "extender"
 
@@ -21,7 +21,7 @@ SERVICE = "extender"
 class DecisionContext:
     """What belongs to a question beside the request and the candidate nodes."""
 
-    kind: Kind
+    kind: RowKind
     """How the log classifies the decision."""
     now: float
     applies_preemption: bool = False
@@ -30,67 +30,10 @@ class DecisionContext:
     """`namespace/name`, for readers of the log."""
 
 
-class Journal(Protocol):
-    """Receives every step of the engine."""
-
-    def begin(self, *, lease_seconds: float) -> None:
-        """A new engine starts."""
-
-    def observe_node(self, node: KubeNode) -> None:
-        """A node joined or changed."""
-
-    def forget_node(self, name: NodeName) -> None:
-        """A node left."""
-
-    def use_document(self, text: str | None) -> None:
-        """Another cluster document is in force, or none."""
-
-    def build_topology(self) -> None:
-        """Cells were built from the document and the nodes that are known."""
-
-    def rerank(self, priorities: Mapping[GangKey, int]) -> None:
-        """Gangs have other priorities, because their classes changed."""
-
-    def prepare(self, running: PlacedMember) -> None:
-        """A member was found running at start-up; `recover` follows."""
-
-    def prepare_released(self, released: PlacedMember) -> None:
-        """A member was found released and not bound at start-up; `recover` follows."""
-
-    def recover(self, count: int, *, now: float) -> None:
-        """The engine took in the members that were prepared."""
-
-    def observe_bound(self, running: PlacedMember) -> None:
-        """A member runs."""
-
-    def observe_ending(self, member: PodUid) -> None:
-        """A member that runs was told to end."""
-
-    def observe_overdue(self, member: PodUid) -> None:
-        """A member that was told to end takes too long."""
-
-    def forget_member(self, member: PodUid) -> None:
-        """A member ended."""
-
-    def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
-        """Leases expired."""
-
-    def renew(self, gang: GangKey, *, now: float) -> None:
-        """A lease was started again."""
-
-    def decide(
-        self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
-    ) -> None:
-        """The engine made a decision, and it was applied."""
-
-    def note(self, kind: Kind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
-        """The extender did something else; a replay ignores it."""
-
-
 class NoJournal:
     """Drops everything: a replay writes nothing."""
 
-    def __getattr__(self, _: str) -> Any:  # noqa: ANN401 - any step of the protocol
+    def __getattr__(self, _: str) -> Any:  # noqa: ANN401 - any method of `LogJournal`
         return lambda *_, **__: None
 
 
@@ -114,22 +57,24 @@ class LogJournal:
     def begin(self, *, lease_seconds: float) -> None:
         """A new engine starts."""
         inputs = {"leaseSeconds": lease_seconds}
-        self._rows.append(self._record(Kind.DOCUMENT, "settings", "begun", inputs=inputs))
+        self._rows.append(self._record(RowKind.DOCUMENT, "settings", "begun", inputs=inputs))
 
     def observe_node(self, node: KubeNode) -> None:
         """A node joined or changed."""
         record = self._record(
-            Kind.NODE, node.name, "observed", inputs={"node": rows.encode_node(node)}
+            RowKind.NODE, node.name, "observed", inputs={"node": rows.encode_node(node)}
         )
         self._rows.observe_node(record, is_gone=False)
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
-        self._rows.observe_node(self._record(Kind.NODE, name, "gone"), is_gone=True)
+        self._rows.observe_node(self._record(RowKind.NODE, name, "gone"), is_gone=True)
 
     def use_document(self, text: str | None) -> None:
         """Another cluster document is in force, or none."""
-        record = self._record(Kind.DOCUMENT, "cluster", "removed" if text is None else "in-force")
+        record = self._record(
+            RowKind.DOCUMENT, "cluster", "removed" if text is None else "in-force"
+        )
         if text is None:
             self._rows.append(record)
         else:
@@ -137,27 +82,27 @@ class LogJournal:
 
     def build_topology(self) -> None:
         """Cells were built from the document and the nodes that are known."""
-        self._rows.append(self._record(Kind.DOCUMENT, "cluster", "built"))
+        self._rows.append(self._record(RowKind.DOCUMENT, "cluster", "built"))
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> None:
         """Gangs have other priorities, because their classes changed."""
         told = [[gang.namespace, gang.name, rank] for gang, rank in sorted(priorities.items())]
         inputs = {"priorities": told}
-        self._rows.append(self._record(Kind.DOCUMENT, "classes", "reranked", inputs=inputs))
+        self._rows.append(self._record(RowKind.DOCUMENT, "classes", "reranked", inputs=inputs))
 
     def prepare(self, running: PlacedMember) -> None:
-        """A member was found running at start-up."""
+        """A member was found running at start-up; `recover` follows."""
         self._append_bound("found", running)
 
     def prepare_released(self, released: PlacedMember) -> None:
-        """A member was found released and not bound at start-up."""
+        """A member was found released and not bound at start-up; `recover` follows."""
         self._append_bound("released", released)
 
     def recover(self, count: int, *, now: float) -> None:
         """The engine took in the members that were prepared."""
         reason = f"recovered {count} pods"
         self._rows.append(
-            self._record(Kind.POD, "cluster", "recovered", reason, inputs={"now": now})
+            self._record(RowKind.POD, "cluster", "recovered", reason, inputs={"now": now})
         )
 
     def observe_bound(self, running: PlacedMember) -> None:
@@ -166,26 +111,26 @@ class LogJournal:
 
     def observe_ending(self, member: PodUid) -> None:
         """A member that runs was told to end."""
-        self._rows.append(self._record(Kind.POD, member, "ending", pod_uid=member))
+        self._rows.append(self._record(RowKind.POD, member, "ending", pod_uid=member))
 
     def observe_overdue(self, member: PodUid) -> None:
         """A member that was told to end takes too long."""
-        self._rows.append(self._record(Kind.POD, member, "overdue", pod_uid=member))
+        self._rows.append(self._record(RowKind.POD, member, "overdue", pod_uid=member))
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""
-        self._rows.append(self._record(Kind.POD, member, "ended", pod_uid=member))
+        self._rows.append(self._record(RowKind.POD, member, "ended", pod_uid=member))
 
     def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
         """Leases expired."""
         reason = ", ".join(map(str, gangs))
         self._rows.append(
-            self._record(Kind.EXPIRY, "leases", "expired", reason, inputs={"now": now})
+            self._record(RowKind.EXPIRY, "leases", "expired", reason, inputs={"now": now})
         )
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """A lease was started again."""
-        self._rows.append(self._record(Kind.EXPIRY, str(gang), "renewed", inputs={"now": now}))
+        self._rows.append(self._record(RowKind.EXPIRY, str(gang), "renewed", inputs={"now": now}))
 
     def decide(
         self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
@@ -220,7 +165,7 @@ class LogJournal:
             )
         )
 
-    def note(self, kind: Kind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
+    def note(self, kind: RowKind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
         """The extender did something else; a replay ignores it."""
         self._rows.append(self._record(kind, subject, outcome, reason, **fields))
 
@@ -230,7 +175,7 @@ class LogJournal:
             "placement": rows.encode_placement(running.placement),
         }
         record = self._record(
-            Kind.POD,
+            RowKind.POD,
             str(running.request.gang),
             outcome,
             f"on {running.placement.node}",
@@ -241,7 +186,7 @@ class LogJournal:
 
     def _record(
         self,
-        kind: Kind,
+        kind: RowKind,
         subject: str,
         outcome: str,
         reason: str = "",
@@ -259,3 +204,7 @@ class LogJournal:
             latency_seconds=latency_seconds,
             **fields,
         )
+
+
+Journal = LogJournal | NoJournal
+"""Receives every step of the engine."""

@@ -17,7 +17,7 @@ from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import Hole, find_holes
-from state.log.records import DecisionRecord, Kind, LoggedDocument
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
 
 _PAGE: Final = 2000
 
@@ -106,20 +106,20 @@ class Replay:
     def feed(self, record: DecisionRecord, document: ClusterText | None) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
         match record.kind, record.outcome:
-            case Kind.NODE, _:
+            case RowKind.NODE, _:
                 self._feed_node(record)
-            case Kind.DOCUMENT, "built":
+            case RowKind.DOCUMENT, "built":
                 self._cluster.refresh_topology()
-            case Kind.DOCUMENT, "in-force" | "removed":
+            case RowKind.DOCUMENT, "in-force" | "removed":
                 self._cluster.use_document(document)
-            case Kind.DOCUMENT, "reranked":
+            case RowKind.DOCUMENT, "reranked":
                 told = record.inputs["priorities"]
                 self._cluster.rerank({GangKey(*gang): rank for *gang, rank in told})
-            case Kind.POD, _:
+            case RowKind.POD, _:
                 self._feed_pod(record)
-            case Kind.EXPIRY, "renewed":
+            case RowKind.EXPIRY, "renewed":
                 self._cluster.renew(_gang(record.subject), now=record.inputs["now"])
-            case Kind.EXPIRY, _:
+            case RowKind.EXPIRY, _:
                 self._cluster.expire(now=record.inputs["now"])
             case _ if "decision" in record.details:
                 return self._decide(record)
@@ -156,7 +156,7 @@ class Replay:
     def _decide(self, record: DecisionRecord) -> Difference | None:
         inputs = record.inputs
         context = DecisionContext(
-            kind=Kind(record.kind),
+            kind=RowKind(record.kind),
             now=inputs["now"],
             applies_preemption=inputs["appliesPreemption"],
         )

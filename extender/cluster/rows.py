@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from extender.cells.model import Decision, MemberRequest, Place, Preempt, ReleaseMode
+from extender.cells.model import Decision, FreeMode, MemberRequest, Place, Preempt
 from extender.cells.wording import WORDING
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
@@ -23,6 +23,7 @@ Row = dict[str, Any]
 _REQUEST_DEFAULTS: Final = {
     field.name: field.default for field in fields(MemberRequest) if field.default is not MISSING
 }
+_STORED_NAMES: Final = {name: name for name in _REQUEST_DEFAULTS} | {"free_mode": "release"}
 
 
 def encode_request(request: MemberRequest) -> Row:
@@ -38,15 +39,15 @@ def encode_request(request: MemberRequest) -> Row:
     for name, default in _REQUEST_DEFAULTS.items():
         value = getattr(request, name)
         if value != default:
-            row[name] = value
+            row[_STORED_NAMES[name]] = value
     return row
 
 
 def decode_request(row: Mapping[str, Any]) -> MemberRequest:
     """Read what `encode_request` wrote."""
-    optional = {name: row[name] for name in _REQUEST_DEFAULTS if name in row}
-    if "release" in optional:
-        optional["release"] = ReleaseMode(optional["release"])
+    optional = {name: row[stored] for name, stored in _STORED_NAMES.items() if stored in row}
+    if "free_mode" in optional:
+        optional["free_mode"] = FreeMode(optional["free_mode"])
     return MemberRequest(
         member=row["member"],
         gang=GangKey(*row["gang"]),

@@ -1,8 +1,15 @@
-"""Pods, nodes, PodGroups and policy documents from Kubernetes, translated into our own types.
+"""Feeds: pods, nodes and documents as Kubernetes reports them, translated for the engine.
 
-cluster_file  The file of `--cluster`: a Cluster document that is followed instead of a ConfigMap.
-misfits      Pods that ask for devices in a way that makes no sense: told why, and their …
-pod_feed     Pods and nodes from their feeds, passed on to the engine once it has recovered.
-requests     From a pod to what is asked of the engine: its gang's size, its priority, its …
-topology     The cells follow the cluster document and, where they are derived, the nodes.
+Each sink takes the objects of one feed, and tells `extender.cluster` what changed. Nothing here
+decides, and nothing here writes to Kubernetes. An object that is not valid never stops a feed. All
+other packages of the extender may import this one, except the pure ones (`cells`, `queue`). The
+sinks that both services use are in `kube.follow`.
+
+    pod_feed      managed pods by UID and gang; passes bound and ended pods on to the engine
+    node_feed     nodes; passes cells on to the engine, labels and taints to the choice of nodes
+    invalid_pods  pods that are not valid, and the devices that they use
+    requests      a pod translated into a request to the engine
+    charges       a pod translated into what the ledger charges its gang
+    topology      the cells that the Cluster document in force describes
+    cluster_file  the file of `--cluster`, followed instead of a ConfigMap
 """

@@ -1,9 +1,9 @@
-"""From a pod to what is asked of the engine: its gang's size, its priority, its wishes."""
+"""Translates a pod into a request to the engine: gang, size, priority, and HiveD's options."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReleaseMode
+from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest
 from extender.cells.observe.bound_pods import PlacedMember
 from kube.read.managed_pod import DeviceUse
 from kube.read.pods import ManagedPod
@@ -16,20 +16,20 @@ from policy.topology import PinnedCellId
 ToRequest = Callable[[ManagedPod], MemberRequest]
 
 
-class GangSizes(Protocol):
-    """Tells sizes that only a PodGroup object knows."""
+class GangSizeSource(Protocol):
+    """Knows the sizes of gangs that only a PodGroup object states."""
 
     def size(self, pod: ManagedPod) -> int | None:
-        """How many members the pod's gang needs to start; None if nobody says."""
+        """Return how many members the pod's gang needs to start; None if that is not stated."""
 
 
-def to_member_request(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> MemberRequest:
-    """Say what a pod asks of the engine; RequestError if its class is not one of the admins'."""
+def to_member_request(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> MemberRequest:
+    """Build the request of a pod. Raises RequestError if its class is not listed."""
     return _build(pod, priority=_priority(pod, classes), size=pod.gang.size or sizes.size(pod))
 
 
 def to_single_request(request: MemberRequest, pod: ManagedPod) -> MemberRequest:
-    """Let a member ask for itself alone: beyond its gang's size, or in a gang of unknown size."""
+    """Build a request for one member alone: beyond its gang's size, or if the size is unknown."""
     return MemberRequest(
         member=request.member,
         gang=single_gang(pod),
@@ -42,8 +42,8 @@ def to_single_request(request: MemberRequest, pod: ManagedPod) -> MemberRequest:
     )
 
 
-def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> PlacedMember:
-    """Say where a pod runs, or was released to run. A fact: whatever its class, it is taken in."""
+def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> PlacedMember:
+    """Say where a pod runs, or was released to run; a class that is not listed is no obstacle."""
     placement = to_placement(pod)
     try:
         priority = _priority(pod, classes)
@@ -59,7 +59,7 @@ def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizes) -> PlacedMe
 
 
 def to_foreign_use(use: DeviceUse, *, namespace: str) -> PlacedMember:
-    """Count the devices of a pod that makes no sense to us, but runs."""
+    """Build the use of devices by a pod that runs although it is not valid."""
     request = MemberRequest(
         member=use.uid,
         gang=GangKey(namespace, f"misfit/{use.uid}"),
@@ -70,7 +70,7 @@ def to_foreign_use(use: DeviceUse, *, namespace: str) -> PlacedMember:
 
 
 def to_placement(pod: ManagedPod) -> Placement | None:
-    """What a pod says of its placement; None if we did not place it, or it cannot be true."""
+    """Return the placement that a pod states; None if there is none, or it cannot be true."""
     told = pod.placement
     if told is None or pod.node not in (None, told.node) or len(told.leaf_cells) != pod.leaf_count:
         return None
@@ -78,7 +78,7 @@ def to_placement(pod: ManagedPod) -> Placement | None:
 
 
 def _priority(pod: ManagedPod, classes: Classes) -> int:
-    """With a Classes document the class decides; without one, HiveD's annotation."""
+    """Return the priority of the pod's class; without a Classes document, HiveD's priority."""
     if not classes.entries:
         return pod.hived.priority if pod.hived else 0
     name = classes.resolve(pod.class_name, path="spec.priorityClassName")
@@ -98,7 +98,7 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
         vc=pod.vc,
         created=pod.created,
         priority=priority,
-        **_hived_wishes(pod),
+        **_hived_options(pod),
     )
 
 
@@ -108,15 +108,15 @@ def single_gang(pod: ManagedPod) -> GangKey:
 
 
 def _gang_leaf_counts(pod: ManagedPod, size: int) -> tuple[int, ...]:
-    """HiveD's annotation tells what each member asks for; elsewhere all are like this one."""
+    """Return the leaf cells of each member: by HiveD's annotation, else all like this pod."""
     if pod.hived and pod.hived.gang:
         groups = pod.hived.gang.members
         return tuple(group.leaf_count for group in groups for _ in range(group.pod_count))
     return (pod.leaf_count,) * size
 
 
-def _hived_wishes(pod: ManagedPod) -> Mapping[str, Any]:
-    """What only HiveD's annotation can say."""
+def _hived_options(pod: ManagedPod) -> Mapping[str, Any]:
+    """Return the options that only HiveD's annotation has."""
     if pod.hived is None:
         return {}
     return {
@@ -124,5 +124,5 @@ def _hived_wishes(pod: ManagedPod) -> Mapping[str, Any]:
         "is_lazy": pod.hived.lazy_preemption,
         "ignores_candidates": pod.hived.ignore_candidate_nodes,
         # HiveD keeps a gang's cells until its last pod has ended, whatever the flag says.
-        "release": ReleaseMode.WHOLE,
+        "free_mode": FreeMode.WHOLE,
     }

@@ -1,4 +1,4 @@
-"""The cells follow the cluster document and, where they are derived, the nodes."""
+"""The topology: cells as the Cluster document in force and, if derived, the nodes describe them."""
 
 import asyncio
 import logging
@@ -13,11 +13,11 @@ from policy.errors import Problem
 logger = logging.getLogger(__name__)
 
 _GATHER_SECONDS: Final = 0.5
-"""Nodes that join or leave together are built into cells together: at 5,000 nodes that costs."""
+"""Nodes that join or leave within this time are built into cells together, to save work."""
 
 
-class TopologyKeeper:
-    """Gives the engine the cells that the document in force describes."""
+class TopologyFollower:
+    """Gives the engine the cells that the Cluster document in force describes."""
 
     def __init__(self, cluster: Cluster, policies: PolicySink) -> None:
         self._cluster = cluster
@@ -25,9 +25,9 @@ class TopologyKeeper:
         self._in_force: ClusterText | None = None
         self._is_live = False
         self.problems: tuple[Problem, ...] = ()
-        """Why the cells are not as the document, or its absence, says."""
+        """Why the cells differ from the document that exists, or from none."""
         self.usable = asyncio.Event()
-        """Set once no invalid Cluster document stands in the way of the first decision."""
+        """Set once there is a valid Cluster document, or none at all."""
         policies.on_change.append(self._follow)
 
     def build(self) -> None:
@@ -35,12 +35,12 @@ class TopologyKeeper:
         self._use(self._document)
 
     def start(self) -> None:
-        """Follow every change from now on, and what changed since the first cells were built."""
+        """Follow every change from now on, also those since the first cells were built."""
         self._is_live = True
         self._follow()
 
     async def run(self) -> NoReturn:
-        """Build derived cells again when nodes have changed."""
+        """Build derived cells again after nodes changed, until cancelled."""
         while True:
             await asyncio.sleep(_GATHER_SECONDS)
             if self._is_live and self._cluster.is_stale:
@@ -61,9 +61,9 @@ class TopologyKeeper:
             return
         running = self._cluster.members.gang_count if document is None else 0
         if running:
-            message = f"is gone while {running} gangs run; the last one stays in force"
+            message = f"was deleted while {running} gangs run; the last version stays in force"
             self.problems = (Problem("Cluster document", message),)
-            logger.error("cluster document is gone", extra={"gangs": running})
+            logger.error("cluster document deleted while gangs run", extra={"gangs": running})
             return
         self._use(document)
 

@@ -1,13 +1,17 @@
-"""What people and programs may look at, and who may look.
+"""Inspection: the HTTP APIs that show the extender's state, and the access to them.
 
-access        Who may call an extender that serves TLS: one check before every answer.
-census        Leaf cells and cells counted, for metrics and people.
-explainer     Why a pod is where it is, and what would become of one that does not exist yet.
-hived_routes  `/v1/inspect/…`: HiveD's inspection API over HTTP, with HiveD's errors.
-hived_views   HiveD's inspection API: the same paths, shapes and words.
-json_views    Our own shapes of gangs, VCs, cells and decisions, for people and programs.
-openapi       The OpenAPI document of the extender: every path, what it takes, and what it …
-routes        `/v1/…`: what people ask about nodes, gangs, VCs, cells and decisions.
-snapshots     Views of the engine, shared by all who look.
-tokens        Who a Kubernetes token is and what they may read of us, remembered for some …
+Nothing here changes anything. The engine's views are read through `snapshots`, so that many readers
+cost no more than one. Only `extender.app` and `extender.wiring` import this package, and
+`extender.metrics`, which exports the census.
+
+    routes        `/v1/…`: nodes, gangs, VCs, cells, waiting gangs, decisions
+    json_views    the JSON of these routes
+    explainer     why a pod waits or where it runs; what would happen to a pod (`/v1/simulate`)
+    hived_routes  `/v1/inspect/…`: HiveD's inspection API, with HiveD's errors
+    hived_views   the JSON of HiveD's inspection API
+    openapi       the OpenAPI document
+    snapshots     views of the cluster, shared by all readers
+    census        counts of leaf cells and cells, for metrics
+    access        which callers an extender that serves TLS accepts
+    tokens        checks of Kubernetes tokens, remembered for some seconds
 """

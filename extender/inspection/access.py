@@ -1,12 +1,12 @@
-"""Who may call an extender that serves TLS: one check before every answer.
+"""The access to an extender that serves TLS: one check before every answer.
 
-    /healthz /readyz /leader   anybody: kubelets and load balancers have no credentials
+    /healthz /readyz /leader   every caller: kubelets and load balancers have no credentials
     /v1/extender/…             only kube-scheduler's client certificate: verbs can bind pods
     everything else            any client certificate of our CA, or a Kubernetes token whose owner
                                may `get` (or `post`) that path, by RBAC's `nonResourceURLs`
 
-What a request is for is told by the route that will answer it, not by comparing texts of paths; a
-path that nobody answers is kept from strangers like any other. Metrics are no exception, since they
+The check goes by the route that will answer the request, not by the text of its path; paths that
+do not exist are refused to unknown callers like any other. Metrics are no exception, because they
 name VCs; the role that Prometheus has for Kubernetes' own metrics covers ours, too.
 """
 
@@ -24,7 +24,7 @@ from extender.inspection.tokens import TokenCheck
 from service.http import Handler, json_answer
 
 INSPECTOR_ROLE: Final = "cellgate-inspector"
-"""The ClusterRole of our manifests for people who look."""
+"""The ClusterRole of our manifests that may read inspection."""
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
 VERBS: Final = "/v1/extender/"
@@ -37,8 +37,8 @@ class _Refusal:
     why: str
 
 
-class Guard:
-    """Lets through who may, and tells everybody else what is missing."""
+class AccessGuard:
+    """Passes requests that are allowed, and tells other callers what is missing."""
 
     def __init__(self, tokens: TokenCheck, *, utc_now: Callable[[], datetime]) -> None:
         self._tokens = tokens
@@ -46,7 +46,7 @@ class Guard:
 
     @property
     def middleware(self) -> Middleware:
-        """What an application runs before its handlers."""
+        """The check as aiohttp runs it before a handler."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -86,28 +86,30 @@ class Guard:
 
 def _check_scheduler(client: Client | None) -> _Refusal | None:
     if client is None:
-        return _Refusal(401, f"verbs need the client certificate of {SCHEDULER}; no token helps")
+        return _Refusal(
+            401, f"verbs need the client certificate of {SCHEDULER}; tokens are not accepted"
+        )
     if client.name != SCHEDULER:
         return _Refusal(403, f"{client.name} may not call verbs; only {SCHEDULER} may")
     return None
 
 
 def _client_of(request: web.Request) -> Client | None:
-    """Whose certificate the handshake verified, if one was shown."""
+    """Return the owner of the client certificate, if the handshake verified one."""
     connection = request.get_extra_info("ssl_object")
     der = connection.getpeercert(binary_form=True) if connection is not None else None
     return read_client(der) if der else None
 
 
 def _token_of(request: web.Request) -> str | None:
-    """The token of the one header that has it; several are nobody's."""
+    """Return the bearer token; None if there is none, or more than one header."""
     headers = request.headers.getall("Authorization", [])
     found = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
     return found[1] if found else None
 
 
 def _answer(refusal: _Refusal) -> web.Response:
-    """Refuse, and close: a caller with a new certificate shows it in a new handshake only."""
+    """Refuse, and close: a caller can show another certificate only in a new handshake."""
     answer = json_answer({"error": refusal.why}, status=refusal.status)
     if refusal.status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"

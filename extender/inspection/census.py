@@ -1,7 +1,7 @@
-"""Leaf cells and cells counted, for metrics and people.
+"""Counts of leaf cells and cells, for metrics and inspection.
 
-Counting looks at every node, so it is done now and then and not when somebody asks. What belongs to
-nobody is counted under the empty VC.
+A count visits every node, so it runs periodically and not on request. Leaf cells that belong to no
+VC are counted under the empty name.
 """
 
 import asyncio
@@ -11,21 +11,21 @@ from typing import Final, NoReturn
 
 from extender.cells.model import NodeCell
 from extender.cells.views.listings import Holders, Stepwise
-from extender.cluster.cluster import Cluster
+from extender.cluster.reader import ClusterReader
 from policy.submission import NodeName, PodUid
 from policy.topology import PhysicalCell, Topology
 from service.tasks import in_slices
 
 _EVERY_SECONDS: Final = 10.0
 _SLICE: Final = 200
-"""Nodes that are counted at once: some milliseconds, in which nobody is answered."""
-NOBODY: Final = ""
+"""Nodes per step: a step takes some milliseconds, in which no request is answered."""
+NO_VC: Final = ""
 
 
 class Census:
-    """The last count."""
+    """The latest counts."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterReader) -> None:
         self._cluster = cluster
         self._version = -1
         self._of_topology: Topology | None = None
@@ -39,13 +39,13 @@ class Census:
         self.fragmentation = 0.0
 
     async def run(self) -> NoReturn:
-        """Count again when something has changed, until cancelled."""
+        """Count periodically if the cluster has changed, until cancelled."""
         while True:
             await in_slices(self.count())
             await asyncio.sleep(_EVERY_SECONDS)
 
     def count(self) -> Stepwise[None]:
-        """Count now, in slices; a change meanwhile is counted the next time."""
+        """Count now, in steps; the next count includes changes meanwhile."""
         if self._version == self._cluster.version:
             return
         self._version = self._cluster.version
@@ -66,20 +66,20 @@ class Census:
             idle = max(0, total - len(holders))
             bad = min(idle, len(node.bad_leaf_cells)) if node.is_healthy else idle
             seen += total
-            counted[NOBODY, "free"] += idle - bad
-            counted[NOBODY, "bad"] += bad
+            counted[NO_VC, "free"] += idle - bad
+            counted[NO_VC, "bad"] += bad
             scattered += idle - bad if idle - bad < total else 0
             counted.update(map(self._holder, holders.values()))
-        counted[NOBODY, "bad"] += max(0, sum(leaf_counts.values()) - seen)
-        free = counted[NOBODY, "free"]
+        counted[NO_VC, "bad"] += max(0, sum(leaf_counts.values()) - seen)
+        free = counted[NO_VC, "free"]
         self.leaf_cells, self.fragmentation = counted, scattered / free if free else 0.0
 
     def _holder(self, member: PodUid | None) -> tuple[str, str]:
         if member is None:
-            return NOBODY, "held"
+            return NO_VC, "held"
         known = self._cluster.members.get(member)
         if known is None or known.is_foreign:
-            return NOBODY, "foreign"
+            return NO_VC, "foreign"
         return known.request.vc, "used"
 
     def _count_cells(self) -> None:
@@ -93,7 +93,8 @@ class Census:
                 self.cells[vc.name, cell_type, "free"] += promise.count
         for address, used_type in self._cluster.members.claimed_cells():
             owner = address.rsplit("/", 1)[0]
-            if self.cells[owner, used_type, "free"] > 0:  # else it was promised nothing of the kind
+            # The VC may have been promised fewer such cells than it uses.
+            if self.cells[owner, used_type, "free"] > 0:
                 self.cells[owner, used_type, "used"] += 1
                 self.cells[owner, used_type, "free"] -= 1
 

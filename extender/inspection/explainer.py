@@ -1,4 +1,4 @@
-"""Why a pod is where it is, and what would become of one that does not exist yet."""
+"""Explains why a pod waits or where it runs, and simulates pods that do not exist yet."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
 from extender.inspection.json_views import (
-    Shape,
+    JsonObject,
     show_decision,
     show_placement,
     show_record,
@@ -23,25 +23,27 @@ from policy.submission import GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log.log import DecisionLog
 
-_ANYBODY: Final = "system:anonymous"
+_ANONYMOUS: Final = "system:anonymous"
 _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
 
 
 class SimulateArguments(Body):
-    """A pod that somebody thinks of creating, and who that would be."""
+    """A pod to simulate, and its submitter."""
 
-    pod: dict[str, Any] = Field(description="The pod, as it would be given to kubectl.")
-    user: str = Field(default=_ANYBODY, description="Who would create it.")
-    groups: list[str] = Field(default=[], description="The groups that the API server knows.")
+    pod: dict[str, Any] = Field(description="The pod, as given to kubectl.")
+    user: str = Field(default=_ANONYMOUS, description="The user who would create it.")
+    groups: list[str] = Field(
+        default=[], description="The groups of the user, as the API server knows them."
+    )
     nodes: list[str] | None = Field(
-        default=None, description="Nodes that kube-scheduler would offer; all, if not given."
+        default=None, description="The candidate nodes of kube-scheduler; by default all nodes."
     )
 
 
 class Explainer:
-    """Answers questions about single pods; changes nothing."""
+    """Explains single pods; changes nothing."""
 
     def __init__(
         self,
@@ -60,15 +62,15 @@ class Explainer:
         self._to_request = to_request
         self._log = log
 
-    async def explain(self, namespace: str, name: str) -> Shape | None:
-        """Tell everything about one pod; None if there is no such pod of ours."""
+    async def explain(self, namespace: str, name: str) -> JsonObject | None:
+        """Explain one pod; None if there is no such managed pod."""
         pod = next((p for p in self._pods if (p.namespace, p.name) == (namespace, name)), None)
         if pod is None:
-            return self._explain_misfit(namespace, name)
+            return self._explain_invalid(namespace, name)
         member = self._cluster.members.get(pod.uid)
         state = self._state(pod)
         waiting = self._waiting.of_pod(pod) if state in (_QUEUED, _WAITING) else None
-        shape: Shape = {
+        shape: JsonObject = {
             "pod": pod.display_name,
             "uid": pod.uid,
             "gang": str(pod.gang.key),
@@ -91,25 +93,25 @@ class Explainer:
         shape["siblings"] = self._siblings(pod)
         return shape | await self._decisions(pod)
 
-    def _explain_misfit(self, namespace: str, name: str) -> Shape | None:
-        """Say what is wrong with a pod that asks for leaf cells and cannot be understood."""
-        for misfit in self._pods.misfits:
-            if (misfit.namespace, misfit.name) == (namespace, name):
+    def _explain_invalid(self, namespace: str, name: str) -> JsonObject | None:
+        """Say what is wrong with a pod that asks for leaf cells and is not valid."""
+        for invalid in self._pods.invalid:
+            if (invalid.namespace, invalid.name) == (namespace, name):
                 return {
                     "pod": f"{namespace}/{name}",
-                    "uid": misfit.uid,
+                    "uid": invalid.uid,
                     "state": "not understood",
-                    "problem": misfit.problem,
-                    "foreign": misfit.use is not None,
-                    **({"placement": show_placement(misfit.use.placement)} if misfit.use else {}),
+                    "problem": invalid.problem,
+                    "foreign": invalid.use is not None,
+                    **({"placement": show_placement(invalid.use.placement)} if invalid.use else {}),
                 }
         return None
 
-    def simulate(self, arguments: SimulateArguments) -> Shape:
-        """Say what would become of a pod if it were submitted now; its gang is thought of whole."""
+    def simulate(self, arguments: SimulateArguments) -> JsonObject:
+        """Say what would happen to a pod if it were submitted now, with its whole gang."""
         pod = self._pods.read(_named(arguments.pod))
         if pod is None:
-            raise RequestError.at("pod", "asks for no leaf cells, so that we have no say in it")
+            raise RequestError.at("pod", "asks for no leaf cells, so Cellgate does not manage it")
         rules = self._by_rules(pod, arguments)
         request = self._to_request(pod)
         names = arguments.nodes if arguments.nodes is not None else self._cluster.nodes
@@ -124,8 +126,8 @@ class Explainer:
         ]
         return {**shape, "rules": rules}
 
-    def _by_rules(self, pod: ManagedPod, arguments: SimulateArguments) -> Shape:
-        """Which rules would touch it; what its submitter holds already is the webhook's secret."""
+    def _by_rules(self, pod: ManagedPod, arguments: SimulateArguments) -> JsonObject:
+        """Say which rules would apply; the usage of the submitter is not taken into account."""
         rules, classes = self._policies.policy.rules, self._policies.policy.classes
         submission = Submission(
             user=UserName(arguments.user),
@@ -155,24 +157,24 @@ class Explainer:
             return _QUEUED
         return _WAITING if self._waiting.of_pod(pod) else "not asked about yet"
 
-    def _siblings(self, pod: ManagedPod) -> list[Shape]:
+    def _siblings(self, pod: ManagedPod) -> list[JsonObject]:
         return [
             {"pod": other.display_name, "state": self._state(other), "node": other.node}
             for other in self._pods.of_gang(pod.gang.key)
             if other.uid != pod.uid
         ]
 
-    async def _decisions(self, pod: ManagedPod) -> Shape:
-        """What the log knows; why a pod waits is known without it, too."""
+    async def _decisions(self, pod: ManagedPod) -> JsonObject:
+        """Show what the log has; the rest of the explanation does not need it."""
         try:
             records = await self._log.recent(_DECISIONS, subject=str(pod.gang.key))
         except BackendError as exc:
-            return {"decisions": [], "problem": f"the log cannot be read now: {exc}"}
+            return {"decisions": [], "problem": f"the decision log cannot be read now: {exc}"}
         return {"decisions": [show_record(record) for record in records]}
 
 
 def _named(pod: dict[str, Any]) -> dict[str, Any]:
-    """A pod that was never created has no UID, and perhaps no name."""
+    """Give a pod that was never created a UID and, if it has none, a name."""
     metadata = pod.get("metadata")
     told = metadata if isinstance(metadata, dict) else {}
     return {**pod, "metadata": {"name": "simulated", **told, "uid": "simulated"}}

@@ -20,12 +20,12 @@ from service.tasks import in_slices
 
 _ROOT = "/v1/inspect"
 
-Shaped = dict[str, tuple[Status, bytes]]
-"""Answers by path, with the views that they show."""
+Built = dict[str, tuple[Status, bytes]]
+"""Responses by path, with the views that they show."""
 
 
 class HivedRoutes:
-    """What OpenPAI and other users of HiveD ask."""
+    """Serves OpenPAI and other programs that read HiveD's API."""
 
     def __init__(self, *, cluster: Cluster, snapshots: Snapshots, pods: PodSink) -> None:
         self._cluster = cluster
@@ -33,8 +33,8 @@ class HivedRoutes:
         self._pods = pods
         self._of_topology: Topology | None = None
         self._leaves: VirtualLeaves | None = None
-        self._shaping = asyncio.Lock()
-        self._shaped: Shaped = {}
+        self._building = asyncio.Lock()
+        self._built: Built = {}
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
@@ -81,19 +81,19 @@ class HivedRoutes:
         self, choose: Callable[[ClusterStatus], Any]
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(request: web.Request) -> web.Response:
-            return raw_json_answer(await self._shape(request.path, choose))
+            return raw_json_answer(await self._build(request.path, choose))
 
         return handle
 
-    async def _shape(self, path: str, choose: Callable[[ClusterStatus], Any]) -> bytes:
-        """Shape views, which do not change, in a thread of its own; one at a time, and once."""
-        async with self._shaping:
+    async def _build(self, path: str, choose: Callable[[ClusterStatus], Any]) -> bytes:
+        """Build a response in a thread, one at a time; again only after the views changed."""
+        async with self._building:
             views = await self._snapshots.status()
-            known = self._shaped.get(path)
+            known = self._built.get(path)
             if known is not None and all(map(operator.is_, known[0], views)):
                 return known[1]
             body = await asyncio.to_thread(lambda: encode_json(choose(ClusterStatus(*views))))
-            self._shaped = {path: (views, body)} | _of_same(views, self._shaped)
+            self._built = {path: (views, body)} | _of_same(views, self._built)
             return body
 
     def _show(self, gang: GangView, name: str) -> Any:  # noqa: ANN401 - JSON
@@ -104,16 +104,16 @@ class HivedRoutes:
         return show_group(gang, name=name, leaves=self._leaves)
 
     def _name(self, gang: GangView) -> str:
-        """HiveD's name of a gang: global for an affinity group, `namespace/pod` for one pod."""
-        for uid in (*gang.members, *gang.asking):
+        """Return HiveD's name of a gang: that of the affinity group, or `namespace/pod`."""
+        for uid in (*gang.members, *gang.waiting_members):
             pod = self._pods.get(uid)
             if pod is not None and pod.hived is not None and pod.hived.gang is not None:
                 return gang.gang.name
         return str(gang.gang)
 
 
-def _of_same(views: Status, shaped: Shaped) -> Shaped:
-    return {path: one for path, one in shaped.items() if all(map(operator.is_, one[0], views))}
+def _of_same(views: Status, built: Built) -> Built:
+    return {path: one for path, one in built.items() if all(map(operator.is_, one[0], views))}
 
 
 def _user_error(message: str) -> web.Response:

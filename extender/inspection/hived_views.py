@@ -1,19 +1,17 @@
-"""HiveD's inspection API: the same paths, shapes and words.
+"""The JSON of HiveD's inspection API, with the same fields and values as HiveD's.
 
-https://github.com/microsoft/hivedscheduler is archived; its users' dashboards are not. Shapes are
-built from views of the engine, which do not change, so that this can be done beside the event loop.
+Dashboards of HiveD's users (https://github.com/microsoft/hivedscheduler) keep working. It is built
+from views of the engine, which do not change, so that a thread can build it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from extender.cells.model import GangState, GangView
 from extender.cells.views.state_views import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
+from extender.inspection.json_views import JsonObject
 from policy.placement import Placement
 from policy.submission import VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
-
-Shape = dict[str, Any]
 
 _STATES = {
     GangState.ALLOCATED: "Allocated",
@@ -23,7 +21,7 @@ _STATES = {
 
 
 class VirtualLeaves:
-    """The virtual address of every leaf cell, once it is known which cell of a VC it lies in.
+    """The virtual address of every leaf cell within a preassigned cell.
 
     Below a preassigned cell, cells are numbered level by level: child `i` of number `n` among cells
     with `c` children each is number `n * c + i`.
@@ -32,7 +30,7 @@ class VirtualLeaves:
     def __init__(self, topology: Topology) -> None:
         self._chains = topology.chains
         self._ways: dict[tuple[str, int, ChainName], tuple[int, ...]] = {}
-        """By node, device and chain: the place among its siblings on each level, from the top."""
+        """By node, device and chain: the index among its siblings on each level, from the top."""
         for chain in topology.chains.values():
             for cell in chain.cells:
                 self._note(chain.name, cell, ())
@@ -44,7 +42,7 @@ class VirtualLeaves:
             self._note(chain, child, (*way, place))
 
     def addresses(self, placement: Placement) -> list[str]:
-        """Of the leaf cells of a placement that counts against a cell of its VC."""
+        """Return the addresses of the leaf cells of a placement in a cell of its VC."""
         chain = self._chains.get(placement.chain or ChainName(""))
         if chain is None or placement.vc_cell is None:
             return []
@@ -64,22 +62,22 @@ def _address(root: str, chain: Chain, level: int, way: tuple[int, ...]) -> str:
     return "/".join(parts)
 
 
-def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> Shape:
-    """An AffinityGroup; what is empty is left out, as HiveD does."""
+def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> JsonObject:
+    """Show a gang as an AffinityGroup; empty fields are left out, as HiveD does."""
     physical: dict[str, list[int]] = {}
     virtual: dict[str, list[str]] = {}
     for place in (*gang.members.values(), *gang.held):
         physical.setdefault(place.node, []).extend(place.leaf_cells)
         if place.vc_cell is not None and gang.is_guaranteed and leaves is not None:
             virtual.setdefault(place.vc_cell, []).extend(leaves.addresses(place))
-    status: Shape = {
+    status: JsonObject = {
         "vc": gang.vc,
         "priority": gang.priority,
         "state": _STATES[gang.state],
         "physicalPlacement": physical,
         "virtualPlacement": virtual,
         "allocatedPods": list(gang.members),
-        "preemptingPods": list(gang.asking),
+        "preemptingPods": list(gang.waiting_members),
     }
     if gang.downgraded_by is not None:
         status["lazyPreemptionStatus"] = {"preemptor": gang.downgraded_by.name}
@@ -88,7 +86,7 @@ def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> Sh
 
 
 class ClusterStatus:
-    """Physical and virtual cells together, since each shows the other."""
+    """Physical and virtual cells; each shows the other that it is mapped to."""
 
     def __init__(
         self,
@@ -102,27 +100,27 @@ class ClusterStatus:
         self._by_address = {cell.address: cell for top in cells for cell in _walk(top)}
         self._virtual = {(vc.name, cell.address): cell for vc in vcs.values() for cell in vc.cells}
 
-    def whole(self) -> Shape:
-        """Both."""
+    def whole(self) -> JsonObject:
+        """Show the physical cluster and all virtual clusters."""
         return {"physicalCluster": self.physical(), "virtualClusters": self.virtual()}
 
-    def physical(self) -> list[Shape]:
-        """All top cells with what is below them."""
+    def physical(self) -> list[JsonObject]:
+        """Show all top-level cells and their children."""
         return [{"leafCellType": top.leaf_type, **self._show(top)} for top in self._tops]
 
-    def virtual(self) -> dict[str, list[Shape]]:
-        """The cells of each VC."""
+    def virtual(self) -> dict[str, list[JsonObject]]:
+        """Show the cells of each VC."""
         return {name: self.of_vc(name) for name in self._vcs}
 
-    def of_vc(self, name: VcName) -> list[Shape]:
-        """The cells of one VC; KeyError if there is no such VC."""
+    def of_vc(self, name: VcName) -> list[JsonObject]:
+        """Show the cells of one VC. Raises KeyError if there is no such VC."""
         vc = self._vcs[name]
         own = [self._show_preassigned(cell) for cell in vc.cells]
         return [*own, *(self._show_borrowed(address) for address in vc.opportunistic)]
 
     # -- physical
 
-    def _show(self, cell: CellView) -> Shape:
+    def _show(self, cell: CellView) -> JsonObject:
         shape = _show_physical(cell)
         if cell.children:
             shape["cellChildren"] = [self._show(child) for child in cell.children]
@@ -135,7 +133,7 @@ class ClusterStatus:
 
     # -- virtual
 
-    def _show_preassigned(self, cell: VcCellView) -> Shape:
+    def _show_preassigned(self, cell: VcCellView) -> JsonObject:
         chain = self._chains[cell.chain]
         physical = self._by_address.get(cell.mapped_to) if cell.mapped_to else None
         shape = {"leafCellType": chain.leaf_type, **_show_virtual(cell)}
@@ -154,8 +152,8 @@ class ClusterStatus:
         parent_index: int,
         physical: CellView | None,
         root: VcCellView,
-    ) -> Iterator[Shape]:
-        """Cells below a virtual one: as the physical cells that it is mapped to, or as planned."""
+    ) -> Iterator[JsonObject]:
+        """Yield the cells below a virtual one: as it is mapped, or as the chain says."""
         rung = chain.levels[level - 2] if level > 1 else None
         if rung is None:
             return
@@ -170,8 +168,8 @@ class ClusterStatus:
             children = list(self._children(chain, address, level - 1, index, below, root))
             yield shape | ({"cellChildren": children} if children else {})
 
-    def _show_borrowed(self, address: CellAddress) -> Shape:
-        """A leaf that an opportunistic gang of the VC uses: an extra cell that is not its own."""
+    def _show_borrowed(self, address: CellAddress) -> JsonObject:
+        """Show a leaf cell that an opportunistic gang of the VC borrows: an extra cell."""
         leaf = self._by_address[address]
         return {
             "cellType": leaf.cell_type,
@@ -189,8 +187,8 @@ def _walk(cell: CellView) -> Iterator[CellView]:
         yield from _walk(child)
 
 
-def _show_physical(cell: CellView) -> Shape:
-    shape: Shape = {
+def _show_physical(cell: CellView) -> JsonObject:
+    shape: JsonObject = {
         "cellType": cell.cell_type,
         "cellAddress": cell.address,
         "cellState": cell.state,
@@ -200,7 +198,7 @@ def _show_physical(cell: CellView) -> Shape:
     return shape | ({"isNodeLevel": True} if cell.is_node else {})
 
 
-def _show_virtual(cell: VcCellView) -> Shape:
+def _show_virtual(cell: VcCellView) -> JsonObject:
     return {
         "cellType": cell.cell_type,
         "cellAddress": cell.address,
@@ -210,10 +208,12 @@ def _show_virtual(cell: VcCellView) -> Shape:
     }
 
 
-def _show_below(address: str, cell_type: str, physical: CellView | None, root: VcCellView) -> Shape:
-    """What opportunistic gangs do in a VC's cells is not the VC's use of them."""
+def _show_below(
+    address: str, cell_type: str, physical: CellView | None, root: VcCellView
+) -> JsonObject:
+    """Show a cell below a virtual one; opportunistic gangs do not count as the VC's use."""
     is_used = physical is not None and physical.priority >= 0
-    shape: Shape = {
+    shape: JsonObject = {
         "cellType": cell_type,
         "cellAddress": address,
         "cellState": physical.state if physical and is_used else CellState.FREE,

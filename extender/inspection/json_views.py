@@ -1,4 +1,4 @@
-"""Our own shapes of gangs, VCs, cells and decisions, for people and programs."""
+"""The JSON of `/v1/…`: gangs, VCs, cells, waiting gangs and decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from extender.outcomes.waiting_list import RefusedPod, WaitingEntry
 from policy.placement import Placement
 from state.log.records import DecisionRecord
 
-Shape = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def show_node(node: NodeCell, holders: Holders) -> Shape:
-    """A node, and who has its leaf cells."""
+def show_node(node: NodeCell, holders: Holders) -> JsonObject:
+    """Show a node, and the pods that use its leaf cells."""
     return {
         "name": node.name,
         "leafType": node.leaf_type,
@@ -24,8 +24,8 @@ def show_node(node: NodeCell, holders: Holders) -> Shape:
     }
 
 
-def show_gang(gang: GangView) -> Shape:
-    """A gang that has leaf cells or reserves them."""
+def show_gang(gang: GangView) -> JsonObject:
+    """Show a gang that holds or reserves leaf cells."""
     return {
         "gang": str(gang.gang),
         "size": gang.size,
@@ -43,8 +43,8 @@ def show_gang(gang: GangView) -> Shape:
     }
 
 
-def show_lease(gang: GangView) -> Shape:
-    """What a gang holds, but has not bound yet."""
+def show_lease(gang: GangView) -> JsonObject:
+    """Show the places that a gang holds and has not bound yet."""
     unbound = {uid: place for uid, place in gang.members.items() if uid not in gang.bound}
     return {
         "gang": str(gang.gang),
@@ -55,12 +55,12 @@ def show_lease(gang: GangView) -> Shape:
 
 
 def is_leased(gang: GangView) -> bool:
-    """Whether a gang holds anything that is not bound yet."""
+    """Whether a gang holds a place that is not bound yet."""
     return bool(gang.held) or len(gang.bound) < len(gang.members)
 
 
-def show_placement(placement: Placement) -> Shape:
-    """Where a member is, or will be."""
+def show_placement(placement: Placement) -> JsonObject:
+    """Show where a member runs, or will run."""
     return {
         "node": placement.node,
         "leafCells": list(placement.leaf_cells),
@@ -68,8 +68,8 @@ def show_placement(placement: Placement) -> Shape:
     }
 
 
-def show_vc(vc: VcView) -> Shape:
-    """A VC and what became of each cell that it was promised."""
+def show_vc(vc: VcView) -> JsonObject:
+    """Show a VC, and the state of each cell that it was promised."""
     return {
         "vc": vc.name,
         "cells": [
@@ -91,8 +91,8 @@ def show_vc(vc: VcView) -> Shape:
     }
 
 
-def show_cell(cell: CellView) -> Shape:
-    """A physical cell with what is below it."""
+def show_cell(cell: CellView) -> JsonObject:
+    """Show a physical cell and its children."""
     return {
         "address": cell.address,
         "type": cell.cell_type,
@@ -109,8 +109,8 @@ def show_cell(cell: CellView) -> Shape:
     }
 
 
-def show_waiting(waiting: WaitingEntry) -> Shape:
-    """A gang that waits as a whole, or a single pod, and why."""
+def show_waiting(waiting: WaitingEntry) -> JsonObject:
+    """Show a gang that waits as a whole, or a single pod, and why."""
     return {
         "pod": f"{waiting.namespace}/{waiting.name}",
         "uid": waiting.uid,
@@ -124,8 +124,8 @@ def show_waiting(waiting: WaitingEntry) -> Shape:
     }
 
 
-def show_decision(decision: Decision) -> Shape:
-    """What would be, or was, decided."""
+def show_decision(decision: Decision) -> JsonObject:
+    """Show a decision."""
     if isinstance(decision, Place):
         return {
             "outcome": "placed",
@@ -144,8 +144,8 @@ def show_decision(decision: Decision) -> Shape:
     }
 
 
-def show_record(record: DecisionRecord) -> Shape:
-    """A row of the log."""
+def show_record(record: DecisionRecord) -> JsonObject:
+    """Show a row of the decision log."""
     return {
         "at": record.at.isoformat(timespec="milliseconds"),
         "service": record.service,
@@ -160,5 +160,5 @@ def show_record(record: DecisionRecord) -> Shape:
     }
 
 
-def _if_any(key: str, value: object) -> Shape:
+def _if_any(key: str, value: object) -> JsonObject:
     return {key: value} if value else {}

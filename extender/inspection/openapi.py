@@ -1,4 +1,4 @@
-"""The OpenAPI document of the extender: every path, what it takes, and what it is for."""
+"""The OpenAPI document of the extender: every path, its parameters, and its purpose."""
 
 from importlib.metadata import version
 from typing import Any, Final
@@ -11,20 +11,20 @@ from service.bodies import Body
 _PAGED: Final = ("limit", "after")
 _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/healthz", "Whether the process is alive.", ()),
-    ("/readyz", "Whether it is synced and recovered.", ()),
-    ("/leader", "Whether it answers verbs.", ()),
+    ("/readyz", "Whether it is synced, and has recovered or stands by.", ()),
+    ("/leader", "Whether this replica leads, and answers verbs.", ()),
     ("/metrics", "Metrics, for Prometheus.", ()),
     ("/openapi.json", "This document.", ()),
-    ("/v1/nodes", "Nodes, and who has their leaf cells.", _PAGED),
-    ("/v1/gangs", "Gangs that have leaf cells or reserve them.", _PAGED),
+    ("/v1/nodes", "Nodes, and the pods that use their leaf cells.", _PAGED),
+    ("/v1/gangs", "Gangs that hold or reserve leaf cells.", _PAGED),
     ("/v1/gangs/{namespace}/{name}", "One gang.", ()),
-    ("/v1/leases", "Places that are held, but not bound yet.", _PAGED),
-    ("/v1/waiting", "Pods that wait, and why.", _PAGED),
-    ("/v1/vcs", "VCs, and what became of the cells that they were promised.", _PAGED),
+    ("/v1/leases", "Places that are held and not bound yet.", _PAGED),
+    ("/v1/waiting", "Gangs and pods that wait, and why.", _PAGED),
+    ("/v1/vcs", "VCs, and the state of the cells that they were promised.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
-    ("/v1/decisions", "The log, the newest first.", ("subject", *_PAGED)),
-    ("/v1/explain/{namespace}/{pod}", "Why a pod is where it is.", ()),
+    ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),
+    ("/v1/explain/{namespace}/{pod}", "Why a pod waits, or runs where it runs.", ()),
     ("/v1/inspect/affinitygroups", "HiveD: all affinity groups.", ()),
     ("/v1/inspect/affinitygroups/{name}", "HiveD: one affinity group.", ()),
     ("/v1/inspect/clusterstatus", "HiveD: physical and virtual clusters.", ()),
@@ -33,11 +33,19 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/inspect/clusterstatus/virtualclusters/{vc}", "HiveD: one virtual cluster.", ()),
 )
 _POSTS: Final[tuple[tuple[str, str, type[Body]], ...]] = (
-    ("/v1/extender/filter", "kube-scheduler: which of these nodes?", FilterArguments),
-    ("/v1/extender/prioritize", "kube-scheduler: how good are these nodes?", FilterArguments),
-    ("/v1/extender/preempt", "kube-scheduler: who may be ended?", PreemptArguments),
-    ("/v1/extender/bind", "kube-scheduler: put the pod on the node.", BindArguments),
-    ("/v1/simulate", "What would become of a pod, if it were submitted now?", SimulateArguments),
+    (
+        "/v1/extender/filter",
+        "kube-scheduler: choose the nodes that a pod may use.",
+        FilterArguments,
+    ),
+    ("/v1/extender/prioritize", "kube-scheduler: score nodes.", FilterArguments),
+    (
+        "/v1/extender/preempt",
+        "kube-scheduler: choose the victims of a preemption.",
+        PreemptArguments,
+    ),
+    ("/v1/extender/bind", "kube-scheduler: bind a pod to a node.", BindArguments),
+    ("/v1/simulate", "What would happen to a pod if it were submitted now.", SimulateArguments),
 )
 
 
@@ -66,10 +74,10 @@ def _operation(path: str, about: str) -> dict[str, Any]:
 
 
 def _security(path: str) -> list[dict[str, list[str]]]:
-    """What a caller needs where TLS is served; any one of the list."""
+    """Return what a caller needs if TLS is served; any one of the list is enough."""
     if path in access.OPEN:
         return []
-    return [{"certificate": []}] if path.startswith(access.VERBS) else [*_LOOKING]
+    return [{"certificate": []}] if path.startswith(access.VERBS) else [*_READERS]
 
 
 def _parameters(path: str, query: tuple[str, ...]) -> dict[str, Any]:
@@ -90,8 +98,8 @@ _SCHEMES: Final = {
     "certificate": {"type": "mutualTLS", "description": "A client certificate of our CA."},
     "token": {"type": "http", "scheme": "bearer", "description": "A Kubernetes token."},
 }
-_LOOKING: Final[tuple[dict[str, list[str]], ...]] = ({"token": []}, {"certificate": []})
+_READERS: Final[tuple[dict[str, list[str]], ...]] = ({"token": []}, {"certificate": []})
 _REFUSALS: Final = {
     "401": "Credentials are missing or not valid.",
-    "403": "The caller is known, and has not this right.",
+    "403": "The caller is known, but does not have this right.",
 }

@@ -1,6 +1,6 @@
-"""`/v1/…`: what people ask about nodes, gangs, VCs, cells and decisions."""
+"""`/v1/…` over HTTP: nodes, gangs, VCs, cells, waiting gangs, decisions, explanations."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
@@ -16,15 +16,13 @@ from policy.submission import GangKey
 from service.bodies import parse_body
 from service.health import Health
 from service.http import json_answer, read_body
-from service.pages import page_of, read_limit
+from service.pagination import page_of, read_limit
 from state.log.log import DecisionLog
 from state.log.positions import END, Position
 
-Handler = Callable[[web.Request], Awaitable[web.Response]]
-
 
 class InspectionRoutes:
-    """Nothing here changes anything."""
+    """Serves the inspection API; none of its requests changes anything."""
 
     def __init__(
         self,
@@ -83,7 +81,7 @@ class InspectionRoutes:
         key = GangKey(request.match_info["namespace"], request.match_info["name"])
         gang = self._cluster.gang(key)
         if gang is None:
-            raise web.HTTPNotFound(text=f"gang {key} has no leaf cells")
+            raise web.HTTPNotFound(text=f"gang {key} holds no leaf cells")
         return json_answer(json_views.show_gang(gang))
 
     async def _leases(self, request: web.Request) -> web.Response:
@@ -122,7 +120,9 @@ class InspectionRoutes:
         namespace, pod = request.match_info["namespace"], request.match_info["pod"]
         found = await self._explainer.explain(namespace, pod)
         if found is None:
-            raise web.HTTPNotFound(text=f"there is no pod {namespace}/{pod} that asks for cells")
+            raise web.HTTPNotFound(
+                text=f"there is no pod {namespace}/{pod} that asks for leaf cells"
+            )
         return json_answer(found)
 
     async def _simulate(self, request: web.Request) -> web.Response:

@@ -1,9 +1,9 @@
-"""Views of the engine, shared by all who look.
+"""Views of the cluster that all inspection requests share.
 
-A view of a large cluster costs about a second: it is made in slices, so that verbs need not wait,
-once for all who ask meanwhile. While the cluster does not change it is not made again; while it
-does, one that took long is good for some times as long as that: whoever looks all the time takes a
-share of the processor, not all of it.
+A view of a large cluster takes about a second. It is built in slices, so that verbs are answered in
+between, and once for all requests that arrive meanwhile. A view stays valid while the cluster does
+not change. If the cluster changes, a view that was slow to build is used for some more seconds, so
+that constant inspection takes only a share of the processor.
 """
 
 import asyncio
@@ -13,20 +13,20 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from extender.cells.model import GangView, NodeCell
 from extender.cells.views.listings import Holders, Stepwise
 from extender.cells.views.state_views import CellView, VcView
-from extender.cluster.cluster import Cluster
+from extender.cluster.reader import ClusterReader
 from policy.submission import GangKey, VcName
 from policy.topology import Topology
 from service.tasks import in_slices
 
 T = TypeVar("T")
 
-_REST: Final = 4.0
-"""How many times longer than its making a view is good for, if that took long."""
-_DEAR_SECONDS: Final = 0.1
+_REUSE_FACTOR: Final = 4.0
+"""A slow view is used for this multiple of the time that it took to build."""
+_SLOW_SECONDS: Final = 0.1
 
 
 class Status(NamedTuple):
-    """Physical and virtual cells, and what they are built from."""
+    """Physical and virtual cells, and the topology that they belong to."""
 
     cells: Sequence[CellView]
     vcs: Mapping[VcName, VcView]
@@ -34,47 +34,47 @@ class Status(NamedTuple):
 
 
 class _View(Generic[T]):
-    """One view, as it was made last."""
+    """One view, as it was built last."""
 
-    def __init__(self, cluster: Cluster, make: Callable[[], Stepwise[T]]) -> None:
+    def __init__(self, cluster: ClusterReader, build: Callable[[], Stepwise[T]]) -> None:
         self._cluster = cluster
-        self._make = make
+        self._build = build
         self._turn = asyncio.Lock()
-        self._made: list[T] = []
+        self._built: list[T] = []
         self._version = -1
         self._topology: Topology | None = None
-        self._good_until = 0.0
+        self._valid_until = 0.0
 
     async def get(self) -> T:
         async with self._turn:
-            while not self._is_good():
-                await self._renew()
-            return self._made[0]
+            while not self._is_valid():
+                await self._rebuild()
+            return self._built[0]
 
-    def _is_good(self) -> bool:
-        """A view of other cells is never good: what is shown together must fit together."""
-        if not self._made or self._topology is not self._cluster.topology:
+    def _is_valid(self) -> bool:
+        """Tell whether the view may be used; never after a change of the topology."""
+        if not self._built or self._topology is not self._cluster.topology:
             return False
-        is_rested = asyncio.get_running_loop().time() >= self._good_until
-        return self._version == self._cluster.version or not is_rested
+        is_recent = asyncio.get_running_loop().time() < self._valid_until
+        return self._version == self._cluster.version or is_recent
 
-    async def _renew(self) -> None:
+    async def _rebuild(self) -> None:
         began = asyncio.get_running_loop().time()
         self._version, self._topology = self._cluster.version, self._cluster.topology
-        self._made = [await in_slices(self._make())]
+        self._built = [await in_slices(self._build())]
         now = asyncio.get_running_loop().time()
-        is_dear = now - began > _DEAR_SECONDS
-        self._good_until = now + _REST * (now - began) if is_dear else now
+        is_slow = now - began > _SLOW_SECONDS
+        self._valid_until = now + _REUSE_FACTOR * (now - began) if is_slow else now
 
 
 class Snapshots:
-    """The engine's views, as of now or of a moment ago."""
+    """The views, as of now or of a moment ago."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterReader) -> None:
         self._cluster = cluster
 
-        def view(make: Callable[[], Stepwise[T]]) -> _View[T]:
-            return _View(cluster, make)
+        def view(build: Callable[[], Stepwise[T]]) -> _View[T]:
+            return _View(cluster, build)
 
         self._gangs = view(cluster.gangs_stepwise)
         self._cells = view(cluster.cells_stepwise)
@@ -82,19 +82,19 @@ class Snapshots:
         self._nodes = view(cluster.nodes_stepwise)
 
     async def gangs(self) -> Mapping[GangKey, GangView]:
-        """All gangs, by key."""
+        """Return all gangs, by key."""
         return {gang.gang: gang for gang in await self._gangs.get()}
 
     async def cells(self) -> Sequence[CellView]:
-        """All physical cells, as trees."""
+        """Return all physical cells, as trees."""
         return await self._cells.get()
 
     async def vcs(self) -> Mapping[VcName, VcView]:
-        """All VCs."""
+        """Return all VCs."""
         return await self._vcs.get()
 
     async def status(self) -> Status:
-        """Cells, VCs and the topology that both are of."""
+        """Return cells and VCs of the same topology."""
         while True:
             topology = self._cluster.topology
             cells, vcs = await self.cells(), await self.vcs()
@@ -102,5 +102,5 @@ class Snapshots:
                 return Status(cells, vcs, topology)
 
     async def nodes(self) -> Sequence[tuple[NodeCell, Holders]]:
-        """All nodes, with the holders of their leaf cells."""
+        """Return all nodes, with the holders of their leaf cells."""
         return await self._nodes.get()

@@ -1,8 +1,8 @@
-"""Who a Kubernetes token is and what they may read of us, remembered for some seconds.
+"""Checks of Kubernetes tokens: who the owner is, and what the owner may read here.
 
-Garbage costs the API server little: what it said is remembered whether yes or no, strangers apart
-from those it knows, so that a flood of bad tokens pushes no good one out; few questions are open at
-a time; and whoever waits longer than the deadline is told so.
+Invalid tokens cost the API server little. Its answers are remembered for some seconds, positive and
+negative ones apart, so that a flood of invalid tokens does not push a valid one out. Only a few
+checks run at a time, and a caller that waits longer than the deadline gets an error.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from service.memory import ExpiringMap
 T = TypeVar("T")
 
 _REMEMBER_SECONDS: Final = 10.0
-"""So long a revoked token or right still works here."""
+"""A revoked token or right still works for this long."""
 _MOST_PEOPLE: Final = 1_024
 _MOST_STRANGERS: Final = 4_096
 _MOST_RIGHTS: Final = 8_192
-_MOST_QUESTIONS: Final = 16
+_MOST_CHECKS: Final = 16
 _DEADLINE_SECONDS: Final = 3.0
 
 
 class TokenCheck:
-    """Asks the API server, and remembers its answers; tokens themselves are not kept."""
+    """Asks the API server and remembers its answers, by a hash of the token."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class TokenCheck:
         self._rights: ExpiringMap[tuple[ApiUser, str, str], bool] = remember(_MOST_RIGHTS)
         self._reviews = reviews
         self._deadline_seconds = deadline_seconds
-        self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
+        self._checks = asyncio.Semaphore(_MOST_CHECKS)
 
     async def identify(self, token: str) -> ApiUser | None:
-        """Whose token it is, if anybody's; BackendError if that cannot be told now."""
+        """Return the owner of a token, None if it is not valid; BackendError if not known."""
         key = hashlib.sha256(token.encode()).digest()
         known = self._people.get(key)
         if known is not None or key in self._strangers:
@@ -59,7 +59,7 @@ class TokenCheck:
         return person
 
     async def may(self, person: ApiUser, *, verb: str, path: str) -> bool:
-        """Whether they may; BackendError if that cannot be told now."""
+        """Whether a person may do this. Raises BackendError if that is not known."""
         key = (person, verb, path)
         known = self._rights.get(key)
         if known is None:
@@ -69,7 +69,7 @@ class TokenCheck:
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
         async def in_turn() -> T:
-            async with self._questions:
+            async with self._checks:
                 return await question()
 
         try:

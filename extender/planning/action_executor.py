@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Final, assert_never
 
 from extender.feeds.pod_feed import PodSink
+from extender.leader_role import LeaderRole
 from extender.outcomes.evictions import Evictions
 from extender.planning.pending_writes import PendingWrites
 from extender.queue.model import Action, EvictPod, NominatePod, ReleasePod
-from extender.term import Leading
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
 from kube.api.pod_writer import PodWriter
@@ -26,7 +26,7 @@ class ActionExecutor:
         self,
         client: KubeClient,
         *,
-        leading: Leading,
+        leading: LeaderRole,
         pods: PodSink,
         pending: PendingWrites,
         evictions: Evictions,
@@ -57,9 +57,7 @@ class ActionExecutor:
         if pod is None or not is_wanted():
             raise BackendError("the pod is gone, or the action is not wanted any more")
         self._leading.check()
-        reference = PodRef(
-            namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=None
-        )
+        reference = PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid)
         with self._pending.writing(pod.uid):
             if isinstance(action, ReleasePod):
                 version = await self._writer.release(

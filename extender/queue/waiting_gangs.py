@@ -1,4 +1,4 @@
-"""Waiting gangs in order; a gang that cannot fit is not planned again in vain.
+"""Waiting gangs in order; a gang that cannot fit yet is not planned again.
 
 Gangs with equal requests have the same *shape*: where one does not fit, none does. A shape that did
 not fit is skipped until an event may help it. Shapes that ask for at least as much of the same

@@ -1,7 +1,11 @@
-"""Live copies of one kind of object each, in our own types.
+"""Live copies of objects: each sink takes the objects of a feed and keeps what we read of them.
 
-namespaces        Labels of namespaces: they name the VC of pods that name none.
-pod_groups        PodGroups of every kind that the cluster has, found by discovery.
-policies          Policy documents in their ConfigMaps: from Kubernetes' JSON to the policy …
-priority_classes  PriorityClasses: the values that Kubernetes gives to our classes.
+Both services use these sinks, so that both see the same. What only the extender follows (pods,
+nodes) is in `extender.feeds`. Nothing here decides or writes to Kubernetes, except Events about
+invalid policy documents. `extender`, `webhook` and `cli` may import this package.
+
+    policies          policy documents in ConfigMaps: the policy in force, and its problems
+    pod_groups        PodGroups of every kind that the cluster has, found by discovery
+    namespaces        the VC that a namespace gives to its pods
+    priority_classes  the values of PriorityClasses
 """

@@ -44,19 +44,19 @@ class PodGroupSink:
         return self._groups.get(key)
 
     def replace(self, objects: Sequence[Object]) -> None:
-        """Take a whole list: what is not in it is gone."""
+        """Take all PodGroups of the kind; any other is gone."""
         self._groups = {group.key: group for group in map(read_pod_group, objects)}
         self._on_change()
 
     def upsert(self, obj: Object) -> None:
-        """Take note of a PodGroup that appeared or changed."""
+        """A PodGroup appeared or changed."""
         group = read_pod_group(obj)
         if self._groups.get(group.key) != group:
             self._groups[group.key] = group
             self._on_change()
 
     def remove(self, obj: Object) -> None:
-        """Take note of a PodGroup that is gone."""
+        """A PodGroup is gone."""
         self._groups.pop(read_pod_group(obj).key, None)
         self._on_change()
 
@@ -76,7 +76,7 @@ class PodGroupFollower:
         """Set once the PodGroups of each kind are known, or cannot be read."""
 
     def size(self, pod: ManagedPod) -> int | None:
-        """How many members the pod's gang needs to start; None if no PodGroup says it."""
+        """Return how many members the pod's gang needs to start; None if no PodGroup says it."""
         group = self.find(pod)
         return group.min_size if group else None
 

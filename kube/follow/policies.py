@@ -32,7 +32,7 @@ def is_policy(config_map: Object) -> bool:
 
 
 def source_of(config_map: Object) -> str:
-    """Name a ConfigMap to people."""
+    """Name a ConfigMap in messages."""
     return f"ConfigMap {_name(config_map)}"
 
 
@@ -77,7 +77,7 @@ class PolicySink:
 
     @property
     def policy(self) -> Policy:
-        """What decisions are made by."""
+        """The policy in force."""
         return self._store.policy
 
     @property
@@ -96,17 +96,17 @@ class PolicySink:
         return FeedSource(path=path, sink=self, query={"labelSelector": LABEL})
 
     def replace(self, objects: Sequence[Object]) -> None:
-        """Take a whole list: what is not in it is gone."""
+        """Take all documents there are; any other is gone."""
         self._config_maps = {_name(obj): obj for obj in objects}
         self._update()
 
     def upsert(self, obj: Object) -> None:
-        """Take note of a document that appeared or changed."""
+        """A document appeared or changed."""
         self._config_maps[_name(obj)] = obj
         self._update()
 
     def remove(self, obj: Object) -> None:
-        """Take note of a document that is gone."""
+        """A document is gone."""
         self._config_maps.pop(_name(obj), None)
         self._update()
 
@@ -116,11 +116,11 @@ class PolicySink:
         self._update()
 
     def check(self, config_map: Object) -> Policy:
-        """Return the policy with this document; SpecError with all that would be wrong with it."""
+        """Return the policy with this document. Raises SpecError with all problems."""
         return build_policy([*self._texts_without(_name(config_map)), read_policy_text(config_map)])
 
     def check_without(self, config_map: Object) -> Policy:
-        """Return the policy without this document; SpecError with all that would be wrong."""
+        """Return the policy without this document. Raises SpecError with all problems."""
         return build_policy(self._texts_without(_name(config_map)))
 
     def _texts_without(self, name: str) -> list[PolicyText]:
@@ -169,7 +169,10 @@ def _event(config_map: Object, problems: Sequence[Problem]) -> Event:
 
 
 def _ignored(text: PolicyText) -> Problem:
-    return Problem(text.source, "is not used, because --cluster names a file")
+    return Problem(
+        text.source,
+        "is not used, because the extender reads the Cluster document from a file (--cluster)",
+    )
 
 
 def _read_texts(

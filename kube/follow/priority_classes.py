@@ -1,4 +1,4 @@
-"""PriorityClasses: the values that Kubernetes gives to our classes."""
+"""PriorityClasses: the values that Kubernetes gives to classes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 PATH: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
-class PrioritySink:
+class PriorityClassSink:
     """Keeps the value of every PriorityClass."""
 
     def __init__(self) -> None:
@@ -14,22 +14,22 @@ class PrioritySink:
         self._defaults: set[str] = set()
 
     def is_default(self, name: str | None) -> bool:
-        """Tell whether Kubernetes gives this class to whatever names none, before we see it."""
+        """Whether the API server gives this class to pods that name none, before the webhook."""
         return name in self._defaults
 
     @property
     def values(self) -> Mapping[str, int]:
-        """Values by name."""
+        """The values, by name."""
         return self._values
 
     def replace(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        """Take a whole list: what is not in it is gone."""
+        """Take all PriorityClasses there are; any other is gone."""
         self._values, self._defaults = {}, set()
         for obj in objects:
             self.upsert(obj)
 
     def upsert(self, obj: Mapping[str, Any]) -> None:
-        """Take note of a PriorityClass."""
+        """A PriorityClass appeared or changed."""
         name = obj["metadata"]["name"]
         self._values[name] = int(obj.get("value", 0))
         self._defaults.discard(name)
@@ -37,6 +37,6 @@ class PrioritySink:
             self._defaults.add(name)
 
     def remove(self, obj: Mapping[str, Any]) -> None:
-        """Take note of a PriorityClass that is gone."""
+        """A PriorityClass is gone."""
         self._values.pop(obj["metadata"]["name"], None)
         self._defaults.discard(obj["metadata"]["name"])

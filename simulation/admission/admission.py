@@ -14,7 +14,7 @@ from simulation.objects.resources import MUTATING_WEBHOOKS, PODS, VALIDATING_WEB
 from simulation.objects.store import Store
 
 
-class Admission:
+class AdmissionChain:
     """Everything that may change or refuse a write before it is stored."""
 
     def __init__(self, store: Store, webhooks: Webhooks) -> None:

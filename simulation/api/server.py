@@ -6,7 +6,7 @@ Any request below /api and /apis is looked up in the table of resources; what a 
 
 import base64
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from functools import partial
 
@@ -14,12 +14,13 @@ import aiohttp
 import orjson
 from aiohttp import web
 
+from service.http import Handler
 from simulation.admission import checks
-from simulation.admission.admission import Admission
+from simulation.admission.admission import AdmissionChain
 from simulation.admission.webhooks import Webhooks
 from simulation.api import watch
 from simulation.api.token_reviews import RIGHTS_PATH, WHO_PATH, review_access, review_token
-from simulation.api.verbs import Call, Verbs
+from simulation.api.verbs import ApiVerbs, Call
 from simulation.objects import patch, status
 from simulation.objects.fields import Object, key_of
 from simulation.objects.identity import Tokens
@@ -40,8 +41,6 @@ _PATCHES: dict[str, Callable[..., Object]] = {
 
 _WARNINGS = web.RequestKey("warnings", list[str])
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 class ApiServer:
     """Answers requests from one store."""
@@ -53,7 +52,7 @@ class ApiServer:
         self._tokens = tokens
         self._now = now
         self._rng = rng
-        self._verbs: Verbs | None = None
+        self._verbs: ApiVerbs | None = None
         self._watches: list[watch.Watch] = []
 
     def build_app(self) -> web.Application:
@@ -71,8 +70,8 @@ class ApiServer:
 
     async def _open(self, _: web.Application) -> AsyncIterator[None]:
         async with aiohttp.ClientSession() as session:
-            admission = Admission(self._store, Webhooks(self._store, session))
-            self._verbs = Verbs(self._store, admission, now=self._now, rng=self._rng)
+            admission = AdmissionChain(self._store, Webhooks(self._store, session))
+            self._verbs = ApiVerbs(self._store, admission, now=self._now, rng=self._rng)
             yield
 
     async def _end_watches(self, _: web.Application) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from simulation.admission import checks
-from simulation.admission.admission import Admission
+from simulation.admission.admission import AdmissionChain
 from simulation.admission.review import Attributes
 from simulation.objects import pods, status
 from simulation.objects.fields import Key, Object, clone, format_time, version_of
@@ -50,11 +50,16 @@ class Call:
         )
 
 
-class Verbs:
+class ApiVerbs:
     """Create, update, delete and bind."""
 
     def __init__(
-        self, store: Store, admission: Admission, *, now: Callable[[], float], rng: random.Random
+        self,
+        store: Store,
+        admission: AdmissionChain,
+        *,
+        now: Callable[[], float],
+        rng: random.Random,
     ) -> None:
         self._store = store
         self._admission = admission

@@ -18,7 +18,7 @@ _EXISTENCE = re.compile(r"(!?)\s*([\w./-]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class LabelRequirement:
     """One condition on one label."""
 
     key: str
@@ -36,20 +36,20 @@ class Requirement:
         raise status.bad_request(f"{self.operator!r} is not a valid selector operator")
 
 
-def parse_labels(text: str) -> list[Requirement]:
+def parse_labels(text: str) -> list[LabelRequirement]:
     """Read a labelSelector parameter: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
     parts = (part.strip() for part in _COMMA_OUTSIDE_PARENTHESES.split(text))
     return [_parse_requirement(part) for part in parts if part]
 
 
-def _parse_requirement(text: str) -> Requirement:
+def _parse_requirement(text: str) -> LabelRequirement:
     if found := _SET_BASED.fullmatch(text):
         values = tuple(value.strip() for value in found[3].split(","))
-        return Requirement(found[1], "In" if found[2] == "in" else "NotIn", values)
+        return LabelRequirement(found[1], "In" if found[2] == "in" else "NotIn", values)
     if found := _EQUALITY.fullmatch(text):
-        return Requirement(found[1], "NotIn" if found[2] == "!=" else "In", (found[3],))
+        return LabelRequirement(found[1], "NotIn" if found[2] == "!=" else "In", (found[3],))
     if found := _EXISTENCE.fullmatch(text):
-        return Requirement(found[2], "DoesNotExist" if found[1] else "Exists")
+        return LabelRequirement(found[2], "DoesNotExist" if found[1] else "Exists")
     raise status.bad_request(f"unable to parse requirement: {text!r}")
 
 
@@ -57,9 +57,10 @@ def matches_selector(selector: Mapping[str, Any] | None, obj: Object) -> bool:
     """Whether an object meets a LabelSelector object; an empty one selects everything."""
     equal = (selector or {}).get("matchLabels") or {}
     wider = (selector or {}).get("matchExpressions") or ()
-    requirements = [Requirement(key, "In", (value,)) for key, value in equal.items()]
+    requirements = [LabelRequirement(key, "In", (value,)) for key, value in equal.items()]
     requirements += [
-        Requirement(one["key"], one["operator"], tuple(one.get("values") or ())) for one in wider
+        LabelRequirement(one["key"], one["operator"], tuple(one.get("values") or ()))
+        for one in wider
     ]
     return all(requirement.matches(obj) for requirement in requirements)
 

@@ -74,7 +74,7 @@ class Database:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was reached; see `state.database.late` for one that need not have been."""
+        """True once Postgres was reached; `deferred_database` may not have reached it yet."""
         return True
 
     async def keep_alive(self) -> NoReturn:

@@ -12,7 +12,7 @@ from pathlib import Path
 import asyncpg
 
 from state.database.database import backend_errors, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.database.queries import sql
 
 FILE = Path(__file__).with_name("schema.sql")

@@ -16,10 +16,11 @@ from typing import NoReturn, Self
 from urllib.parse import quote
 
 from policy.errors import BackendError, InvariantError, SettingsError
-from state.embedded import account, private, runtime
-from state.embedded.child import Child, Launch, spawn
-from state.embedded.explain import explain
-from state.embedded.home import Home
+from state.embedded import account, socket_directory
+from state.embedded.child_process import Child, Launch, spawn
+from state.embedded.data_directory import DataDirectory
+from state.embedded.failure_advice import explain
+from state.embedded.installation import copy_installation, find_installation
 
 logger = logging.getLogger(__name__)
 
@@ -76,18 +77,18 @@ class EmbeddedPostgres:
     """
 
     def __init__(self, directory: Path, *, installation: Path | None = None) -> None:
-        self._home = Home(Path(os.path.abspath(directory.expanduser())))
+        self._directory = DataDirectory(Path(os.path.abspath(directory.expanduser())))
         self._installation = installation
         self._account: account.Account | None = None
-        self._private: private.PrivateDirectory | None = None
+        self._sockets: socket_directory.SocketDirectory | None = None
         self._programs: Path | None = None
         self._server: Child | None = None
 
     @property
     def url(self) -> str:
         """Where clients of the same user, or of root, reach the database."""
-        assert self._private is not None
-        host = quote(str(self._private.path), safe="")
+        assert self._sockets is not None
+        host = quote(str(self._sockets.path), safe="")
         return f"postgresql://{_NAME}@/{_NAME}?host={host}&port={_SETTINGS['port']}"
 
     @property
@@ -100,7 +101,7 @@ class EmbeddedPostgres:
         """Start the server, making its data on first use; return the URL of the database."""
         if self._server is not None and self._server.is_running:
             raise InvariantError("the embedded server was started twice")
-        undo = self._release if self._private is None else self._close_server
+        undo = self._release if self._sockets is None else self._close_server
         try:
             await self._start()
         except BaseException:
@@ -141,13 +142,13 @@ class EmbeddedPostgres:
     async def _start(self) -> None:
         if not sys.platform.startswith("linux"):
             raise SettingsError("embedded: works on Linux only; give --database-url postgresql://…")
-        installation = self._installation or runtime.find_installation()
-        self._home.claim()
+        installation = self._installation or find_installation()
+        self._directory.claim()
         await self._outlive_earlier_server()
         self._prepare(installation)
-        if not self._home.has_data:
+        if not self._directory.has_data:
             await self._make_data()
-        self._home.remove_leftovers()
+        self._directory.remove_leftovers()
         await self._launch_server()
 
     async def _outlive_earlier_server(self) -> None:
@@ -155,20 +156,21 @@ class EmbeddedPostgres:
         self._close_server()
         if await self._lock_server_within(_ORPHAN_GRACE_SECONDS):
             return
-        orphans = self._home.find_servers()
+        orphans = self._directory.find_servers()
         logger.warning("ending the server of an earlier run", extra={"pids": orphans})
         for pid in orphans:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if not await self._lock_server_within(_ORPHAN_END_SECONDS):
             raise SettingsError(
-                f"embedded database {self._home.path} is still used by the PostgreSQL of an "
-                f"earlier run: end the processes that hold {self._home.path / 'server.lock'} open"
+                f"embedded database {self._directory.path} is still in use by PostgreSQL processes "
+                "of an earlier run: end the processes that hold "
+                f"{self._directory.path / 'server.lock'} open"
             )
 
     async def _lock_server_within(self, seconds: float) -> bool:
         deadline = asyncio.get_running_loop().time() + seconds
-        while not self._home.lock_server():
+        while not self._directory.lock_server():
             if asyncio.get_running_loop().time() > deadline:
                 return False
             await asyncio.sleep(_POLL_SECONDS)
@@ -176,34 +178,34 @@ class EmbeddedPostgres:
 
     def _prepare(self, installation: Path) -> None:
         """Choose the server's user, and put socket and programs where that user reaches them."""
-        if self._private is not None:
+        if self._sockets is not None:
             return
-        self._account = account.server_account([self._home.data, self._home.path])
+        self._account = account.server_account([self._directory.data, self._directory.path])
         try:
-            self._private = private.make_private_directory(self._account)
+            self._sockets = socket_directory.make_socket_directory(self._account)
             if self._account is not None:
-                installation = runtime.copy_installation(installation, self._private.path)
-                private.hand_over(self._private, self._account)
-                if self._home.data.exists() and self._home.data.stat().st_uid == 0:
-                    account.give(self._home.data, self._account)
+                installation = copy_installation(installation, self._sockets.path)
+                socket_directory.hand_over(self._sockets, self._account)
+                if self._directory.data.exists() and self._directory.data.stat().st_uid == 0:
+                    account.give(self._directory.data, self._account)
         except OSError as error:
             raise SettingsError(_explain_preparation(error, self._account)) from error
         self._programs = installation / "bin"
 
     async def _make_data(self) -> None:
         """Make the data aside and rename it: what is called `data` is always complete."""
-        self._home.make_new_data()
+        self._directory.make_new_data()
         if self._account is not None:
-            account.give(self._home.new_data, self._account)
+            account.give(self._directory.new_data, self._account)
         await self._run("initdb", _INITDB)
         arguments = ("--single", *_IN_CURRENT_FOLDER, "-c", "exit_on_error=on", "postgres")
         await self._run("postgres", arguments, text=f"CREATE DATABASE {_NAME}\n")
-        self._home.adopt_new_data()
-        logger.info("embedded database made", extra={"directory": str(self._home.path)})
+        self._directory.adopt_new_data()
+        logger.info("embedded database made", extra={"directory": str(self._directory.path)})
 
     async def _run(self, program: str, arguments: Sequence[str], *, text: str = "") -> None:
         """Run a program in the new data, to its end."""
-        launch = self._launch(self._home.new_data, signal.SIGKILL)
+        launch = self._launch(self._directory.new_data, signal.SIGKILL)
         child = await spawn(self._command(program, arguments), replace(launch, input=text))
         try:
             if await child.finish() != 0:
@@ -212,14 +214,14 @@ class EmbeddedPostgres:
             child.close()
 
     async def _launch_server(self) -> None:
-        assert self._private is not None
-        settings = {**_SETTINGS, "unix_socket_directories": str(self._private.path)}
+        assert self._sockets is not None
+        settings = {**_SETTINGS, "unix_socket_directories": str(self._sockets.path)}
         options = [option for name in settings for option in ("-c", f"{name}={settings[name]}")]
         command = self._command("postgres", (*_IN_CURRENT_FOLDER, *options))
         # SIGINT asks for a fast shutdown: no client is waited for, and the next start needs no
         # recovery.
-        self._server = await spawn(command, self._launch(self._home.data, signal.SIGINT))
-        self._home.unlock_server()
+        self._server = await spawn(command, self._launch(self._directory.data, signal.SIGINT))
+        self._directory.unlock_server()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._server.ready_or_ended.wait(), _START_SECONDS)
         if not (self._server.is_running and self._server.ready_or_ended.is_set()):
@@ -230,17 +232,19 @@ class EmbeddedPostgres:
         return [str(self._programs / program), *arguments]
 
     def _launch(self, folder: Path, death_signal: signal.Signals) -> Launch:
-        assert self._private is not None
-        assert self._home.server_lock is not None
+        assert self._sockets is not None
+        assert self._directory.server_lock is not None
         return Launch(
             folder=folder,
             account=self._account,
             death_signal=death_signal,
-            inherited=[self._home.server_lock, self._private.lock],
+            inherited=[self._directory.server_lock, self._sockets.lock],
         )
 
     async def _failure(self, child: Child) -> SettingsError:
-        return SettingsError(f"embedded database {self._home.path}: {await _last_words(child)}")
+        return SettingsError(
+            f"embedded database {self._directory.path}: {await _last_words(child)}"
+        )
 
     def _close_server(self) -> None:
         if self._server is not None:
@@ -250,10 +254,10 @@ class EmbeddedPostgres:
     def _release(self) -> None:
         """Let go of everything; ends the server the hard way if it still runs."""
         self._close_server()
-        if self._private is not None:
-            self._private.close()
-            self._private = None
-        self._home.release()
+        if self._sockets is not None:
+            self._sockets.close()
+            self._sockets = None
+        self._directory.release()
 
 
 def _explain_preparation(error: OSError, user: account.Account | None) -> str:

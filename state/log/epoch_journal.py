@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from state.log.candidates import Encoded, KnownNodes
 from state.log.log import DecisionLog
-from state.log.records import DecisionRecord, Kind, LoggedDocument
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
 
 
 class EpochJournal:
@@ -52,7 +52,7 @@ class EpochJournal:
         So a document is kept for as long as any row that speaks of it.
         """
         inputs = {**record.inputs, "document": document.hash}
-        self.append(replace(record, kind=Kind.DOCUMENT, inputs=inputs, documents=(document,)))
+        self.append(replace(record, kind=RowKind.DOCUMENT, inputs=inputs, documents=(document,)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,6 @@ from state.log.spool.mirror import Mirror
 from state.log.spool.record_spool import RecordMirror, RecordSpool, uninterrupted
 from state.log.spool.spool import Spool
 
-__all__ = ["DecisionLog", "DecisionRecord", "DecisionStore", "LogSettings"]
-
 logger = logging.getLogger(__name__)
 
 _MOST_MOVED = 2000

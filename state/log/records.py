@@ -22,7 +22,7 @@ _TICKS_PER_MILLISECOND: Final = 4096
 _NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 
 
-class Kind(StrEnum):
+class RowKind(StrEnum):
     """What a row is about. Other words are allowed, and are decisions."""
 
     ADMISSION = "admission"
@@ -38,7 +38,7 @@ class Kind(StrEnum):
     EXPIRY = "expiry"
 
 
-OBSERVATIONS: Final = frozenset({Kind.NODE, Kind.POD, Kind.DOCUMENT, Kind.EXPIRY})
+OBSERVATIONS: Final = frozenset({RowKind.NODE, RowKind.POD, RowKind.DOCUMENT, RowKind.EXPIRY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

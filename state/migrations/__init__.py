@@ -2,6 +2,6 @@
 
 `NNNN_pre_name.sql` is applied before the code that needs it runs, and older code must still work
 with it. `NNNN_post_name.sql` is applied when no older code runs any more. A file that was released
-is never edited: `state/database/migrate.py` refuses a database to which another version of it was
+is never edited: `state/database/migrator.py` refuses a database to which another version of it was
 applied.
 """

@@ -23,7 +23,7 @@ import uvloop
 
 from policy.errors import BackendError
 from state.database.database import open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from tests.chaos import command
 from tests.chaos.ledger_client import GROUP_LIMIT, USER_LIMIT

@@ -19,15 +19,16 @@ import uuid
 import uvloop
 
 from policy.errors import BackendError, SettingsError
+from policy.quotas.limits import Measure, Scope
 from policy.submission import GroupName, UserName
 from state.database.database import PoolSettings, open_database
-from state.ledger.ledger import Charged, Measure, Scope, Term
+from state.ledger.ledger import Charged, LeaderTerm
 from state.ledger.postgres import PostgresLedger
-from tests.support.charges import a_charge, a_gang, at_most
+from tests.support.state.charges import a_charge, a_gang, at_most
 
 USERS = [UserName(f"user-{number}") for number in range(6)]
 GROUPS = [GroupName("vision"), GroupName("nlp")]
-TERM = Term(leadership="chaos", epoch=1)
+TERM = LeaderTerm(leadership="chaos", epoch=1)
 USER_LIMIT = 40
 GROUP_LIMIT = 90
 LIMITS = [

@@ -25,7 +25,7 @@ import uvloop
 
 from policy.errors import BackendError
 from state.database.database import Database, backend_errors, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from tests.chaos import command
 
 _ROOT = Path(__file__).parents[2]

@@ -8,11 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from policy.errors import ConflictError
+from policy.quotas.limits import Scope
 from policy.submission import ClassName, GangKey, GroupName, UserName, VcName
 from state.database.database import Database, open_database
-from state.database.migrate import load_migrations, migrate
+from state.database.migrator import load_migrations, migrate
 from state.history.runs import PostgresHistory
-from state.ledger.ledger import Charge, Charged, Queued, Scope, Term
+from state.ledger.ledger import Charge, Charged, LeaderTerm, Queued
 from state.ledger.postgres import PostgresLedger
 from tests.compatibility.written import Written
 
@@ -120,8 +121,8 @@ def _to_charge(told: dict[str, Any]) -> Charge:
     )
 
 
-def _term(epoch: int) -> Term:
-    return Term(leadership=_LEADERSHIP, epoch=epoch)
+def _term(epoch: int) -> LeaderTerm:
+    return LeaderTerm(leadership=_LEADERSHIP, epoch=epoch)
 
 
 async def test_a_gang_that_waits_for_quota_keeps_its_decision(

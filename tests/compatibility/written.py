@@ -19,7 +19,7 @@ from simulation.objects.resources import (
     PODS,
     PRIORITY_CLASSES,
 )
-from state.database.migrate import load_migrations, migrate
+from state.database.migrator import load_migrations, migrate
 
 FOLDERS = sorted(path for path in Path(__file__).with_name("written").iterdir())
 _MIGRATIONS = "schema_migrations"

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from certs.issue import issue_ca, issue_serving
+from certs.issuance import issue_ca, issue_serving
 from certs.tls import build_server_context
 from tests.contract.kube import (
     LEAF_RESOURCE,

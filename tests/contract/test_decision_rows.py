@@ -17,8 +17,8 @@ from state.log.epoch_journal import EpochJournal, find_holes
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
-from state.log.records import DecisionRecord, Kind, LoggedDocument
-from tests.support.records import a_decision
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
+from tests.support.state.records import a_decision
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -135,7 +135,7 @@ async def test_a_replay_learns_from_the_rows_what_was_offered_each_time(stores: 
         name = dice.choice(names)
         if dice.random() < 0.6:
             is_gone = dice.random() < 0.2
-            row = a_decision(name, service="extender", kind=Kind.NODE, inputs={"gone": is_gone})
+            row = a_decision(name, service="extender", kind=RowKind.NODE, inputs={"gone": is_gone})
             journal.observe_node(row, is_gone=is_gone)
         else:
             offers.append(set(dice.sample(names, dice.randrange(200))))
@@ -147,7 +147,7 @@ async def test_a_replay_learns_from_the_rows_what_was_offered_each_time(stores: 
     assert find_holes(row.sequence or 0 for row in rows) == []
     known, replayed = KnownNodes(), []
     for row in rows:
-        if row.kind == Kind.NODE:
+        if row.kind == RowKind.NODE:
             (known.forget if row.inputs["gone"] else known.observe)(row.subject)
         else:
             replayed.append(known.decode(row.inputs["candidates"]))
@@ -155,7 +155,7 @@ async def test_a_replay_learns_from_the_rows_what_was_offered_each_time(stores: 
 
 
 async def test_observations_are_there_for_those_who_ask_for_them(stores: Stores) -> None:
-    node = a_decision("n1", kind=Kind.NODE, inputs={"leafCount": 8, "healthy": True})
+    node = a_decision("n1", kind=RowKind.NODE, inputs={"leafCount": 8, "healthy": True})
     decision = a_decision("n1", inputs={"candidates": {"but": ["n2"]}})
     await stores.decisions.insert([node, decision])
     assert await stores.decisions.recent(10) == [decision]

@@ -9,25 +9,23 @@ from typing import Any
 import pytest
 
 from policy.errors import ConflictError
+from policy.quotas.limits import Exceeded, Measure, Scope
 from policy.submission import ClassName, GroupName, LeafType, UserName, VcName
 from state.ledger.ledger import (
     MICROS_PER_HOUR,
     Charge,
     Charged,
     DayUse,
-    Drift,
-    Exceeded,
     Held,
     Holding,
+    LeaderTerm,
     Ledger,
+    LedgerDrift,
     LiveCharge,
-    Measure,
     Refused,
-    Scope,
-    Term,
-    Usage,
+    ScopeUsage,
 )
-from tests.support.charges import (
+from tests.support.state.charges import (
     ALICE,
     ALICE_IN_VISION,
     EVENING,
@@ -48,9 +46,9 @@ async def test_a_charge_counts_for_user_member_and_group(ledger: Ledger) -> None
         live=LiveCharge(
             charge=charge, charged_at=EVENING, expires_at=EVENING + timedelta(seconds=10)
         ),
-        usage=tuple(Usage(scope=scope, **held) for scope in (ALICE, ALICE_IN_VISION, VISION)),
+        usage=tuple(ScopeUsage(scope=scope, **held) for scope in (ALICE, ALICE_IN_VISION, VISION)),
     )
-    assert await ledger.usage(VISION) == Usage(scope=VISION, **held)
+    assert await ledger.usage(VISION) == ScopeUsage(scope=VISION, **held)
     assert await ledger.charges() == (answer.live,)
 
 
@@ -58,8 +56,8 @@ async def test_a_charge_without_group_type_or_high_class_counts_where_it_can(
     ledger: Ledger,
 ) -> None:
     await ledger.charge(a_charge(group=None, leaf_type=None, is_high=False, leaf_count=3))
-    assert await ledger.usage(ALICE) == Usage(scope=ALICE, leaf_cells=3, gangs=1)
-    assert await ledger.usage(VISION) == Usage(scope=VISION)
+    assert await ledger.usage(ALICE) == ScopeUsage(scope=ALICE, leaf_cells=3, gangs=1)
+    assert await ledger.usage(VISION) == ScopeUsage(scope=VISION)
 
 
 async def test_the_same_decision_gets_the_same_answer(ledger: Ledger) -> None:
@@ -106,7 +104,7 @@ async def test_a_decision_that_comes_again_with_another_request_is_told_what_is_
 async def test_what_no_ledger_can_hold_is_refused_and_costs_no_other(
     ledger: Ledger, charge: Charge
 ) -> None:
-    with pytest.raises(ValueError, match=r"empty|too long|cannot be counted"):
+    with pytest.raises(ValueError, match=r"empty|can be stored|not within"):
         await ledger.charge(charge)
     other = a_charge("other")
     assert (await ledger.reconcile([charge, other], term=TERM)).created == (other,)
@@ -237,7 +235,7 @@ async def test_an_unconfirmed_charge_expires_and_costs_no_hours(
     assert await ledger.expire(term=TERM) == ()
     clock.advance(hours=4)  # across the end of day, week and month
     assert await ledger.expire(term=TERM) == (charge,)
-    assert await ledger.usage(VISION) == Usage(scope=VISION)
+    assert await ledger.usage(VISION) == ScopeUsage(scope=VISION)
     assert await ledger.days(date(2026, 5, 1), date(2026, 6, 30)) == ()
 
 
@@ -266,7 +264,7 @@ async def test_a_released_gang_can_be_charged_again(ledger: Ledger) -> None:
     await ledger.charge(a_charge())
     assert await ledger.release([a_gang("bert"), a_gang("x")], term=TERM) == {a_gang("bert")}
     assert await ledger.release([a_gang("bert")], term=TERM) == frozenset()
-    assert await ledger.usage(ALICE) == Usage(scope=ALICE)
+    assert await ledger.usage(ALICE) == ScopeUsage(scope=ALICE)
     assert isinstance(await ledger.charge(a_charge()), Charged)
 
 
@@ -292,7 +290,7 @@ async def test_reconcile_finds_nothing_when_all_is_well(ledger: Ledger, clock: C
     charge, fresh = a_charge(), a_charge("fresh")
     await ledger.charge(charge)
     await ledger.charge(fresh)
-    assert await ledger.reconcile([charge], term=TERM, grace_seconds=0) == Drift()
+    assert await ledger.reconcile([charge], term=TERM, grace_seconds=0) == LedgerDrift()
     expiries = {live.charge.gang.name: live.expires_at for live in await ledger.charges()}
     assert expiries == {"bert": None, "fresh": EVENING + timedelta(seconds=10)}
 
@@ -305,11 +303,11 @@ async def test_reconcile_makes_the_ledger_equal_to_the_pods(ledger: Ledger, cloc
     clock.advance(minutes=1)
     changed = a_charge("other", leaf_count=2, user=UserName("bob"))
     drift = await ledger.reconcile([changed, missing], term=TERM)
-    assert drift == Drift(released=(gone,), created=(missing, changed), corrected=(other,))
+    assert drift == LedgerDrift(released=(gone,), created=(missing, changed), corrected=(other,))
     assert [live.charge for live in await ledger.charges()] == [missing, changed]
     assert (await ledger.usage(ALICE)).leaf_cells == 100
     assert (await ledger.usage(VISION)).leaf_cells == 102
-    assert await ledger.reconcile([changed, missing], term=TERM) == Drift()
+    assert await ledger.reconcile([changed, missing], term=TERM) == LedgerDrift()
 
 
 async def test_reconcile_spares_charges_that_are_newer_than_the_list(
@@ -318,7 +316,7 @@ async def test_reconcile_spares_charges_that_are_newer_than_the_list(
     await ledger.charge(a_charge())
     await ledger.confirm([a_gang("bert")], term=TERM)
     clock.advance(seconds=29)
-    assert await ledger.reconcile([], term=TERM) == Drift()
+    assert await ledger.reconcile([], term=TERM) == LedgerDrift()
     clock.advance(seconds=1)
     assert len((await ledger.reconcile([], term=TERM)).released) == 1
 
@@ -326,7 +324,7 @@ async def test_reconcile_spares_charges_that_are_newer_than_the_list(
 async def test_writes_of_an_older_epoch_are_refused(ledger: Ledger) -> None:
     await ledger.charge(a_charge())
     await ledger.confirm([], term=TERM)
-    old = Term(leadership=TERM.leadership, epoch=TERM.epoch - 1)
+    old = LeaderTerm(leadership=TERM.leadership, epoch=TERM.epoch - 1)
     with pytest.raises(ConflictError):
         await ledger.confirm([a_gang("bert")], term=old)
     with pytest.raises(ConflictError):
@@ -336,7 +334,7 @@ async def test_writes_of_an_older_epoch_are_refused(ledger: Ledger) -> None:
     with pytest.raises(ConflictError):
         await ledger.reconcile([], term=old)
     assert (await ledger.charges())[0].expires_at is not None
-    other = Term(leadership="cellgate-webhook", epoch=1)
+    other = LeaderTerm(leadership="cellgate-webhook", epoch=1)
     assert await ledger.release([a_gang("bert")], term=other) == {a_gang("bert")}
 
 

@@ -3,18 +3,17 @@
 import uuid
 from dataclasses import replace
 
+from policy.quotas.limits import Exceeded, Measure
 from state.ledger.ledger import (
     MICROS_PER_HOUR,
     Charged,
-    Drift,
-    Exceeded,
     Held,
     Ledger,
-    Measure,
+    LedgerDrift,
     Queued,
     Refused,
 )
-from tests.support.charges import ALICE, EVENING, TERM, Clock, a_charge, at_most
+from tests.support.state.charges import ALICE, EVENING, TERM, Clock, a_charge, at_most
 
 
 async def test_a_gang_that_waits_has_one_decision_wherever_its_members_ask(ledger: Ledger) -> None:
@@ -117,7 +116,7 @@ async def test_a_gang_that_has_grown_since_it_was_seen_is_not_corrected(ledger: 
     seen = await ledger.charges()
     await ledger.resize(charge, 6)
     fewer = replace(charge, leaf_count=3)
-    assert await ledger.reconcile([fewer], term=TERM, seen=seen) == Drift()
+    assert await ledger.reconcile([fewer], term=TERM, seen=seen) == LedgerDrift()
     assert (await ledger.usage(ALICE)).leaf_cells == 6
     seen = await ledger.charges()
     assert (await ledger.reconcile([fewer], term=TERM, seen=seen)).created == (fewer,)

@@ -25,11 +25,12 @@ from hypothesis.stateful import (
 )
 
 from policy.errors import BackendError, ConflictError
+from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GroupName, LeafType, UserName
-from state.ledger.ledger import Charge, Ledger, Limit, LiveCharge, Measure, Scope, Term, Usage
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge, ScopeUsage
 from state.ledger.memory import MemoryLedger
 from state.ledger.postgres import PostgresLedger
-from tests.support.charges import Clock, a_charge, a_gang
+from tests.support.state.charges import Clock, a_charge, a_gang
 
 T = TypeVar("T")
 
@@ -106,8 +107,8 @@ class _Machine(RuleBasedStateMachine):
         return expected  # type: ignore[no-any-return]  # what `run` returns is not known
 
     @property
-    def _term(self) -> Term:
-        return Term(leadership="cellgate-extender", epoch=self._epoch)
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership="cellgate-extender", epoch=self._epoch)
 
     @rule(charge=charges)
     def charge(self, charge: Charge) -> None:
@@ -191,7 +192,7 @@ class _Machine(RuleBasedStateMachine):
     @precondition(lambda self: self._epoch > 1)
     @rule(gangs=gangs)
     def a_deposed_leader_writes(self, gangs: list[Any]) -> None:
-        old = Term(leadership="cellgate-extender", epoch=self._epoch - 1)
+        old = LeaderTerm(leadership="cellgate-extender", epoch=self._epoch - 1)
         self._both(lambda ledger: ledger.confirm([], term=self._term))
         assert isinstance(self._both(lambda ledger: ledger.release(gangs, term=old)), ConflictError)
 
@@ -225,7 +226,7 @@ class _Machine(RuleBasedStateMachine):
                 assert usage.used(limit.measure, limit.leaf_type) <= limit.most
 
 
-async def _usage(ledger: Ledger, *, scope: Scope) -> Usage:
+async def _usage(ledger: Ledger, *, scope: Scope) -> ScopeUsage:
     return await ledger.usage(scope)
 
 

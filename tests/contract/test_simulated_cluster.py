@@ -17,7 +17,7 @@ from simulation.cluster import SimulatedCluster
 from simulation.objects.fields import Object
 from simulation.objects.identity import User
 from simulation.objects.resources import PODS
-from simulation.users import Gang, Users, plan_gangs
+from simulation.users import SimulatedGang, Users, plan_gangs
 from tests.contract.kube import MERGE_PATCH, Kube, a_binding, a_pod
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
@@ -244,7 +244,7 @@ async def test_close_ends_a_watch_at_once(kube: Kube, cluster: SimulatedCluster)
         assert len(await watching) == 4
 
 
-def _gang(*, members: int) -> Gang:
+def _gang(*, members: int) -> SimulatedGang:
     gangs = plan_gangs(random.Random(0), leaf_per_node=8, leaf_total=32)
     return next(gang for gang in gangs if gang.members == members)
 

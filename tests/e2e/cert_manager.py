@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
+from certs.issuance import KeyPair, issue_ca, issue_client, issue_serving
 from kube.api.webhook_configurations import GROUP, KINDS, NAME
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane

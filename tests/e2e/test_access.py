@@ -79,7 +79,9 @@ async def test_a_pod_without_certificate_gets_nothing_from_verbs(
     intruder = await _service_account(plane, "intruder")
     pod = {"metadata": {"name": "x", "uid": "u"}, "spec": {}}
     body = {"Pod": pod, "NodeNames": ["node-0"]}
-    refused = {"error": "verbs need the client certificate of cellgate-scheduler; no token helps"}
+    refused = {
+        "error": "verbs need the client certificate of cellgate-scheduler; tokens are not accepted"
+    }
     for verb in VERBS:
         for token in ("", intruder, plane.token()):
             answer = await _ask(cellgate, f"/v1/extender/{verb}", token=token, json=body)

@@ -19,7 +19,6 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.identity import ALICE, BOB, User
 from tests.controlplane.waiting import poll_until
 from tests.fuzz.reviews import Fuzzer
-from tests.property.rule_reading import HIGH, read_plainly
 from tests.support.installed.installation import NAMESPACE, Installation
 from tests.support.installed.policies import (
     CONFIG_MAPS,
@@ -32,6 +31,7 @@ from tests.support.installed.policies import (
     put_policy,
     put_rules,
 )
+from tests.support.policy.rule_reading import HIGH, read_plainly
 
 CAROL, MARKER, BUSY = User("carol"), User("marker"), User("busy")
 SUBMITTERS = tuple(User(f"user-{letter}") for letter in "abcdefgh")

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from certs.issue import KeyPair, issue_ca, issue_client
+from certs.issuance import KeyPair, issue_ca, issue_client
 from kube import marks
 from tests.controlplane.api import ApiError
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions

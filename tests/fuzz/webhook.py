@@ -22,7 +22,7 @@ import orjson
 import uvloop
 
 from kube.api.client import connect
-from service.running import RunningService
+from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from simulation.objects.patch import json_patch

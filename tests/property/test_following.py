@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, Place, ReleaseMode, Wait
+from extender.cells.model import FreeMode, MemberRequest, NodeCell, Place, Wait
 from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
@@ -164,7 +164,7 @@ class Following(RuleBasedStateMachine):
             vc=VcName(vc),
             priority=priority,
             is_lazy=is_lazy,
-            release=ReleaseMode.WHOLE if is_whole else ReleaseMode.EACH,
+            free_mode=FreeMode.WHOLE if is_whole else FreeMode.EACH,
         )
         first = self.requests.setdefault(key, first)
         index = member % len(first.gang_leaf_counts)

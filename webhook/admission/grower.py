@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from policy.errors import ConflictError
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
-from state.ledger.ledger import Answer, Charge, Charged, Held, Queued, Refused
+from state.ledger.ledger import Charge, ChargeAnswer, Charged, Held, Queued, Refused
 from webhook.admission import growth
 from webhook.admission.charge_request import ChargeRequest, leaf_count_with
 from webhook.admission.gang_decision import GangDecision
@@ -32,14 +32,14 @@ _ATTEMPTS: Final = 20
 _PAUSE_SECONDS: Final = 0.002
 """Between two attempts at a charge that has changed, mostly because the leader confirmed it."""
 
-_AskForMore = Callable[[ChargeRequest, Charge], Awaitable[Answer | GangDecision | None]]
+_AskForMore = Callable[[ChargeRequest, Charge], Awaitable[ChargeAnswer | GangDecision | None]]
 """None if the charge covers the member, a decision if the rules refuse it."""
 
 
 class _Grow(Protocol):
     """One way to grow a charge."""
 
-    def __call__(self, *, limits: Sequence[Limit]) -> Awaitable[Answer]: ...
+    def __call__(self, *, limits: Sequence[Limit]) -> Awaitable[ChargeAnswer]: ...
 
 
 class Grower:
@@ -82,7 +82,9 @@ class Grower:
                     break
         raise ConflictError(f"the charge of gang {held.gang} changed at every attempt to grow it")
 
-    async def _cover(self, request: ChargeRequest, held: Charge) -> Answer | GangDecision | None:
+    async def _cover(
+        self, request: ChargeRequest, held: Charge
+    ) -> ChargeAnswer | GangDecision | None:
         """Charge a gang for a member that asks for more than the first one did."""
         leaf_count = leaf_count_with(request, held)
         if leaf_count == held.leaf_count:
@@ -90,7 +92,7 @@ class Grower:
         grow = partial(self._ledger.resize, held, leaf_count)
         return await self._grow(request, held, leaf_count, grow)
 
-    async def _join(self, request: ChargeRequest, held: Charge) -> Answer | GangDecision:
+    async def _join(self, request: ChargeRequest, held: Charge) -> ChargeAnswer | GangDecision:
         """Take a place in a gang that may have more members than its minimum."""
         own = request.member_leaf_count or 0
         grow = partial(self._ledger.join, held, own)
@@ -98,7 +100,7 @@ class Grower:
 
     async def _grow(
         self, request: ChargeRequest, held: Charge, leaf_count: int, grow: _Grow
-    ) -> Answer | GangDecision:
+    ) -> ChargeAnswer | GangDecision:
         """Grow a charge within its quotas, as far as the rules let the gang keep its class.
 
         If the rules refuse by the usage in memory, the ledger is asked nevertheless: usage may be
@@ -123,7 +125,7 @@ class Grower:
         raise ConflictError(f"usage of {held.user} changed at every attempt to grow {held.gang}")
 
 
-async def _grow_within(judged: Growth, quotas: Sequence[Limit], grow: _Grow) -> Answer | None:
+async def _grow_within(judged: Growth, quotas: Sequence[Limit], grow: _Grow) -> ChargeAnswer | None:
     """Ask the ledger; None if it refuses because of the range of the rules."""
     answer = await grow(limits=(*judged.ranges, *quotas))
     exceeded = answer.exceeded if isinstance(answer, Refused) else ()

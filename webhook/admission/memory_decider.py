@@ -16,7 +16,7 @@ from policy.quotas.limits import Exceeded, Scope
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Occupancy
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, Usage, find_exceeded
+from state.ledger.ledger import Charge, ScopeUsage, find_exceeded
 from webhook.admission import growth
 from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
 from webhook.admission.gang_decision import (
@@ -40,10 +40,10 @@ class LiveUsage(Protocol):
     def is_known(self) -> bool:
         """Whether usage was ever read."""
 
-    def usage(self, scope: Scope) -> Usage:
+    def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds and has used, as far as known."""
 
-    def held(self, scope: Scope) -> Usage:
+    def held(self, scope: Scope) -> ScopeUsage:
         """Return the same without leaf-cell-time, which may be outdated."""
 
     def assume(self, charge: Charge, *, held: int = 0) -> None:
@@ -154,7 +154,7 @@ def _follow_recent(
     return follow_charge(request, recent.charge, admission, is_queued=recent.is_queued)
 
 
-def _without_gang(usage: Usage, held: Charge) -> Usage:
+def _without_gang(usage: ScopeUsage, held: Charge) -> ScopeUsage:
     by_type = dict(usage.by_leaf_type)
     if held.leaf_type is not None:
         by_type[held.leaf_type] = by_type.get(held.leaf_type, 0) - held.leaf_count

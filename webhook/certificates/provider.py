@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from certs.serving import ServingCertificates, follow_client_ca
+from certs.serving_certificates import ServingCertificates, follow_client_ca
 from certs.store import CertificateStore
 from kube.api import webhook_configurations
 from kube.api.client import KubeClient

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from certs.clients import SCHEDULER
-from certs.issue import issue_ca, issue_serving
+from certs.issuance import issue_ca, issue_serving
 from certs.rotation import Certificates, Wanted, read_files
 from certs.tls import build_context_of, use_pair
 from kube.api.client import Object

@@ -16,7 +16,7 @@ from kube.read.leaf_demand import is_matched
 from kube.values.objects import mapping, marks_of
 from policy.errors import Problem, RequestError
 from webhook.ledger_access.time_budget import within_budget
-from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _REFUSED: Final = (
     "asks for leaf cells, and only Cellgate and its kube-scheduler may bind it; an admin can allow "
@@ -36,16 +36,13 @@ class BindingGuard:
         self._binders = binders
 
     async def validate(self, review: ReviewRequest) -> ReviewResponse:
-        """Refuse Bindings of managed pods, and marks, by all other users."""
+        """Raise RequestError for Bindings of managed pods, and marks, by all other users."""
         if review.object is None or review.user.is_any_of(self._writers):
             return ALLOWED
         name = review.name or mapping(review.object.get("metadata")).get("name")
-        try:
-            _check_marks(review.object)
-            if name and isinstance(name, str) and not review.user.is_any_of(self._binders):
-                await self._check_pod(review.namespace, name)
-        except RequestError as exc:
-            return refuse(exc)
+        _check_marks(review.object)
+        if name and isinstance(name, str) and not review.user.is_any_of(self._binders):
+            await self._check_pod(review.namespace, name)
         return ALLOWED
 
     async def _check_pod(self, namespace: str, name: str) -> None:

@@ -16,7 +16,7 @@ from policy.errors import Problem, RequestError
 from webhook.guard.decided_pod import check_decided
 from webhook.records.pending_events import PendingEvents
 from webhook.shaping.shaped_fields import find_undone
-from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo, refuse
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo
 
 _PARTS: Final[tuple[Literal["labels", "annotations"], ...]] = ("annotations", "labels")
 
@@ -30,14 +30,11 @@ class PodGuard:
         self._trusted = trusted
 
     async def validate(self, review: ReviewRequest) -> ReviewResponse:
-        """Refuse a pod that differs from its decision, and changes of our marks by others."""
-        try:
-            if review.operation == "CREATE" and review.object is not None:
-                self._check_new(review.object, is_dry_run=review.dry_run)
-            elif review.object is not None and review.old_object is not None:
-                self._check_change(review.user, review.old_object, review.object)
-        except RequestError as exc:
-            return refuse(exc)
+        """Raise RequestError for a pod that differs from its decision, or a change by others."""
+        if review.operation == "CREATE" and review.object is not None:
+            self._check_new(review.object, is_dry_run=review.dry_run)
+        elif review.object is not None and review.old_object is not None:
+            self._check_change(review.user, review.old_object, review.object)
         return ALLOWED
 
     def _check_new(self, obj: Mapping[str, Any], *, is_dry_run: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from policy.errors import BackendError
 from policy.quotas.limits import Limit, Scope
 from policy.submission import Occupancy, UserName
-from state.ledger.ledger import Answer, Charge, Held, Ledger, Queued
+from state.ledger.ledger import Charge, ChargeAnswer, Held, Ledger, Queued
 from webhook.ledger_access.time_budget import TooBusyError, within_budget
 
 _RECENT_SECONDS: Final = 0.1
@@ -24,7 +24,7 @@ class TimedLedger:
         self._ledger = ledger
         self._answered_at = -math.inf
 
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit]) -> Answer:
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit]) -> ChargeAnswer:
         """Charge a gang within limits."""
         return await self._note(self._ledger.charge(charge, limits=limits))
 
@@ -32,11 +32,13 @@ class TimedLedger:
         """Let a gang wait uncharged."""
         return await self._note(self._ledger.queue(charge))
 
-    async def resize(self, held: Charge, leaf_count: int, *, limits: Sequence[Limit]) -> Answer:
+    async def resize(
+        self, held: Charge, leaf_count: int, *, limits: Sequence[Limit]
+    ) -> ChargeAnswer:
         """Charge a gang for `leaf_count` leaf cells in total, within limits."""
         return await self._note(self._ledger.resize(held, leaf_count, limits=limits))
 
-    async def join(self, held: Charge, leaf_count: int, *, limits: Sequence[Limit]) -> Answer:
+    async def join(self, held: Charge, leaf_count: int, *, limits: Sequence[Limit]) -> ChargeAnswer:
         """Give a member a place in a charged gang, or `leaf_count` leaf cells more."""
         return await self._note(self._ledger.join(held, leaf_count, limits=limits))
 

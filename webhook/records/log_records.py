@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from state.log.records import DecisionRecord, Kind, LoggedDocument
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
 from webhook.admission.wording import explain
@@ -26,7 +26,7 @@ def build_record(
     return DecisionRecord(
         at=at,
         service="webhook",
-        kind=Kind.ADMISSION,
+        kind=RowKind.ADMISSION,
         subject=str(submission.gang),
         outcome=decision.outcome,
         reason=" ".join(explain(decision)),

@@ -19,7 +19,6 @@ from kube.follow.namespaces import NamespaceSink
 from kube.follow.policies import PolicySink
 from kube.read.pod_groups import API_VERSION, KIND, PodGroup, read_pod_group
 from kube.values.objects import items, mapping, marks_of
-from policy.errors import ConflictError, RequestError
 from policy.rules.decision import Outcome
 from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName
 from webhook.admission.admitter import Admitter
@@ -30,7 +29,7 @@ from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 from webhook.responses import patches
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.pod_templates import find_templates
-from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse, try_again
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse
 
 _OWNER = {"apiVersion": "batch/v1", "kind": "Job"}
 
@@ -59,19 +58,17 @@ class PodGroupReviews:
         self._client = client
 
     async def mutate(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ReviewResponse:
-        """Give a new PodGroup the class that its pods must have."""
+        """Give a new PodGroup the class that its pods must have.
+
+        Raises RequestError and ConflictError.
+        """
         if review.operation != "CREATE":
             return ALLOWED  # its class cannot be changed any more
         group = read_pod_group(obj, namespace=review.namespace)
-        try:
-            if self._policies.policy.identity.is_trusted(review.user.username):
-                decision = await self._decide_by_job(review, obj, group)
-            else:
-                decision = self._preview(review, obj, group)
-        except RequestError as exc:
-            return refuse(exc)
-        except ConflictError as exc:
-            return try_again(exc)
+        if self._policies.policy.identity.is_trusted(review.user.username):
+            decision = await self._decide_by_job(review, obj, group)
+        else:
+            decision = self._preview(review, obj, group)
         return ALLOWED if decision is None else _respond(obj, decision)
 
     def _preview(

@@ -47,6 +47,8 @@ class PodGroupFinder:
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:
     """Return a pod with the size and class of its gang. Raises RequestError if they contradict."""
     if group is None:
+        if pod.gang.size is not None and not pod.is_charged_alone:
+            return pod
         # Whether a pod is charged alone is never its author's choice.
         size = pod.gang.size or pod.gang.min_size
         return replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kube.read.pod_groups import PodGroup
 from kube.read.pods import ManagedPod, read_pod
-from policy.errors import ConflictError, RequestError
+from policy.errors import RequestError
 from policy.submission import ClassName
 from service.clock import Clock
 from webhook.admission.admitter import Admitter
@@ -22,7 +22,7 @@ from webhook.responses.pod_response import PodSettings, forget_decision, respond
 from webhook.reviews.live_members import LiveMembers
 from webhook.reviews.pod_groups import PodGroupFinder
 from webhook.reviews.pod_request import build_pod_request
-from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse, try_again
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,10 @@ class PodReviews:
         self._settings = settings
 
     async def mutate(self, review: ReviewRequest) -> ReviewResponse:
-        """Decide the class of a pod that is being created, and write it into the pod."""
+        """Decide the class of a pod that is being created, and write it into the pod.
+
+        Raises RequestError and ConflictError.
+        """
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
         try:
@@ -72,11 +75,9 @@ class PodReviews:
             decision = await self._decide(request.charge, is_dry_run=review.dry_run)
             if decision.is_running:
                 await self._members.check_room(request.pod)
-        except RequestError as exc:
+        except RequestError:
             self._recorder.note_invalid()
-            return refuse(exc)
-        except ConflictError as exc:
-            return try_again(exc)
+            raise
         return respond_to_pod(
             review.object,
             pod=request.pod,

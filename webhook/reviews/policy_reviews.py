@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
-from kube.follow.priority_classes import PrioritySink
+from kube.follow.priority_classes import PriorityClassSink
 from policy.documents.parser import LABEL, DocumentKind, parse_document
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rule_checks import check_priorities
@@ -18,7 +18,7 @@ from policy.policy import Policy
 from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
 from state.ledger.ledger import Ledger
-from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _LEDGER_SECONDS: Final = 1.0
 
@@ -30,7 +30,7 @@ class PolicyReviews:
         self,
         policies: PolicySink,
         *,
-        priorities: PrioritySink,
+        priorities: PriorityClassSink,
         ledger: Ledger,
         admins: Collection[str],
     ) -> None:
@@ -41,18 +41,14 @@ class PolicyReviews:
         self._admins = admins
 
     async def validate(self, request: ReviewRequest) -> ReviewResponse:
-        """Refuse a change that would make the policy invalid, or that the user may not make."""
+        """Raise SpecError for an invalid policy, RequestError for what the user may not change."""
         before, after = _policy_of(request.old_object), _policy_of(request.object)
-        try:
-            self._check_owner(request, before, after)
-            if after is not None:
-                self._check_values(after, self._policies.check(after))
-            elif before is not None:
-                # Deleted, or its label was removed: the others must be valid without it.
-                policy = self._policies.check_without(before)
-                await self._check_idle(policy)
-        except (RequestError, SpecError, BackendError) as exc:
-            return refuse(exc)
+        self._check_owner(request, before, after)
+        if after is not None:
+            self._check_values(after, self._policies.check(after))
+        elif before is not None:
+            # Deleted, or its label was removed: the others must be valid without it.
+            await self._check_idle(self._policies.check_without(before))
         return ALLOWED
 
     def _check_values(self, config_map: Object, policy: Policy) -> None:
@@ -63,16 +59,16 @@ class PolicyReviews:
             raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
 
     async def _check_idle(self, policy: Policy) -> None:
-        """Refuse to delete the Cluster document while gangs run. Raises BackendError."""
+        """Refuse to delete the Cluster document while gangs run, or if that is unknown."""
         if policy.cluster is not None or self._policies.policy.cluster is None:
             return
         try:
             # Before the API server times out and lets the deletion pass.
             async with asyncio.timeout(_LEDGER_SECONDS):
                 gangs = sum(holding.gangs for holding in await self._ledger.holdings())
-        except TimeoutError as exc:
+        except (BackendError, TimeoutError) as exc:
             message = "quota database unavailable: whether gangs run is unknown; try again"
-            raise BackendError(message) from exc
+            raise RequestError.at("", message) from exc
         if gangs:
             charged = f"{count_of(gangs, 'gang')} charged"
             message = f"the Cluster document cannot be deleted while gangs run ({charged})"

@@ -37,7 +37,6 @@ from webhook.wire import (
     ReviewRequest,
     ReviewResponse,
     UserInfo,
-    refuse,
 )
 
 _LATER: Final = ("CronJob",)
@@ -61,7 +60,10 @@ class TemplateReviews:
         self._groups = groups
 
     async def mutate(self, review: ReviewRequest) -> ReviewResponse:
-        """Stamp the pod templates of an object, and preview what its pods would get."""
+        """Stamp the pod templates of an object, and preview what its pods would get.
+
+        Raises RequestError if they would be refused now.
+        """
         sender, identity = review.user, self._policies.policy.identity
         if review.object is None or review.operation not in ("CREATE", "UPDATE"):
             return ALLOWED
@@ -71,14 +73,11 @@ class TemplateReviews:
             return ALLOWED
         patch: list[Operation] = []
         warnings: list[str] = []
-        try:
-            for change in self._changes(review, review.object):
-                stamp = _choose_stamp(change, sender)
-                if stamp is not None:
-                    patch += change.template.stamp_patch(stamp)
-                    warnings += self._preview(review, change, stamp)
-        except RequestError as exc:
-            return refuse(exc)
+        for change in self._changes(review, review.object):
+            stamp = _choose_stamp(change, sender)
+            if stamp is not None:
+                patch += change.template.stamp_patch(stamp)
+                warnings += self._preview(review, change, stamp)
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:

@@ -1,8 +1,13 @@
-"""From a request to a decision, and from a decision to a changed state.
+"""Decisions: how the engine makes one from a request, and how it applies one to the state.
 
-applier   Decisions made true: all of one or nothing.
-decider   From a request to a decision. Changes nothing: what is tried is undone.
-reasons   Why a gang cannot start now: the first of the reasons that is true.
-refusals  Requests that can never be served, and why.
-validity  Whether a decision still holds: everything that it was planned on is looked at …
+`Decider` combines `fit` (idle cells) and `preempt` (victims) and never changes the state; `Applier`
+checks that a decision is still valid and then changes the state. Sentences do not belong here:
+decisions are built with `extender.cells.answers`, which takes them from `extender.cells.wording`.
+Only the engine imports this folder.
+
+applier       Application of a decision to the state: completely or not at all
+decider       From a request to a decision
+refusals      Checks of a request that can never be satisfied as it is
+validity      Checks that a decision is still valid when it is applied
+wait_reasons  The reason why a gang cannot start now
 """

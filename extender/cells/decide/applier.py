@@ -1,4 +1,4 @@
-"""Decisions made true: all of one or nothing."""
+"""Application of a decision to the state: completely or not at all."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ from extender.cells.state.vcs import Claim
 
 
 class Applier:
-    """Applies decisions of the planner."""
+    """Applies decisions."""
 
     def __init__(
         self, table: AllocationTable, lifecycle: GangLifecycle, *, lease_seconds: float
@@ -31,7 +31,7 @@ class Applier:
         self._lease_seconds = lease_seconds
 
     def apply(self, decision: Decision, *, now: float) -> None:
-        """Make a decision true; ConflictError, and nothing changed, if it is out of date."""
+        """Apply a decision; ConflictError, and no change, if it is out of date."""
         check_current(self._table, self._lifecycle.gang_of, decision)
         match decision:
             case Place():
@@ -44,10 +44,10 @@ class Applier:
                 pass
 
     def _make_room(self, decision: Place | Preempt) -> list[MemberSlot]:
-        """Cancel, downgrade and map as decided; returns the new slots, which nobody has yet.
+        """Cancel, downgrade and map as decided; return the new slots, which no gang has yet.
 
-        All of it or, with a ConflictError, nothing: what is mapped now may break a promise that it
-        did not break when the decision was planned.
+        A ConflictError leaves everything as it was: a mapping may break a promise now that it did
+        not break when the decision was planned.
         """
         gangs = self._table.gangs
         downgraded = decision.downgraded if isinstance(decision, Place) else ()
@@ -67,7 +67,7 @@ class Applier:
         return slots
 
     def _unreserve(self, decision: Place | Preempt) -> None:
-        """A late member gets another place than the one that is reserved for it."""
+        """Give up the place that is reserved for a late member, if it gets another one."""
         gang = self._table.gangs.get(decision.request.gang)
         reserved = gang.reserved_for(decision.request.member) if gang else None
         if gang is not None and reserved is not None and decision.seats:
@@ -81,7 +81,7 @@ class Applier:
         return MemberSlot(leaves, len(leaves), claim, is_reserved=isinstance(decision, Preempt))
 
     def _claim(self, request: MemberRequest, cell: Cell) -> Claim:
-        """The preassigned cell that is mapped to this one, mapped now if it is not yet."""
+        """Return the preassigned cell that is mapped to this one; map it if it is not."""
         vc = self._table.vcs[request.vc]
         if cell.claim is not None:
             if cell.claim.vc == vc.name and cell.claim.virtual.pinned == request.pinned:
@@ -127,7 +127,7 @@ class Applier:
             self._lifecycle.wait_for_victims(gang, request.member, request.leaf_count)
 
     def _stop_waiting(self, request: MemberRequest) -> None:
-        """What was reserved for a member is of no use any more."""
+        """Give up what is reserved for a member."""
         gang = self._table.gangs[request.gang]
         if gang.is_preempting:
             self._lifecycle.end(gang)
@@ -137,7 +137,7 @@ class Applier:
 
 
 def _slot_at(gang: PlacedGang, decision: Place) -> MemberSlot:
-    """The slot that a decision means; `check_current` has found it."""
+    """Return the slot of a decision, which `check_current` has found."""
     size = decision.request.leaf_count
     slots = [*gang.open_slots(size), *gang.reserved_slots(size)]
     return next(slot for slot in slots if slot_placement(slot) == decision.placement)

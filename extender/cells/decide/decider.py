@@ -1,8 +1,8 @@
-"""From a request to a decision. Changes nothing: what is tried is undone.
+"""From a request to a decision. The state does not change: every trial is undone.
 
-A member of a gang that is known takes one of its gang's open slots, or is placed near the others.
-An unknown gang is placed whole, or as much of it as is enough to start: where it fits as things
-are, else where others make room (`making_room`).
+A member of a known gang takes one of its gang's open slots, or is placed near the other members. An
+unknown gang is placed whole, or with as many members as it needs to start: in idle cells if it
+fits, otherwise by preemption (`preempt`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from extender.cells.answers import listed, needed, preempt, wait
 from extender.cells.budget import OutOfBudgetError, budget_for
-from extender.cells.decide.reasons import Reasons
 from extender.cells.decide.refusals import refusal
+from extender.cells.decide.wait_reasons import WaitReasons
 from extender.cells.fit.chain_choice import ChainFitter
 from extender.cells.fit.demand import Ask, Candidates
 from extender.cells.fit.gang_fit import surroundings
@@ -36,21 +36,21 @@ from policy.topology import ChainName
 Fit = Callable[[Ask], list[Seat] | None]
 
 
-class Planner:
-    """Decides on the present state of the table."""
+class Decider:
+    """Decides about requests, given the current state of the table."""
 
     def __init__(self, table: AllocationTable, registry: Registry) -> None:
         self._table = table
         self._chains = ChainFitter(table)
-        self._reasons = Reasons(table, self._chains)
+        self._reasons = WaitReasons(table, self._chains)
         self._preemption = PreemptionSearch(table, registry, self._chains)
 
     def audit(self) -> bool:
-        """True if what it remembers agrees with the table."""
+        """Tell whether the indexes of the preemption search agree with the table."""
         return self._preemption.audit()
 
     def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
-        """Decide about one member, and with it about its gang."""
+        """Decide about one member and thereby about its gang."""
         gang = self._table.gangs.get(request.gang)
         refused = refusal(self._table, request, gang)
         if refused is not None:
@@ -76,7 +76,7 @@ class Planner:
         if own is not None:
             return _at(ask, own)
         if gang.is_being_preempted():
-            by = listed("preemptors", preemptors(gang))
+            by = listed("preemptors", _preemptors(gang))
             return wait(request, ReasonCode.BEING_PREEMPTED, **by)
         slots = gang.open_slots(request.leaf_count)
         if slots:
@@ -89,7 +89,7 @@ class Planner:
         return self._plan_late(ask, gang)
 
     def _plan_late(self, ask: Ask, gang: PlacedGang) -> Decision:
-        """A member whose place was given up, or that an incremental gang started without."""
+        """Plan a member whose place was given up, or without which an incremental gang started."""
         request = replace(ask.request, ignores_candidates=False, spans_chains=False)
         if not gang.is_guaranteed:
             # A gang that was downgraded may have lost its VC or pinned cell with the topology.
@@ -99,7 +99,7 @@ class Planner:
         return replace(decision, request=ask.request)
 
     def _fit_near(self, ask: Ask, gang: PlacedGang) -> list[Seat] | None:
-        """With the lowest common ancestor with the gang's other members, if there is room."""
+        """Fit as near to the gang's other members as there is room."""
         for nodes in _around(gang):
             offered = {node: None for node in nodes if node in ask.candidates}
             near = replace(ask, candidates=offered)
@@ -109,9 +109,9 @@ class Planner:
         return self._chains.fit_in_any(ask)
 
     def _plan_reserved(self, ask: Ask, gang: PlacedGang) -> Decision:
-        """A late member for which others have to end."""
+        """Plan a late member whose place is reserved until victims end."""
         slots = gang.reserved_slots(ask.request.leaf_count)
-        usable = [slot for slot in slots if not _is_spoilt(slot, ask)]
+        usable = [slot for slot in slots if not _is_unusable(slot, ask)]
         ready = [slot for slot in usable if not holders([slot])]
         if ready:
             return _at(ask, _offered(ready, ask))
@@ -123,15 +123,16 @@ class Planner:
         return replace(decision, cancels_own=True) if isinstance(decision, Wait) else decision
 
     def _plan_preempting(self, ask: Ask, gang: PlacedGang) -> Decision:
-        if any(_is_spoilt(slot, ask) for slot in gang.slots):
-            return self._plan_anew(ask, gang)
+        if any(_is_unusable(slot, ask) for slot in gang.slots):
+            return self._plan_again(ask, gang)
         victims = gang.victims()
         if victims:
             return preempt(ask.request, victims=keys(victims))
         slots = gang.reserved_slots(ask.request.leaf_count)
         return _at(ask, _offered(slots, ask)) if slots else _gang_full(ask.request)
 
-    def _plan_anew(self, ask: Ask, gang: PlacedGang) -> Decision:
+    def _plan_again(self, ask: Ask, gang: PlacedGang) -> Decision:
+        """Plan a preempting gang again without what it has reserved, which is of no use now."""
         with self._table.what_if():
             self._table.remove_all_slots(gang)
             decision = self._plan_gang(ask)
@@ -153,7 +154,7 @@ class Planner:
         return self._decide(least_ask, lambda least: self._fit_most(ask, least))
 
     def _fit_most(self, ask: Ask, least: Ask) -> list[Seat] | None:
-        """The whole gang, else as many members of an incremental one as fit."""
+        """Fit the whole gang, or as many members of an incremental gang as possible."""
         if len(least.sizes) == len(ask.sizes):
             return self._chains.fit_in_any(least)
         fit = self._chains.fit_in_any
@@ -168,7 +169,7 @@ class Planner:
         return best
 
     def _most_that_may_fit(self, ask: Ask, least: Ask) -> int:
-        """How many members of an incremental gang to try first, by arithmetic alone."""
+        """Return how many members of an incremental gang to try first, by arithmetic alone."""
         low, high = len(least.sizes), len(ask.sizes)
         while low < high:
             middle = (low + high + 1) // 2
@@ -179,18 +180,18 @@ class Planner:
         return low
 
     def _decide(self, ask: Ask, fit: Fit) -> Decision:
-        """Place what fits, else make room for what was asked for, else say why not."""
+        """Place the gang if it fits, otherwise preempt, otherwise explain why it waits."""
         seats = _within_share(ask, fit)
         if seats is not None:
             return place(self._table, ask, seats)
         try:
-            return self._preemption.find(ask) or self._reasons.why_not(ask)
+            return self._preemption.find(ask) or self._reasons.find(ask)
         except OutOfBudgetError:
             return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
 
 
 def _within_share(ask: Ask, fit: Fit) -> list[Seat] | None:
-    """Fit within half of the steps that are left: what else can be tried needs some, too."""
+    """Fit within half of the steps that are left: the next attempts need some, too."""
     try:
         with ask.budget.half():
             return fit(ask)
@@ -199,14 +200,14 @@ def _within_share(ask: Ask, fit: Fit) -> list[Seat] | None:
 
 
 def _some(ask: Ask, count: int) -> Ask:
-    """The same for so many members only."""
+    """Return the same request for fewer members."""
     if count == len(ask.sizes):
         return ask
     return replace(ask, sizes=_smallest(ask.request, count))
 
 
 def _smallest(request: MemberRequest, count: int) -> tuple[int, ...]:
-    """So many members of a gang: the one that asks and the smallest others, descending."""
+    """Return the sizes of some members: the asking one and the smallest others, descending."""
     others = sorted(request.gang_leaf_counts)
     others.remove(request.leaf_count)
     return _descending([request.leaf_count, *others[: count - 1]])
@@ -217,7 +218,7 @@ def _descending(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _around(gang: PlacedGang) -> Iterator[Candidates]:
-    """The nodes of a gang, then those around them."""
+    """Yield the nodes of a gang, then larger sets of nodes around them."""
     chains: dict[ChainName, list[Cell]] = {}
     for slot in gang.slots:
         if slot.leaves:
@@ -226,8 +227,8 @@ def _around(gang: PlacedGang) -> Iterator[Candidates]:
         yield from surroundings(cells)
 
 
-def preemptors(gang: PlacedGang) -> list[str]:
-    """Who preempts a gang, by key."""
+def _preemptors(gang: PlacedGang) -> list[str]:
+    """Return the keys of the gangs that preempt a gang, in order."""
     found = {
         leaf.reserver.key
         for slot in gang.slots
@@ -237,8 +238,8 @@ def preemptors(gang: PlacedGang) -> list[str]:
     return list(map(str, sorted(found)))
 
 
-def _is_spoilt(slot: MemberSlot, ask: Ask) -> bool:
-    """True if what is reserved is of no use any more."""
+def _is_unusable(slot: MemberSlot, ask: Ask) -> bool:
+    """Tell whether reserved leaves are bad or no longer offered."""
     if any(leaf.is_bad for leaf in slot.leaves):
         return True
     if ask.request.ignores_candidates:

@@ -1,8 +1,8 @@
-"""Whether a decision still holds: everything that it was planned on is looked at again.
+"""Checks that a decision is still valid: everything that it was planned on is checked again.
 
-Between `plan` and `apply` anything may have happened: a node left, a gang ended or got its members,
-a leaf was taken, a cell was mapped for somebody else. What does not hold any more is said before
-anything is changed. Promises are not looked at here: `Lives` maps, asks `Supply`, and undoes.
+Between `plan` and `apply` a node may have left, a gang may have ended or got members, a leaf may
+have been taken, a cell may have been mapped to another VC. These checks run before any change.
+Promises are checked by `applier`, which maps cells and undoes the mapping if it is not safe.
 """
 
 from collections import Counter
@@ -21,14 +21,14 @@ from policy.submission import GangKey, PodUid
 def check_current(
     table: AllocationTable, gang_of: Mapping[PodUid, GangKey], decision: Decision
 ) -> None:
-    """Raise ConflictError with the first thing that is not as it was planned."""
+    """Raise ConflictError with the first difference to the state that was planned on."""
     problem = next(_problems(table, gang_of, decision), None)
     if problem is not None:
         raise outdated(decision.request, problem)
 
 
 def outdated(request: MemberRequest, problem: str) -> ConflictError:
-    """The error of a decision that does not hold any more."""
+    """Build the error for a decision that is out of date."""
     return ConflictError(f"decision about gang {request.gang} is out of date: {problem}")
 
 
@@ -62,7 +62,7 @@ def _of_request(
 
 
 def _gang(table: AllocationTable, decision: Place | Preempt) -> PlacedGang | None:
-    """The gang as it is when its own preemption has been given up, if that is part of it."""
+    """Return the gang; None if the decision cancels the gang's own preemption."""
     key = decision.request.gang
     return None if key in decision.cancelled else table.gangs.get(key)
 
@@ -81,7 +81,7 @@ def _of_cancelled(
 
 
 def _waits(gang: PlacedGang, member: PodUid) -> bool:
-    """True if something is reserved for a member, alone or with its whole gang."""
+    """Tell whether cells are reserved for a member, alone or with its whole gang."""
     return gang.is_preempting or gang.reserved_for(member) is not None
 
 
@@ -109,7 +109,7 @@ def _of_place(table: AllocationTable, decision: Place) -> Iterator[str]:
 
 
 def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[str]:
-    """New seats are for members that have none, and no more than there are members."""
+    """New seats must be for members without seats, and not exceed the members."""
     request = decision.request
     kept = [slot.size for slot in gang.slots] if gang else []
     if gang is not None and gang.reserved_for(request.member) is not None:
@@ -144,7 +144,7 @@ def _of_open_slot(gang: PlacedGang, decision: Place) -> Iterator[str]:
 
 
 def _of_reserved(slots: Sequence[MemberSlot]) -> Iterator[str]:
-    """Victims must be gone, and what they left must be healthy."""
+    """The victims must have ended, and their leaves must be healthy."""
     for leaf in [leaf for slot in slots for leaf in slot.leaves]:
         if leaf.holder is not None:
             yield f"leaf {leaf.address} is held by gang {leaf.holder.key}"
@@ -168,7 +168,7 @@ def _of_preempt(table: AllocationTable, decision: Preempt) -> Iterator[str]:
 
 
 def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
-    """Nothing is reserved: right for a member that has no place, while its gang has room for it."""
+    """Without a reservation, the member must have no place and its gang must lack one."""
     taken = sum(slot.size == request.leaf_count for slot in gang.slots)
     has_room = taken < gang.request.gang_leaf_counts.count(request.leaf_count)
     has_place = gang.slot_of(request.member) is not None
@@ -210,7 +210,7 @@ def _of_seat(
 
 
 def _of_used_leaf(leaf: Cell, decision: Place | Preempt, own: MemberSlot | None) -> Iterator[str]:
-    """`own` is what was reserved for the member, and is given up for its new seat."""
+    """Check a leaf in use; `own` is the member's reserved slot, which its new seat replaces."""
     if leaf.is_bad:
         yield f"leaf {leaf.address} is bad"
     is_given_up = own is not None and leaf in own.leaves

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from extender.cells.budget import FREE_LOOKS, FREE_LOOKS_INSIDE, Budget
+from extender.cells.budget import FREE_LOOKS, FREE_LOOKS_INSIDE, SearchBudget
 from extender.cells.fit.demand import AllowedNodes
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
@@ -30,7 +30,7 @@ class MappingDemand:
     want: int
     """The number of members that it should hold, if possible."""
     allowed: AllowedNodes
-    budget: Budget
+    budget: SearchBudget
     looks: int = FREE_LOOKS
     """The number of free cells of a level that are compared."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from extender.cells.budget import Budget
+from extender.cells.budget import SearchBudget
 from extender.cells.model import MemberRequest
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.tree import Cell
@@ -37,7 +37,7 @@ class Ask:
     sizes: tuple[int, ...]
     """Leaf cells of each member to be placed, the asking member included, descending."""
     candidates: Candidates
-    budget: Budget
+    budget: SearchBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Demand:
     """Nodes that the asking member may use: a subset of `allowed`, or the same object."""
     first_size: int
     """Leaf cells of the asking member."""
-    budget: Budget
+    budget: SearchBudget
 
     @property
     def is_equal(self) -> bool:

@@ -20,7 +20,7 @@ from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.tree import Cell
 from policy.placement import Placement
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import GangKey, NodeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,8 @@ class PodObserver:
     def observe(self, bound: PlacedMember) -> None:
         """Take in a member that runs on a node; one without leaf cells is forgotten."""
         member = bound.request.member
-        gang = self._gang_of(member)
+        key = self._lifecycle.gang_of.get(member)
+        gang = self._table.gangs[key] if key else None
         slot = gang.slot_of(member) if gang else None
         if _size(bound) < 1:
             self._lifecycle.forget_member(member)
@@ -68,10 +69,6 @@ class PodObserver:
             _bind(slot, bound)
         else:
             _bind(self._move(gang, slot, bound), bound)
-
-    def _gang_of(self, member: PodUid) -> PlacedGang | None:
-        key = self._lifecycle.gang_of.get(member)
-        return self._table.gangs[key] if key else None
 
     def _move(self, gang: PlacedGang, slot: MemberSlot, bound: PlacedMember) -> MemberSlot:
         """Correct the slot of a member that is bound elsewhere than planned."""

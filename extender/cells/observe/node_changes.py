@@ -22,10 +22,9 @@ from extender.cells.observe.reconfiguration import replay_order
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_key
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.promises import count_promises
 from extender.cells.state.registry import Registry
 from extender.cells.state.tree_edits import add_cell, remove_cell
-from extender.cells.state.vcs import renumber
+from extender.cells.state.vcs import count_promises, renumber
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
 

@@ -7,7 +7,7 @@ removed and the preempting gang is fitted. `victims` chooses between the sets.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extender.cells.budget import VICTIM_STEPS, Budget
+from extender.cells.budget import VICTIM_STEPS, SearchBudget
 from extender.cells.fit.demand import Demand
 from extender.cells.model import MemberRequest, Seat
 from extender.cells.state.allocation_table import AllocationTable
@@ -43,7 +43,7 @@ class PreemptionCase:
     """Gangs of the VC below this priority may be ended; 0: there are none."""
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> SearchBudget:
         return self.demands[0].budget
 
     @property

@@ -15,8 +15,8 @@ from extender.cells.budget import (
     EXACT_VICTIMS,
     VICTIM_SETS,
     VICTIMS_PER_STEP,
-    Budget,
     OutOfBudgetError,
+    SearchBudget,
 )
 from extender.cells.preempt.cheapest_bins import CheapestBins
 from extender.cells.preempt.damage import damage_of
@@ -26,7 +26,11 @@ from extender.cells.state.placed_gangs import PlacedGang
 
 
 def least_damage(
-    candidates: VictimCandidates, try_fit: FitTest, *, known: Displacement | None, budget: Budget
+    candidates: VictimCandidates,
+    try_fit: FitTest,
+    *,
+    known: Displacement | None,
+    budget: SearchBudget,
 ) -> Displacement | None:
     """Find the victims with the least damage, and the seats that ending them gives.
 
@@ -57,7 +61,7 @@ def _first_solution(
 
 
 def _spare(
-    found: Displacement, candidates: VictimCandidates, try_fit: FitTest, budget: Budget
+    found: Displacement, candidates: VictimCandidates, try_fit: FitTest, budget: SearchBudget
 ) -> Displacement:
     """Drop victims that are not needed, one after the other, the most damage first."""
     may_spare = candidates.may_spare(found.gangs)

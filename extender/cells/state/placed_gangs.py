@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from extender.cells.model import GangState, MemberRequest, ReleaseMode
+from extender.cells.model import FreeMode, GangState, MemberRequest
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 from policy.placement import Placement
@@ -136,7 +136,7 @@ class PlacedGang:
         return any(slot.member is not None for slot in self.slots)
 
     def keeps_slots(self) -> bool:
-        return self.request.release is ReleaseMode.WHOLE
+        return self.request.free_mode is FreeMode.WHOLE
 
     def is_being_preempted(self) -> bool:
         return any(

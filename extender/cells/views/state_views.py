@@ -88,7 +88,7 @@ def view_gang(gang: PlacedGang) -> GangView:
         state=gang.state(),
         is_guaranteed=gang.is_guaranteed,
         downgraded_by=gang.downgraded_by,
-        asking=tuple(gang.waiting_members),
+        waiting_members=tuple(gang.waiting_members),
         victims=tuple(victim.key for victim in gang.victims()),
     )
 

@@ -5,7 +5,7 @@ Used by `state.log.log` only. The spool is bounded; what does not fit is counted
 record_spool  records to and from the spool, with file IO in a thread
 spool         a bounded queue of bytes on disk
 mirror        records that are in memory only, kept in a file that is mapped into memory
-meter         counts records that were appended and not yet acknowledged
+loss_counter  counts records that were appended and not yet acknowledged
 codec         records as bytes
 frames        records in a file, each with its length and checksum
 """

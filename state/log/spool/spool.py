@@ -26,7 +26,7 @@ from typing import Final
 
 from policy.errors import SettingsError
 from state.log.spool.frames import Frame, frame, read_frames
-from state.log.spool.meter import Meter
+from state.log.spool.loss_counter import LossCounter
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Spool:
         """Payloads that were in a file which could not be read: at least so many."""
         self._directory_lock = _lock_directory(directory)
         try:
-            self.meter = Meter(directory / "meter")
+            self.meter = LossCounter(directory / "meter")
             paths = sorted(directory.glob("[0-9]" * _DIGITS + _SUFFIX))
             for path in paths:
                 self._recover(path, is_last=path is paths[-1])

@@ -15,11 +15,11 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from certs.clients import SCHEDULER
-from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
-from certs.serving import ServingCertificates
+from certs.issuance import KeyPair, issue_ca, issue_client, issue_serving
+from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.app import run_extender
-from extender.inspection.access import Guard
+from extender.inspection.access import AccessGuard
 from extender.inspection.tokens import TokenCheck
 from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient, KubeError, connect
@@ -165,7 +165,7 @@ async def test_probes_need_no_credentials(door: Door, wire: Wire) -> None:
 
 
 async def test_without_a_certificate_no_verb_is_answered(door: Door, wire: Wire) -> None:
-    why = "verbs need the client certificate of cellgate-scheduler; no token helps"
+    why = "verbs need the client certificate of cellgate-scheduler; tokens are not accepted"
     admin = door.token("root", "system:masters")
     for verb in ("filter", "prioritize", "preempt", "bind"):
         for headers in ({}, admin):
@@ -208,7 +208,7 @@ async def test_a_certificate_that_expires_on_a_kept_connection_is_not_taken_any_
         utc_now=_now,
         client_ca=store.ca_path,
     )
-    later = Guard(_nobody(), utc_now=lambda: _now() + timedelta(days=366))
+    later = AccessGuard(_nobody(), utc_now=lambda: _now() + timedelta(days=366))
     app = web.Application(middlewares=[later.middleware])
     server = TestServer(app, scheme="https")
     await server.start_server(ssl=certificates.context)

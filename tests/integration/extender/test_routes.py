@@ -12,7 +12,7 @@ from kube.api.client import KubeClient
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from tests.integration.extender.conftest import NODES, PODS, Caller, create
+from tests.support.services.extender import NODES, PODS, Caller, create
 
 DECISIONS = "/v1/decisions?limit=1&subject=lab/bert"
 
@@ -209,7 +209,7 @@ async def test_nothing_is_answered_from_half_known_state(client: KubeClient) -> 
         assert answer["Error"] == (
             "extender is not ready: waiting for: policies synced; waiting for: namespaces synced; "
             "waiting for: nodes synced; waiting for: pods synced; "
-            "waiting for: a cluster document that can be used; "
+            "waiting for: a valid Cluster document; "
             "waiting for: state recovered from running pods, or another replica leads"
         )
         assert await caller.get("/leader") == 503

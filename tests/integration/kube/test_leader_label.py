@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from extender import term
-from extender.term import Leading, NoRivals
+from extender import leader_role
+from extender.leader_role import LeaderRole, SoleReplica
 from kube.api.client import KubeClient, KubeError, Object
 from kube.api.leader_label import LeaderLabel
 from kube.marks import LEADER_LABEL
 from service.clock import Clock
 from simulation.cluster import SimulatedCluster
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -70,9 +70,9 @@ async def test_a_label_that_was_refused_at_first_or_taken_away_comes_back(
     client: KubeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """kube-scheduler finds nobody without it: a leader must not do without for a whole term."""
-    monkeypatch.setattr(term, "_SHOW_SECONDS", 0.01)
-    monkeypatch.setattr(term, "_SHOW_AGAIN_SECONDS", 0.01)
-    leader = Leading(NoRivals(Clock()), label=a_label(client, "extender-a", refusals=2))
+    monkeypatch.setattr(leader_role, "_SHOW_SECONDS", 0.01)
+    monkeypatch.setattr(leader_role, "_SHOW_AGAIN_SECONDS", 0.01)
+    leader = LeaderRole(SoleReplica(Clock()), label=a_label(client, "extender-a", refusals=2))
     await leader.recover(asyncio.sleep(0))
     showing = asyncio.create_task(leader.show())
     await _until_labelled(client, "extender-a")

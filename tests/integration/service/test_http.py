@@ -13,7 +13,7 @@ from policy.errors import SettingsError
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
-from service.running import RunningService, running
+from service.runner import RunningService, run_service
 from service.settings import Address, parse_address
 
 ANY_PORT = Address(host="127.0.0.1", port=0)
@@ -22,7 +22,7 @@ ANY_PORT = Address(host="127.0.0.1", port=0)
 def _serve(
     health: Health, app: web.Application | None = None, *, address: Address = ANY_PORT
 ) -> AbstractAsyncContextManager[RunningService]:
-    return running(app or _app(health), name="test", health=health, address=address)
+    return run_service(app or _app(health), name="test", health=health, address=address)
 
 
 def _app(health: Health) -> web.Application:
@@ -111,7 +111,7 @@ async def test_a_fault_of_ours_is_logged_and_not_shown(
         async with _serve(health, app) as service:
             answer = await _get(http, f"{service.url}/fail")
 
-    assert answer == (500, '{"error":"internal error; the log has it"}')
+    assert answer == (500, '{"error":"internal error; see the log"}')
     assert [record.message for record in caplog.records] == ["request failed"]
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from policy.errors import BackendError, SettingsError
 from state.embedded import EmbeddedPostgres, server
-from state.embedded.home import Home
+from state.embedded.data_directory import DataDirectory
 from tests.support.eventually import eventually
-from tests.support.postgres import Owner
+from tests.support.state.postgres import Owner
 
 
 async def _execute(url: str, statement: str) -> None:
@@ -124,7 +124,7 @@ async def test_a_killed_owner_takes_its_server_along(embedded_directory: Path) -
     with Owner(embedded_directory) as owner:
         await _execute(owner.url, "CREATE TABLE kept AS SELECT 42 AS answer")
         owner.process.kill()
-    home = Home(embedded_directory)
+    home = DataDirectory(embedded_directory)
     await eventually(lambda: home.find_servers() == [])
     async with EmbeddedPostgres(embedded_directory) as postgres:
         assert await _fetch(postgres.url, "SELECT answer FROM kept") == 42
@@ -148,7 +148,7 @@ async def test_a_server_that_outlives_its_owner_is_ended(
         os.kill(owner.server_pid, signal.SIGSTOP)  # deaf to the kernel's signal
         owner.process.kill()
     async with EmbeddedPostgres(embedded_directory) as postgres:
-        assert Home(embedded_directory).find_servers().count(owner.server_pid) == 0
+        assert DataDirectory(embedded_directory).find_servers().count(owner.server_pid) == 0
         assert await _fetch(postgres.url, "SELECT 1") == 1
 
 
@@ -168,7 +168,7 @@ async def test_a_directory_in_use_is_refused_and_its_owner_goes_on(
 async def test_an_owner_leaves_the_directory_free_when_it_ends(embedded_directory: Path) -> None:
     with Owner(embedded_directory):
         pass
-    assert Home(embedded_directory).find_servers() == []
+    assert DataDirectory(embedded_directory).find_servers() == []
     async with EmbeddedPostgres(embedded_directory):
         pass
 
@@ -193,7 +193,7 @@ async def test_a_process_id_that_now_belongs_to_another_process_does_no_harm(
 
 async def test_a_cancelled_start_leaves_nothing_running(embedded_directory: Path) -> None:
     start = asyncio.create_task(EmbeddedPostgres(embedded_directory).start())
-    home = Home(embedded_directory)
+    home = DataDirectory(embedded_directory)
     await eventually(lambda: start.done() or home.find_servers() != [])
     start.cancel()
     await asyncio.wait([start])

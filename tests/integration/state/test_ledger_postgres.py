@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 
 from policy.errors import BackendError
+from policy.quotas.limits import Measure, Scope
 from policy.submission import GangKey, GroupName, UserName
 from state.database.database import Database
-from state.ledger.ledger import Charge, Charged, Held, Measure, Scope, Term, Usage
+from state.ledger.ledger import Charge, Charged, Held, LeaderTerm, ScopeUsage
 from state.ledger.postgres import LedgerSettings, PostgresLedger
-from tests.support.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang, at_most
+from tests.support.state.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang, at_most
 
 _SUMS = """
     SELECT sum(leaf_count) FROM holdings WHERE group_name = ''
@@ -114,7 +115,7 @@ async def test_a_charge_does_not_wait_for_a_leader_that_confirms_it(database: Da
     assert await ledger.expire(term=TERM) == ()
 
 
-async def _usages(ledger: PostgresLedger, charge: Charge) -> list[Usage]:
+async def _usages(ledger: PostgresLedger, charge: Charge) -> list[ScopeUsage]:
     return [await ledger.usage(scope) for scope in charge.scopes]
 
 
@@ -158,5 +159,5 @@ async def test_a_refused_charge_leaves_no_trace_but_rows_of_zeros(database: Data
 
 async def test_a_new_epoch_is_remembered_by_the_database(database: Database) -> None:
     ledger = PostgresLedger(database.pool)
-    await ledger.release([GangKey("n", "g")], term=Term(leadership="x", epoch=2**40))
+    await ledger.release([GangKey("n", "g")], term=LeaderTerm(leadership="x", epoch=2**40))
     assert await database.pool.fetchval("SELECT epoch FROM leaderships") == 2**40

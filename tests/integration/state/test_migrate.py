@@ -8,7 +8,7 @@ import pytest
 
 from policy.errors import BackendError, SettingsError
 from state.database.database import Database, open_database
-from state.database.migrate import Migration, Stage, load_migrations, migrate
+from state.database.migrator import Migration, Stage, load_migrations, migrate
 
 
 def a_migration(name: str, sql: str) -> Migration:

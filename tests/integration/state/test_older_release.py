@@ -6,14 +6,14 @@ What it sends is written down here as it was, not read from our queries.
 from datetime import UTC, datetime, timedelta
 
 from state.database.database import Database, open_database
-from state.database.migrate import load_migrations, migrate
+from state.database.migrator import load_migrations, migrate
 from state.history.runs import PostgresHistory
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
-from tests.support.charges import ALICE, TERM, a_charge
-from tests.support.records import a_decision
+from tests.support.state.charges import ALICE, TERM, a_charge
+from tests.support.state.records import a_decision
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _FENCE = """

@@ -9,14 +9,15 @@ import pytest
 
 from cli.serve import open_ledger
 from policy.errors import BackendError, SettingsError
+from policy.quotas.limits import Measure
 from policy.submission import UserName
 from state.database.database import Database, PoolSettings, backend_errors, open_database
-from state.ledger.ledger import Charged, Measure
+from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import UsageCache
-from tests.support.charges import ALICE, TERM, VISION, a_charge, at_most
 from tests.support.eventually import eventually
-from tests.support.pgbouncer import pgbouncer
+from tests.support.state.charges import ALICE, TERM, VISION, a_charge, at_most
+from tests.support.state.pgbouncer import pgbouncer
 
 _IGNORES = (
     "ignore_startup_parameters = "

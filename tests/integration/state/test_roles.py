@@ -11,11 +11,11 @@ import pytest
 
 from policy.errors import BackendError
 from state.database.database import Database, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
-from tests.support.charges import ALICE, TERM, a_charge, a_gang
+from tests.support.state.charges import ALICE, TERM, a_charge, a_gang
 
 _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
 

@@ -11,19 +11,20 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from policy.errors import SettingsError
+from policy.quotas.limits import Scope
 from policy.submission import GroupName, UserName
 from state.database.database import Database, open_database
-from state.database.migrate import migrate
+from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
-from state.ledger.ledger import Scope, Usage
+from state.ledger.ledger import ScopeUsage
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
-from tests.support.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 from tests.support.eventually import eventually
+from tests.support.state.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 
-_ONLY_HINTS = CacheSettings(look_seconds=600)
-_ONLY_LOOKS = CacheSettings(look_seconds=0.05)
+_ONLY_NOTIFICATIONS = CacheSettings(read_seconds=600)
+_ONLY_POLLING = CacheSettings(read_seconds=0.05)
 _CHARGE = "SELECT ledger_charge($1::jsonb, interval '10 s', NULL)"
 
 
@@ -43,7 +44,7 @@ async def test_nothing_is_known_at_first() -> None:
     cache = UsageCache("postgresql://nowhere/nothing")
     assert not cache.is_known
     assert cache.staleness_seconds == float("inf")
-    assert cache.usage(ALICE) == Usage(scope=ALICE)
+    assert cache.usage(ALICE) == ScopeUsage(scope=ALICE)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ async def test_hours_grow_with_the_clock_though_nobody_charges(database: Databas
         for hours in (1, 4, 24, 24 * 40):  # on a Sunday evening at the end of a month
             clock.advance(hours=hours)
             assert cache.usage(ALICE) == await ledger.usage(ALICE)
-        assert cache.usage(Scope(UserName("nobody"))) == Usage(scope=Scope(UserName("nobody")))
+        assert cache.usage(Scope(UserName("nobody"))) == ScopeUsage(scope=Scope(UserName("nobody")))
 
 
 async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
@@ -99,13 +100,13 @@ async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
     assert cache.usage(VISION).leaf_cells == 0
     cache.assumed.forget(a_gang("bert"))
     cache.assumed.forget(a_gang("bert"))
-    assert cache.usage(ALICE) == Usage(scope=ALICE)
+    assert cache.usage(ALICE) == ScopeUsage(scope=ALICE)
 
 
 async def test_own_charges_are_seen_at_once_and_others_are_told(database: Database) -> None:
     async with (
-        _running(UsageCache(database.url, _ONLY_HINTS)) as mine,
-        _running(UsageCache(database.url, _ONLY_HINTS)) as theirs,
+        _running(UsageCache(database.url, _ONLY_NOTIFICATIONS)) as mine,
+        _running(UsageCache(database.url, _ONLY_NOTIFICATIONS)) as theirs,
     ):
         ledger = PostgresLedger(database.pool, on_usage=mine.observe)
         await ledger.charge(a_charge())
@@ -117,7 +118,7 @@ async def test_own_charges_are_seen_at_once_and_others_are_told(database: Databa
 
 
 async def test_a_change_that_nobody_announced_is_found(database: Database) -> None:
-    async with _running(UsageCache(database.url, _ONLY_LOOKS)) as cache:
+    async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         await PostgresLedger(database.pool).charge(a_charge())
         await eventually(lambda: cache.usage(ALICE).leaf_cells == 4)
 
@@ -130,7 +131,7 @@ async def test_a_transaction_that_commits_late_leaves_no_gap(database: Database)
         ' "leaf_type": "", "leaf_count": 3, "limits": []}]'
     )
     late = Scope(UserName("late"))
-    async with _running(UsageCache(database.url, _ONLY_LOOKS)) as cache:
+    async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         async with database.pool.acquire() as connection, connection.transaction():
             await connection.execute(_CHARGE, row)
             await PostgresLedger(database.pool).charge(a_charge())
@@ -150,7 +151,7 @@ async def test_usage_is_served_while_the_server_is_away_and_followed_when_it_is_
         await migrate(database.pool)
         ledger = PostgresLedger(database.pool)
         await ledger.charge(a_charge())
-        settings = CacheSettings(look_seconds=0.05, longest_retry_seconds=0.2)
+        settings = CacheSettings(read_seconds=0.05, longest_retry_seconds=0.2)
         async with _running(UsageCache(server.url, settings)) as cache:
             os.kill(server.pid, signal.SIGKILL)
             await eventually(lambda: cache.staleness_seconds > 0.3)
@@ -164,17 +165,19 @@ async def test_usage_is_served_while_the_server_is_away_and_followed_when_it_is_
 
 
 async def test_an_assumed_charge_counts_until_the_ledger_has_it(database: Database) -> None:
-    async with _running(UsageCache(database.url, _ONLY_LOOKS)) as cache:
+    async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         charge = a_charge(leaf_type=None)
         cache.assume(charge)
-        assert cache.usage(VISION) == Usage(scope=VISION, leaf_cells=4, leaf_cells_high=4, gangs=1)
+        assert cache.usage(VISION) == ScopeUsage(
+            scope=VISION, leaf_cells=4, leaf_cells_high=4, gangs=1
+        )
         await PostgresLedger(database.pool).reconcile([charge], term=TERM)
         await eventually(lambda: len(cache.assumed) == 0)
         assert cache.usage(VISION).leaf_cells == 4
 
 
 async def test_an_assumed_charge_that_nobody_confirms_is_forgotten(database: Database) -> None:
-    settings = CacheSettings(look_seconds=0.05, assumed_seconds=0.2)
+    settings = CacheSettings(read_seconds=0.05, assumed_seconds=0.2)
     async with _running(UsageCache(database.url, settings)) as cache:
         cache.assume(a_charge())
         await eventually(lambda: cache.usage(ALICE).gangs == 0)
@@ -182,7 +185,7 @@ async def test_an_assumed_charge_that_nobody_confirms_is_forgotten(database: Dat
 
 async def test_an_assumed_charge_outlives_an_outage_of_any_length(database: Database) -> None:
     seconds = 0.0
-    cache = UsageCache(database.url, _ONLY_LOOKS, clock=lambda: seconds)
+    cache = UsageCache(database.url, _ONLY_POLLING, clock=lambda: seconds)
     cache.assume(a_charge())
     seconds = 10_000.0
     async with _running(cache):

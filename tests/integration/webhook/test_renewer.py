@@ -12,20 +12,20 @@ from typing import Any
 import aiohttp
 import pytest
 
-from certs.issue import issue_ca
+from certs.issuance import issue_ca
 from certs.rotation import Certificates, renew
 from kube.api.client import MERGE_PATCH, KubeClient, Object
 from kube.api.leadership import Leadership, LeadershipSettings
 from kube.api.webhook_configurations import GROUP, KINDS
 from service.clock import Clock
-from service.running import RunningService
+from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 from webhook.app import WebhookSettings, run_webhook
 from webhook.certificates.renewer import CertificateRenewer, RenewerSettings
 from webhook.certificates.shared_certificates import SharedCertificates

@@ -15,14 +15,14 @@ import pytest
 
 from kube import marks
 from kube.api.client import MERGE_PATCH, KubeClient
-from service.running import RunningService
+from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 from webhook.app import WebhookSettings, run_webhook
 
 CLASSES = """

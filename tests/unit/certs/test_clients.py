@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from certs.clients import Client, read_client
-from certs.issue import KeyPair, issue_ca, issue_client, issue_serving
+from certs.issuance import KeyPair, issue_ca, issue_client, issue_serving
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 

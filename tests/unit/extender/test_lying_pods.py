@@ -8,13 +8,13 @@ import pytest
 from extender.cluster.journal import DecisionContext
 from kube import marks
 from policy.submission import NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.cells.engine_calls import check, list_nodes
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 NODES = [f"node-{index:02}" for index in range(4)]
-CONTEXT = DecisionContext(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True)
+CONTEXT = DecisionContext(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True)
 SPECS = (
     "{virtualCluster: lab, priority: 5, leafCellNumber: 4}",
     "{virtualCluster: lab, priority: -1, leafCellNumber: 16}",

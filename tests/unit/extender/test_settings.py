@@ -47,7 +47,7 @@ def test_only_loopback_is_plain_unless_said_otherwise(
             ExtenderSettings(
                 address=ANYWHERE, certificates=CERTS, wants_tls=True, allows_insecure_http=True
             ),
-            "--tls and --insecure-http exclude each other: give one of them",
+            "--tls and --insecure-http exclude each other; give one of them",
         ),
     ],
 )

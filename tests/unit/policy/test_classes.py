@@ -5,7 +5,7 @@ import pytest
 from policy.classes import NO_CLASSES
 from policy.errors import RequestError
 from policy.submission import ClassName
-from tests.support.policy import CLASSES, OPPO, PROD, TEST
+from tests.support.policy.documents import CLASSES, OPPO, PROD, TEST
 
 OTHER = ClassName("other")
 

@@ -68,7 +68,7 @@ async def test_a_task_that_fails_while_it_is_stopped_is_logged(
         await asyncio.sleep(0)
 
     messages = [record.message for record in caplog.records]
-    assert messages == ["background task failed while it was being stopped"]
+    assert messages == ["background task failed while stopping"]
 
 
 async def test_waiting_ends_with_the_event_or_the_time() -> None:

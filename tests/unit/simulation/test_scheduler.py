@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from simulation.extender_calls import Extender, ExtenderError, ExtenderSettings, Filtered
+from simulation.extender_calls import Extender, ExtenderConfig, ExtenderError, Filtered
 from simulation.objects import pods
 from simulation.objects.fields import Object, clone, key_of, version_of
 from simulation.objects.resources import PODS
 from simulation.objects.store import Store
 from simulation.scheduler import Scheduler
-from tests.support.simulation import Clock, a_node, a_pod
+from tests.support.kube.stored_objects import Clock, a_node, a_pod
 
 
 class FakeExtender(Extender):
@@ -18,7 +18,7 @@ class FakeExtender(Extender):
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._settings = ExtenderSettings(url="")
+        self._settings = ExtenderConfig(url="")
         self.calls: list[tuple[str, str, tuple[str, ...]]] = []
         self.allowed: set[str] = set()
         self.scores: dict[str, int] = {}

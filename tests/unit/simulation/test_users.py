@@ -5,10 +5,12 @@ from itertools import islice
 
 import pytest
 
-from simulation.users import Gang, build_pod, plan_gangs
+from simulation.users import SimulatedGang, build_pod, plan_gangs
 
 
-def _plan(seed: int, count: int, *, leaf_per_node: int = 8, leaf_total: int = 128) -> list[Gang]:
+def _plan(
+    seed: int, count: int, *, leaf_per_node: int = 8, leaf_total: int = 128
+) -> list[SimulatedGang]:
     rng = random.Random(seed)
     gangs = plan_gangs(rng, leaf_per_node=leaf_per_node, leaf_total=leaf_total)
     return list(islice(gangs, count))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cells.model import MemberRequest, Preempt, ReleaseMode
+from extender.cells.model import FreeMode, MemberRequest, Preempt
 from extender.cells.observe.bound_pods import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
@@ -20,9 +20,9 @@ from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
-from tests.support.cluster_texts import derived_text, hived_text
+from tests.support.policy.cluster_texts import derived_text, hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
 
@@ -93,7 +93,7 @@ class Load:
             priority=self._random.choice([-1, 0, 5]),
             is_lazy=self._random.random() < 0.3,
             ignores_candidates=self._random.random() < 0.5,
-            release=self._random.choice(list(ReleaseMode)),
+            free_mode=self._random.choice(list(FreeMode)),
         )
         for index, size in enumerate(sizes):
             uid = PodUid(f"{whole.gang.name}-{index}")
@@ -105,7 +105,7 @@ class Load:
         request = self.asking[self._random.choice(sorted(self.asking))]
         offered = self._random.choice([NODES, NODES, self._random.sample(NODES, 3), NODES[:1]])
         context = DecisionContext(
-            kind=self._random.choice([Kind.PLACEMENT, Kind.PREEMPTION]),
+            kind=self._random.choice([RowKind.PLACEMENT, RowKind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
         )

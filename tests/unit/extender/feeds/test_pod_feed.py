@@ -7,8 +7,8 @@ from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.cells.engine_calls import check, list_nodes
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 UID = PodUid("uid-of-a")
 
@@ -67,15 +67,15 @@ def test_a_pod_that_is_mended_has_not_ended(shell: Shell) -> None:
     shell.pods.upsert(pod)
     shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
     assert shell.pods.get(UID) is None
-    assert [misfit.name for misfit in shell.pods.misfits] == ["a"]
+    assert [pod.name for pod in shell.pods.invalid] == ["a"]
 
     shell.pods.upsert(pod)
     assert shell.pods.get(UID) is not None
     assert not shell.pods.has_ended(UID)
-    assert list(shell.pods.misfits) == []
+    assert list(shell.pods.invalid) == []
 
 
-def test_a_misfit_that_is_mended_is_counted_once(shell: Shell) -> None:
+def test_an_invalid_pod_that_is_mended_is_counted_once(shell: Shell) -> None:
     pod = a_pod("a").with_gpus(3).bound_to("node-00")
     shell.pods.upsert(pod.labelled(marks.VC_LABEL, "?"))
     shell.pods.upsert(pod)

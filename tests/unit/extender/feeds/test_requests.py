@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReleaseMode
+from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest
 from extender.feeds.requests import to_bound, to_member_request, to_single_request
 from kube import marks
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec
@@ -11,7 +11,7 @@ from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid, VcName
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = Classes.of(
     [
@@ -62,7 +62,7 @@ def test_hived_tells_what_each_member_asks_for() -> None:
     asked = request(a_pod().for_hived().with_hived_spec(spec))
 
     assert asked.gang_leaf_counts == (1, 1, 8)
-    assert (asked.priority, asked.vc, asked.release) == (7, "lab", ReleaseMode.WHOLE)
+    assert (asked.priority, asked.vc, asked.free_mode) == (7, "lab", FreeMode.WHOLE)
 
 
 def test_the_class_decides_where_classes_are_listed_whatever_the_annotation_says() -> None:

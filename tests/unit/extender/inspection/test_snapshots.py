@@ -7,11 +7,11 @@ from extender.cluster.journal import DecisionContext
 from extender.inspection.snapshots import Snapshots
 from policy.submission import NodeName
 from service.tasks import in_slices
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
-from tests.support.cluster_texts import hived_text
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 
@@ -19,7 +19,7 @@ NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 def place(shell: Shell, name: str) -> None:
     pod = shell.pods.read(a_pod(name).with_gpus(8).in_vc("lab"))
     assert pod is not None
-    context = DecisionContext(kind=Kind.PLACEMENT, now=0.0)
+    context = DecisionContext(kind=RowKind.PLACEMENT, now=0.0)
     shell.cluster.decide(shell.to_request(pod), candidate_nodes=NODES, context=context)
 
 

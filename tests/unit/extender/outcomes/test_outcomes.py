@@ -7,11 +7,11 @@ from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import DecisionContext
 from extender.outcomes.outcomes import EndedBy
 from policy.submission import GangKey, NodeName
-from state.log.records import Kind
-from tests.support.cluster_texts import hived_text
-from tests.support.extender_shell import Shell
-from tests.support.gang_pods import bound, member
-from tests.support.kube_objects import PodBuilder, a_pod
+from state.log.records import RowKind
+from tests.support.extender.gang_pods import bound, member
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(4)]
 BERT = GangKey("lab", "bert")
@@ -50,7 +50,9 @@ def gang_waits(shell: Shell, name: str, code: str = "no-room") -> None:
 
 
 def decide(shell: Shell, name: str, *, applies_preemption: bool = True) -> Decision:
-    context = DecisionContext(kind=Kind.PLACEMENT, now=0.0, applies_preemption=applies_preemption)
+    context = DecisionContext(
+        kind=RowKind.PLACEMENT, now=0.0, applies_preemption=applies_preemption
+    )
     request = shell.to_request(shell.pod(name))
     return shell.cluster.decide(request, candidate_nodes=dict.fromkeys(NODES), context=context)
 

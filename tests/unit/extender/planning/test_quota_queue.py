@@ -5,18 +5,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from extender.planning.quota_queue import QuotaQueue
-from extender.upkeep.ledger_sync import LEADERSHIP
+from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
 from kube.read.pods import ManagedPod
-from policy.quotas.limits import Limit
+from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
-from state.ledger.ledger import Answer, Charge, Scope, Term
+from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
 from state.ledger.memory import MemoryLedger
-from tests.support.events import KeptEvents
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.events import KeptEvents
+from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = """
 apiVersion: cellgate.io/v1
@@ -72,7 +72,7 @@ class World:
             pods=self.shell.pods,
             sizes=Groups(),
             policies=policies,
-            epoch=lambda: 1,
+            term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
         )
         self.told: list[GangKey] = []
         self.queue.on_charged.append(self.told.append)
@@ -107,7 +107,7 @@ async def test_the_next_is_charged_when_there_is_room() -> None:
     await world.queue.charge()
     world.shell.pods.remove(first)
     (live,) = await world.ledger.charges()
-    await world.ledger.release([live.charge.gang], term=Term(leadership=LEADERSHIP, epoch=1))
+    await world.ledger.release([live.charge.gang], term=LeaderTerm(leadership=LEADERSHIP, epoch=1))
     await world.queue.charge()
     assert not world.holds(second)
     assert await world.held() == 8
@@ -167,7 +167,7 @@ class CountingLedger(MemoryLedger):
 
     asked = 0
 
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> Answer:
+    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
         self.asked += 1
         return await super().charge(charge, limits=limits)
 

@@ -9,12 +9,12 @@ from extender.cluster.journal import DecisionContext
 from extender.upkeep.reranker import Reranker
 from kube.follow.policies import PolicySink
 from policy.submission import GangKey, NodeName, PodUid
-from state.log.records import Kind
+from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
-from tests.support.cluster_texts import hived_text
-from tests.support.events import KeptEvents
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.events import KeptEvents
+from tests.support.kube.pods import a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 
@@ -59,7 +59,7 @@ class Ranks:
         return self.shell.cluster.decide(
             self.shell.to_request(found),
             candidate_nodes=NODES,
-            context=DecisionContext(kind=Kind.PLACEMENT, now=0.0, applies_preemption=True),
+            context=DecisionContext(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True),
         )
 
     def priorities(self) -> dict[str, int]:

@@ -7,8 +7,8 @@ import pytest
 
 from kube.api.events import Event
 from kube.follow.policies import PolicySink
-from tests.support.cluster_texts import hived_text
-from tests.support.events import KeptEvents
+from tests.support.kube.events import KeptEvents
+from tests.support.policy.cluster_texts import hived_text
 
 HEAD = "apiVersion: cellgate.io/v1\nkind: "
 RULES = HEAD + "Rules\nrules:\n- {then: %s}\n"
@@ -116,7 +116,8 @@ def test_the_cluster_file_is_the_only_cluster_document() -> None:
     sink.use_cluster_file(hived_text(lab=1), path="cluster.yaml")
     assert sink.cluster_text == hived_text(lab=1)
     assert list(map(str, sink.problems)) == [
-        "ConfigMap cluster: is not used, because --cluster names a file"
+        "ConfigMap cluster: is not used, because the extender reads the Cluster document from a "
+        "file (--cluster)"
     ]
     sink.use_cluster_file("physicalCluster: [", path="cluster.yaml")
     assert sink.cluster_text == hived_text(lab=1)

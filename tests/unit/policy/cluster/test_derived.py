@@ -8,8 +8,8 @@ from policy.cluster.derived_promises import fair_shares
 from policy.cluster.document import BuiltCluster, LiveNode
 from policy.submission import NodeName, VcName
 from policy.topology import CellAddress, CellTypeName, ChainName, Level, PhysicalCell, Promise
-from tests.support.policy import HEAD
-from tests.support.policy_cluster_texts import addresses, cluster_of, problems_of
+from tests.support.policy.cluster_texts import addresses, cluster_of, problems_of
+from tests.support.policy.documents import HEAD
 
 ZONE, RACK, NODE = (
     "topology.kubernetes.io/zone",

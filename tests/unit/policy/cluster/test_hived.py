@@ -15,7 +15,7 @@ from policy.topology import (
     Promise,
     VirtualCluster,
 )
-from tests.support.policy_cluster_texts import (
+from tests.support.policy.cluster_texts import (
     addresses,
     chain_of,
     cluster_of,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.policy_cluster_texts import hived, problems_of
+from tests.support.policy.cluster_texts import hived, problems_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from policy.errors import RequestError, SpecError
 from policy.identity.identity import Identity, TemplateKind
 from policy.store import PolicyText, build_policy
 from policy.submission import GroupName, UserName, VcName
-from tests.support.policy import HEAD
+from tests.support.policy.documents import HEAD
 
 SAMPLE = f"""{HEAD}Identity
 groups: {{vision: [alice, bob, carol], nlp: [alice]}}

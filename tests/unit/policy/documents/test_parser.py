@@ -9,7 +9,7 @@ from policy.errors import Problem, SpecError
 from policy.rules.comparison import Comparison
 from policy.rules.patterns import parse_pattern
 from policy.rules.rule_table import Rule
-from tests.support.policy import CLASSES, HEAD, classes_of, rules_of
+from tests.support.policy.documents import CLASSES, HEAD, classes_of, rules_of
 
 RULE_KEYS = "user, group, vc, priority, current, occupied, occupiedHigh, when, then, note"
 

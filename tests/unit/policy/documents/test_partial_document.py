@@ -5,8 +5,7 @@ import pytest
 from policy.documents.parser import DocumentKind
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
-from tests.support.policy import HEAD
-from tests.unit.policy.test_store import CLASSES_TEXT
+from tests.support.policy.documents import CLASSES_TEXT, HEAD
 
 
 def _texts(**texts: str) -> list[PolicyText]:

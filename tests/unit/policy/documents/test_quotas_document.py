@@ -9,8 +9,7 @@ from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaTable
 from policy.store import PolicyText, build_policy
 from policy.submission import GroupName, LeafType, UserName
-from tests.support.policy import HEAD
-from tests.unit.policy.test_store import classes
+from tests.support.policy.documents import HEAD, classes
 
 ALICE, BOB, ZOE = UserName("alice"), UserName("bob"), UserName("zoe")
 VISION, NLP = GroupName("vision"), GroupName("nlp")

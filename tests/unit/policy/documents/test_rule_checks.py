@@ -5,7 +5,7 @@ import pytest
 from policy.classes import NO_CLASSES
 from policy.documents.rule_checks import check_policy, check_priorities
 from policy.errors import Problem
-from tests.support.policy import CLASSES, rules_of
+from tests.support.policy.documents import CLASSES, rules_of
 
 
 def _problems(rules: str) -> list[str]:

@@ -3,11 +3,10 @@
 import pytest
 
 from policy.documents.parser import parse_document
-from policy.documents.shaping_document import ShapingDocument
 from policy.errors import SpecError
-from policy.shaping import Mount, Shapes
+from policy.shaping import Mount
 from policy.submission import UserName
-from tests.support.policy import HEAD, a_submission
+from tests.support.policy.documents import HEAD, a_submission, shapes_of
 
 SAMPLE = f"""{HEAD}Shaping
 shapes:
@@ -24,12 +23,6 @@ shapes:
   maxRunSeconds: 86400
 - {{name: all, imagePullSecrets: [hub]}}
 """
-
-
-def shapes_of(text: str) -> Shapes:
-    document = parse_document(text)
-    assert isinstance(document, ShapingDocument)
-    return document.build()
 
 
 def _problems(shapes: str) -> list[str]:

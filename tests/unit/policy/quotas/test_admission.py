@@ -8,7 +8,7 @@ from policy.quotas.quota_table import QuotaGroup
 from policy.quotas.wording import describe_excess
 from policy.rules.decision import Outcome
 from policy.submission import GroupName, LeafType, Occupancy, UserName
-from tests.support.policy import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
+from tests.support.policy.documents import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
 
 VISION = GroupName("vision")
 OWN, SHARED = Scope(UserName("alice"), VISION), Scope(None, VISION)

@@ -4,7 +4,7 @@ import pytest
 
 from policy.rules.decision import RuleDecision
 from policy.submission import Occupancy
-from tests.support.policy import CLASSES, a_submission, rules_of
+from tests.support.policy.documents import CLASSES, a_submission, rules_of
 
 
 def _decide(

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from policy.submission import GroupName, LeafType
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Usage
-from tests.support.charges import ALICE, VISION, a_charge, a_gang
+from state.ledger.ledger import ScopeUsage
+from tests.support.state.charges import ALICE, VISION, a_charge, a_gang
 
 
 def _held(assumed: AssumedCharges) -> tuple[int, int, int]:
-    usage = assumed.add_to(Usage(scope=ALICE))
+    usage = assumed.add_to(ScopeUsage(scope=ALICE))
     return usage.leaf_cells, usage.leaf_cells_high, usage.gangs
 
 
@@ -17,7 +17,7 @@ def test_it_counts_in_all_its_scopes_and_by_leaf_type() -> None:
     assumed = AssumedCharges()
     assumed.add(a_charge("a", leaf_count=4), now=0)
     assumed.add(a_charge("b", leaf_count=2, is_high=False), now=0)
-    known = Usage(scope=VISION, leaf_cells=1, by_leaf_type={LeafType("A100"): 1})
+    known = ScopeUsage(scope=VISION, leaf_cells=1, by_leaf_type={LeafType("A100"): 1})
     usage = assumed.add_to(known)
     assert (usage.leaf_cells, usage.leaf_cells_high, usage.gangs) == (7, 4, 2)
     assert usage.by_leaf_type == {"A100": 7}
@@ -41,10 +41,10 @@ def test_it_is_told_once_and_again_if_it_has_grown_meanwhile() -> None:
     first, second = a_charge("a"), a_charge("b")
     for charge in (first, second):
         assumed.add(charge, now=0)
-    telling = assumed.untold(10)
+    sending = assumed.unsent(10)
     assumed.add(replace(second, leaf_count=9), now=0)
-    assumed.note_told(telling)
-    assert assumed.untold(10) == [replace(second, leaf_count=9)]
+    assumed.note_sent(sending)
+    assert assumed.unsent(10) == [replace(second, leaf_count=9)]
     assert assumed.expected(10) == [first.gang, second.gang]
 
 
@@ -53,7 +53,7 @@ def test_one_that_has_grown_is_not_expected_before_that_was_told() -> None:
     grown = a_charge(leaf_count=9)
     assumed.add(grown, held=4, now=0)
     assert assumed.expected(10) == []
-    assumed.note_told([grown])
+    assumed.note_sent([grown])
     assert assumed.expected(10) == [grown.gang]
 
 
@@ -74,5 +74,7 @@ def test_memory_is_bounded_by_scopes_too() -> None:
     for number in range(1000):
         charge = a_charge(f"g{number}", group=GroupName(f"group-{number}"))
         assumed.add(charge, now=number)
-    kept = [assumed.add_to(Usage(scope=charge.scopes[2])).gangs for charge in assumed.untold(99)]
+    kept = [
+        assumed.add_to(ScopeUsage(scope=charge.scopes[2])).gangs for charge in assumed.unsent(99)
+    ]
     assert kept == [1] * 10

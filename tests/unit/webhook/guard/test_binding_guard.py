@@ -8,9 +8,9 @@ import pytest
 
 from kube import marks
 from kube.api.client import KubeError
-from tests.support.conditions import hook_of, is_asked
-from tests.support.kube_objects import a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import a_pod
+from tests.support.webhook.conditions import hook_of, is_asked
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.ledger_access.time_budget import time_budget
 from webhook.wire import ReviewResponse
 
@@ -67,7 +67,7 @@ async def test_a_pod_that_cannot_be_looked_up_is_a_failed_call(
     async def request(*_: object, **__: object) -> None:
         await trouble()
 
-    monkeypatch.setattr(webhook.bindings._client, "request", request)
+    monkeypatch.setattr(webhook.bindings.reviews._client, "request", request)
     with pytest.raises(KubeError, match="no answer"), time_budget(0.01):
         await webhook.bindings.validate(a_review(_binding("managed"), user="bob"))
 

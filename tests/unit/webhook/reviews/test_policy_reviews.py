@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from kube.follow.priority_classes import PrioritySink
-from tests.support.reviews import CLASSES, Webhook, a_review, config_map
+from kube.follow.priority_classes import PriorityClassSink
+from tests.support.policy.documents import CLASSES_TEXT
+from tests.support.webhook.reviews import Responding, Webhook, a_review, config_map
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 
@@ -18,18 +19,19 @@ virtualClusters: {default: {}}
 """
 
 
-def _reviews(webhook: Webhook, **values: int) -> PolicyReviews:
-    priorities = PrioritySink()
+def _reviews(webhook: Webhook, **values: int) -> Responding:
+    priorities = PriorityClassSink()
     priorities.replace(
         [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
     )
-    return PolicyReviews(
-        webhook.sink, priorities=priorities, ledger=webhook.world.ledger, admins=["root"]
+    ledger = webhook.world.ledger
+    return Responding(
+        PolicyReviews(webhook.sink, priorities=priorities, ledger=ledger, admins=["root"])
     )
 
 
 async def test_classes_must_be_in_the_order_of_their_priority_classes() -> None:
-    document = config_map("classes", CLASSES)
+    document = config_map("classes", CLASSES_TEXT)
     good = _reviews(Webhook(), prod=3, test=2, oppo=1)
     assert (await good.validate(a_review(document, user="root"))).is_allowed
     bad = await _reviews(Webhook(), prod=1, test=2).validate(a_review(document, user="root"))

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from simulation.objects.patch import json_patch
-from tests.support.kube_objects import a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import a_pod
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"

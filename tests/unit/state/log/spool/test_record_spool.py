@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from state.log.epoch_journal import EpochJournal, Hole, find_holes
-from state.log.log import DecisionLog, DecisionRecord, LogSettings
+from state.log.log import DecisionLog, LogSettings
 from state.log.memory import MemoryDecisions
-from state.log.records import Kind, LoggedDocument
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from state.log.spool.record_spool import RecordSpool
 from state.log.spool.spool import Spool, SpoolSettings
 from tests.support.eventually import eventually
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _IMPATIENT = LogSettings(
     first_retry_seconds=0.0001,
@@ -262,8 +262,8 @@ async def test_a_journal_numbers_rows_without_gaps_and_keeps_a_document_once(
     for _ in range(2):
         journal.observe_document(a_decision("rules"), document)
     for number in range(20):
-        journal.observe_node(a_decision(f"n{number}", kind=Kind.NODE), is_gone=False)
-    journal.observe_node(a_decision("n7", kind=Kind.NODE), is_gone=True)
+        journal.observe_node(a_decision(f"n{number}", kind=RowKind.NODE), is_gone=False)
+    journal.observe_node(a_decision("n7", kind=RowKind.NODE), is_gone=True)
     candidates = journal.encode_candidates({f"n{number}" for number in range(20) if number != 7})
     journal.append(a_decision(inputs={"candidates": candidates}))
     await log.flush()

@@ -1,0 +1,94 @@
+"""The reason why a gang cannot start now: the first one that applies."""
+
+from collections.abc import Callable
+from functools import partial
+
+from extender.cells.answers import needed, owner, wait
+from extender.cells.fit.chain_choice import ChainFitter, chains_of
+from extender.cells.fit.demand import Ask
+from extender.cells.model import ReasonCode, Wait
+from extender.cells.state.allocation_table import AllocationTable
+from policy.topology import ChainName
+
+
+class WaitReasons:
+    """Finds reasons, given the current state of the table."""
+
+    def __init__(self, table: AllocationTable, chains: ChainFitter) -> None:
+        self._table = table
+        self._chains = chains
+
+    def too_large(self, ask: Ask) -> Wait | None:
+        """Return the decision to wait if the gang could not start even in an empty cluster."""
+        request = ask.request
+        chains = chains_of(self._table, request)
+        if not chains:
+            return None
+        count = self._promised if self._table.is_guaranteed(request) else self._leaf_count
+        most = _over_chains(ask, chains, lambda chain: count(ask, chain))
+        too_large = partial(wait, request, ReasonCode.TOO_LARGE, **owner(request))
+        if sum(ask.sizes) > most:
+            return too_large(**needed(request, ask.sizes), total=sum(ask.sizes), limit=most)
+        widest = max(self._widest(ask, chain) for chain in chains)
+        if ask.sizes[0] > widest:
+            return too_large(member=max(request.gang_leaf_counts), limit=widest)
+        return None
+
+    def _leaf_count(self, ask: Ask, chain: ChainName) -> int:
+        return self._table.trees[chain].root.leaf_count
+
+    def _promised(self, ask: Ask, chain: ChainName) -> int:
+        vc, pinned = self._table.vcs[ask.request.vc], ask.request.pinned
+        return (vc.rankings[chain] if pinned is None else vc.pinned_rankings[pinned]).promised
+
+    def _widest(self, ask: Ask, chain: ChainName) -> int:
+        """Return the number of leaves of the largest cell that a member could lie in."""
+        tree = self._table.trees[chain]
+        if not self._table.supplies[chain].is_uniform:
+            return tree.root.leaf_count  # cells of a level differ
+        highest = tree.node_level
+        if self._table.is_guaranteed(ask.request) and ask.request.pinned is None:
+            rungs = self._table.vcs[ask.request.vc].unmapped
+            highest = max(level for name, level in rungs if name == chain)
+        return tree.levels[min(highest, tree.node_level) - 1].leaf_count
+
+    def find(self, ask: Ask) -> Wait:
+        """Return the decision to wait for a gang that no search has found a place for."""
+        request, sizes = ask.request, ask.sizes
+        needs = needed(request, sizes)
+        chains = chains_of(self._table, request)
+        is_guaranteed = self._table.is_guaranteed(request)
+        if is_guaranteed:
+            left = _over_chains(ask, chains, lambda chain: self._unused(ask, chain))
+            if left < sum(sizes):
+                promised = _over_chains(ask, chains, lambda chain: self._promised(ask, chain))
+                told = {"promised": promised, "unused": left, **owner(request)}
+                return wait(request, ReasonCode.VC_FULL, **needs, **told)
+        if any(self._chains.fits_anywhere(ask, chain) for chain in chains):
+            return wait(request, ReasonCode.NODE_NOT_OFFERED, **needs)
+        if ask.budget.is_cut:
+            return wait(request, ReasonCode.SEARCH_ENDED, **needs)
+        bad = sum(self._table.trees[chain].root.bad for chain in chains)
+        if is_guaranteed and bad:
+            return wait(request, ReasonCode.BAD_CELLS, **needs, bad=bad)
+        rooms = [self._table.idle[chain] for chain in chains]
+        found = max((room.capacity(room.root, sizes[-1]) for room in rooms), default=0)
+        return wait(request, ReasonCode.NO_ROOM, **needs, room=min(found, len(sizes) - 1))
+
+    def _unused(self, ask: Ask, chain: ChainName) -> int:
+        """Return the leaf cells of a VC in a chain that its guaranteed gangs do not use."""
+        vc, pinned = self._table.vcs[ask.request.vc], ask.request.pinned
+        if pinned is not None:
+            return vc.pinned_rankings[pinned].total
+        tree = self._table.trees[chain]
+        unmapped = sum(
+            vc.unused(chain, level) * tree.levels[level - 1].leaf_count
+            for level in vc.unused_levels(chain)
+        )
+        return unmapped + vc.rankings[chain].total
+
+
+def _over_chains(ask: Ask, chains: list[ChainName], count: Callable[[ChainName], int]) -> int:
+    """Return the largest count of one chain, or the sum if the gang may span chains."""
+    counts = [count(chain) for chain in chains]
+    return sum(counts) if ask.request.spans_chains else max(counts, default=0)
