@@ -85,7 +85,7 @@ class Outcome:
 
 def topology_of(config: Mapping[str, Any]) -> Topology:
     """Read HiveD's configuration."""
-    from tests.support.policy_cluster_texts import topology_of as read
+    from tests.support.policy.cluster_texts import topology_of as read
 
     return read(orjson.dumps(config).decode())
 

@@ -7,11 +7,11 @@ from policy.errors import ConflictError
 from policy.submission import NodeName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine
 from tests.support.cells.engine_calls import check, list_cells
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
 def test_an_incremental_gang_starts_with_what_fits_and_grows() -> None:
-    world = World(a_cluster("3 nodes x 2").promising("a", node=3))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=3))
     other, grows = a_gang("other").of(2), a_gang("grows").of(2, 2, 2).at_least(1)
     world.place(other)
 
@@ -25,14 +25,14 @@ def test_an_incremental_gang_starts_with_what_fits_and_grows() -> None:
 
 
 def test_an_incremental_gang_waits_below_its_least_number() -> None:
-    world = World(a_cluster("3 nodes x 2").promising("a", node=3))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=3))
     world.place(a_gang("other").of(2, 2))
 
     assert isinstance(world.ask(a_gang("grows").of(2, 2, 2).at_least(2)), Wait)
 
 
 def test_a_replacement_gets_the_same_cells_while_the_gang_keeps_them() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     gang = a_gang("pair").of(1, 1).whole()
     world.place(gang)
     before = world.engine.placement(gang.member(1).member)
@@ -46,7 +46,7 @@ def test_a_replacement_gets_the_same_cells_while_the_gang_keeps_them() -> None:
 
 
 def test_cells_of_an_ended_member_are_free_at_once_otherwise() -> None:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
     gang = a_gang("pair").of(1, 1)
     world.place(gang)
 
@@ -56,7 +56,7 @@ def test_cells_of_an_ended_member_are_free_at_once_otherwise() -> None:
 
 
 def test_a_stranger_cannot_join_a_gang() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.apply(world.ask(a_gang("team").of(1, 1)))
 
     decision = world.ask(a_gang("team").of(1, 1).in_vc("b"), member=1)

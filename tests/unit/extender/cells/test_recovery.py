@@ -12,7 +12,7 @@ from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, an_engine
 from tests.support.cells.engine_calls import check, list_nodes, recover
-from tests.unit.extender.cells.observe.test_reconfiguration import downgraded
+from tests.support.cells.engine_world import world_with_a_downgraded_gang
 
 
 def bound(gang: GangBuilder, node: str, *leaf_cells: int) -> PlacedMember:
@@ -143,7 +143,7 @@ def test_a_released_pod_gives_way_to_what_runs_on_a_node_that_is_seen_later() ->
 
 
 def test_a_downgraded_gang_is_recovered_as_guaranteed_only_if_its_vc_has_room() -> None:
-    world = downgraded()
+    world = world_with_a_downgraded_gang()
     members = [
         PlacedMember(request=a_gang(name).of(2).at(priority).member(), placement=placement)
         for name, priority in (("high", 5), ("lazy", 0))

@@ -9,24 +9,24 @@ from extender.cells.model import Decision, Place, Preempt, Wait
 from policy.errors import ConflictError
 from policy.placement import Placement
 from policy.submission import NodeName, PodUid
-from tests.property.snapshot import snapshot
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.engine_calls import check, observe_bound
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
+from tests.support.cells.snapshot import snapshot
 
 
 @dataclass
 class Case:
     """A decision that was planned, and what happened since."""
 
-    world: World
+    world: EngineWorld
     decision: Decision
     then: Callable[[], object]
     told: str
 
 
-def two_nodes() -> World:
-    return World(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
+def two_nodes() -> EngineWorld:
+    return EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
 
 
 def two_racks() -> ClusterBuilder:
@@ -145,7 +145,7 @@ def the_pod_is_in_another_gang() -> Case:
 
 
 def the_cell_is_mapped_for_another_vc() -> Case:
-    world = World(two_racks())
+    world = EngineWorld(two_racks())
     decision = world.ask(a_gang("b").of(2).in_vc("b"), nodes=["r0/n1"])
     return Case(
         world,
@@ -156,7 +156,7 @@ def the_cell_is_mapped_for_another_vc() -> Case:
 
 
 def a_promise_would_break() -> Case:
-    world = World(two_racks())
+    world = EngineWorld(two_racks())
     decision = world.ask(a_gang("second").of(2), nodes=["r1/n0"])
     return Case(
         world,
@@ -167,7 +167,7 @@ def a_promise_would_break() -> Case:
 
 
 def the_gang_to_downgrade_ended() -> Case:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b"))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b"))
     world.place(a_gang("lazy").of(2).lazy())
     decision = world.ask(a_gang("high").of(2).at(5))
     assert isinstance(decision, Place)
@@ -180,8 +180,8 @@ def the_gang_to_downgrade_ended() -> Case:
     )
 
 
-def full_of_borrowers() -> World:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1).promising("b"))
+def full_of_borrowers() -> EngineWorld:
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1).promising("b"))
     world.place(a_gang("low").of(2).at(-1))
     return world
 

@@ -2,11 +2,11 @@
 
 from extender.cells.model import Place, ReasonCode, Wait
 from tests.support.cells.builders import a_cluster, a_gang
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
-def racks_of_two() -> World:
-    return World(a_cluster("3 racks x 2 nodes x 2").promising("a", node=6))
+def racks_of_two() -> EngineWorld:
+    return EngineWorld(a_cluster("3 racks x 2 nodes x 2").promising("a", node=6))
 
 
 def test_a_gang_lies_in_as_few_racks_as_possible() -> None:
@@ -28,7 +28,7 @@ def test_single_members_go_where_racks_are_broken_up_already() -> None:
 
 
 def test_leaves_of_a_member_have_the_lowest_common_ancestor() -> None:
-    world = World(a_cluster("1 nodes x 2 x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 2 x 2").promising("a", node=1))
     world.place(a_gang("one").of(1))
 
     decision = world.place(a_gang("pair").of(2))
@@ -39,7 +39,7 @@ def test_leaves_of_a_member_have_the_lowest_common_ancestor() -> None:
 
 
 def test_unequal_members_are_packed_exactly() -> None:
-    world = World(a_cluster("2 nodes x 5").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 5").promising("a", node=2))
 
     # Largest first, best fit, puts 3 beside 2 and is stuck with 2 + 2 + 1: it takes a search.
     world.place(a_gang("puzzle").of(3, 2, 2, 2, 1))
@@ -50,7 +50,7 @@ def test_a_gang_spans_chains_only_where_it_says_so() -> None:
         "1 pods x 1 nodes x 2", name="two"
     )
     cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1)
-    world = World(cluster)
+    world = EngineWorld(cluster)
     gang = a_gang("wide").of(2, 2)
 
     assert isinstance(world.ask(gang), Wait)
@@ -71,7 +71,7 @@ def test_with_strict_candidates_the_whole_gang_stays_on_them() -> None:
 
 
 def test_the_one_node_that_is_offered_is_found_among_many() -> None:
-    world = World(a_cluster("300 nodes x 2").promising("a", node=300))
+    world = EngineWorld(a_cluster("300 nodes x 2").promising("a", node=300))
 
     decision = world.ask(a_gang("picky").of(2), nodes=["n250"])
 
@@ -80,7 +80,7 @@ def test_the_one_node_that_is_offered_is_found_among_many() -> None:
 
 
 def test_leaves_are_close_even_if_others_come_first_in_order() -> None:
-    world = World(a_cluster("1 nodes x 4 x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 4 x 2").promising("a", node=1))
     first = a_gang("first").of(1)
     world.place(first)
     world.place(a_gang("second").of(1))
@@ -91,7 +91,7 @@ def test_leaves_are_close_even_if_others_come_first_in_order() -> None:
 
 
 def test_racks_are_chosen_before_nodes() -> None:
-    world = World(a_cluster("2 racks x 3 nodes x 2").promising("a", node=6))
+    world = EngineWorld(a_cluster("2 racks x 3 nodes x 2").promising("a", node=6))
     world.place(a_gang("one").of(2))
     world.place(a_gang("two").of(2))
 

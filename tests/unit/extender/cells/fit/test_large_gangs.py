@@ -4,12 +4,12 @@ import pytest
 
 from extender.cells.model import Place, Wait
 from tests.support.cells.builders import a_cluster, a_gang
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
-def racks_and_nodes() -> World:
+def racks_and_nodes() -> EngineWorld:
     """VC a has 16 racks of 16 nodes and 16 single nodes; no pod runs."""
-    return World(a_cluster("20 racks x 16 nodes x 8").promising("a", rack=16, node=16))
+    return EngineWorld(a_cluster("20 racks x 16 nodes x 8").promising("a", rack=16, node=16))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_an_empty_cluster_holds_a_large_gang(sizes: tuple[int, ...]) -> None:
 
 
 def test_of_a_gang_with_one_member_too_many_all_others_start() -> None:
-    world = World(a_cluster("16 racks x 16 nodes x 8").promising("a", rack=16))
+    world = EngineWorld(a_cluster("16 racks x 16 nodes x 8").promising("a", rack=16))
 
     decision = world.ask(a_gang("g").of(1, *(8,) * 256).at_least(1))
 
@@ -40,7 +40,7 @@ def test_of_a_gang_with_one_member_too_many_all_others_start() -> None:
 
 def test_members_of_a_mixed_gang_lie_near_each_other() -> None:
     """The small member could be in a tighter node of another rack."""
-    world = World(a_cluster("4 racks x 4 nodes x 8").promising("a", rack=4))
+    world = EngineWorld(a_cluster("4 racks x 4 nodes x 8").promising("a", rack=4))
     world.place(a_gang("before").of(7))
 
     decision = world.ask(a_gang("g").of(*(8,) * 3, 7, 1))
@@ -52,7 +52,7 @@ def test_members_of_a_mixed_gang_lie_near_each_other() -> None:
 
 def test_a_few_open_nodes_are_searched_to_the_end_in_a_large_cluster() -> None:
     """Rooms of 4 and 5 hold members of 3, 2, 2, 2 in one way only, and best fit misses it."""
-    world = World(a_cluster("5 racks x 16 nodes x 8").promising("a", node=80))
+    world = EngineWorld(a_cluster("5 racks x 16 nodes x 8").promising("a", node=80))
     for node, taken in zip(world.nodes, (4, 3, *(8,) * 78), strict=True):
         world.run(a_gang(f"on-{node}").of(taken).at(9), (node, tuple(range(taken))))
 

@@ -5,14 +5,14 @@ import pytest
 from extender.cells.budget import VICTIM_LOOKS
 from extender.cells.model import Preempt, ReasonCode, Wait
 from tests.support.cells.builders import ClusterBuilder, GangBuilder, a_cluster, a_gang
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 _LEAVES = tuple(range(8))
 
 
-def crowded(cluster: ClusterBuilder, *, spared: int = 0, priority: int = -1) -> World:
+def crowded(cluster: ClusterBuilder, *, spared: int = 0, priority: int = -1) -> EngineWorld:
     """Every leaf cell has a young gang of its own; each of the first nodes has an old one."""
-    world = World(cluster)
+    world = EngineWorld(cluster)
     for node in world.nodes[:spared]:
         world.run(a_gang(f"old-{node}").of(8).at(priority).created(1), (node, _LEAVES))
     for node in world.nodes[spared:]:
@@ -23,7 +23,7 @@ def crowded(cluster: ClusterBuilder, *, spared: int = 0, priority: int = -1) -> 
     return world
 
 
-def victims(world: World, gang: GangBuilder, nodes: list[str] | None = None) -> list[str]:
+def victims(world: EngineWorld, gang: GangBuilder, nodes: list[str] | None = None) -> list[str]:
     decision = world.ask(gang, nodes=nodes)
     assert isinstance(decision, Preempt), decision
     assert len(decision.seats) == len(gang.request.gang_leaf_counts)
@@ -60,7 +60,7 @@ def test_one_old_gang_goes_rather_than_eight_young_ones() -> None:
 
 
 def test_one_wide_gang_goes_rather_than_many_narrow_ones() -> None:
-    world = World(a_cluster("320 nodes x 2").promising("a", node=320))
+    world = EngineWorld(a_cluster("320 nodes x 2").promising("a", node=320))
     wide = a_gang("wide").times(16, 2).at(-1).created(1)
     world.run(wide, *((node, (0, 1)) for node in world.nodes[:16]))
     for node in world.nodes[16:]:
@@ -88,7 +88,7 @@ def test_a_gang_within_its_share_gets_it_from_a_crowd(vc: str, sizes: tuple[int,
 
 def test_a_vc_that_uses_its_whole_share_waits_though_others_could_be_ended() -> None:
     cluster = a_cluster("41 nodes x 8").promising("a", node=1).promising("b", node=40)
-    world = World(cluster)
+    world = EngineWorld(cluster)
     world.place(a_gang("own").of(8).at(5))
     for node in world.nodes[1:]:
         for leaf in _LEAVES:

@@ -4,7 +4,7 @@ from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from extender.cells.views.state_views import CellState
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.engine_calls import check, list_cells
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
 def victims(decision: object) -> list[str]:
@@ -13,7 +13,7 @@ def victims(decision: object) -> list[str]:
 
 
 def test_one_large_gang_is_ended_rather_than_two_small_ones() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("small-1").of(1))
     world.place(a_gang("small-2").of(1))
     world.place(a_gang("large").of(2))
@@ -22,20 +22,20 @@ def test_one_large_gang_is_ended_rather_than_two_small_ones() -> None:
 
 
 def test_the_smaller_gang_goes_and_of_equal_ones_the_younger() -> None:
-    world = World(a_cluster("3 nodes x 2").promising("a", node=3))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=3))
     world.place(a_gang("wide").of(2, 1))
     world.place(a_gang("old").of(1))
     world.place(a_gang("young").of(2))
     assert victims(world.ask(a_gang("urgent").of(1).at(5))) == ["old"]
 
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("old").of(2))
     world.place(a_gang("young").of(2))
     assert victims(world.ask(a_gang("urgent").of(2).at(5))) == ["young"]
 
 
 def test_no_gang_is_ended_where_it_does_not_help() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("low").of(1))
     world.place(a_gang("high").of(2).at(9))
 
@@ -43,7 +43,7 @@ def test_no_gang_is_ended_where_it_does_not_help() -> None:
 
 
 def test_equal_priorities_do_not_preempt_each_other() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("lower").of(2).at(4))
     world.place(a_gang("equal").of(2).at(5))
 
@@ -51,7 +51,7 @@ def test_equal_priorities_do_not_preempt_each_other() -> None:
     assert isinstance(world.ask(a_gang("wide").of(2, 2).at(5)), Wait)
 
 
-def preempting(world: World) -> GangBuilder:
+def preempting(world: EngineWorld) -> GangBuilder:
     """`low` runs, and `high` preempts it."""
     low, high = a_gang("low").of(2), a_gang("high").of(2).at(5)
     world.place(low)
@@ -59,8 +59,8 @@ def preempting(world: World) -> GangBuilder:
     return high
 
 
-def one_node() -> World:
-    return World(a_cluster("1 nodes x 2").promising("a", node=1))
+def one_node() -> EngineWorld:
+    return EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
 
 
 def test_cells_are_reserved_while_the_victim_ends_and_held_afterwards() -> None:
@@ -127,7 +127,7 @@ def test_a_lower_priority_cannot_steal_what_is_reserved() -> None:
 
 
 def test_a_preemption_whose_node_went_bad_is_planned_anew() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("old").of(2))
     world.place(a_gang("young").of(2))
     high = a_gang("high").of(2).at(5)
@@ -142,7 +142,7 @@ def test_a_preemption_whose_node_went_bad_is_planned_anew() -> None:
 
 
 def test_a_preemption_is_planned_anew_for_the_whole_gang() -> None:
-    world = World(a_cluster("3 nodes x 2").promising("a", node=3))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=3))
     for name in ("one", "two", "three"):
         world.place(a_gang(name).of(2))
     pair = a_gang("pair").of(2, 2).at(5)
@@ -165,7 +165,7 @@ def test_an_unused_preemption_expires() -> None:
 
 
 def test_a_lazy_gang_is_downgraded_instead_where_there_are_idle_cells() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.place(a_gang("lazy").of(2).lazy())
 
     decision = world.place(a_gang("high").of(2).at(5))
@@ -186,7 +186,7 @@ def test_a_lazy_gang_is_ended_where_there_are_none() -> None:
 
 
 def test_only_the_preemptions_whose_cells_are_needed_are_overtaken() -> None:
-    world = World(a_cluster("4 nodes x 4").promising("a", node=4))
+    world = EngineWorld(a_cluster("4 nodes x 4").promising("a", node=4))
     for index in range(4):
         world.place(a_gang(f"low{index}").of(4))
     for index in range(3):

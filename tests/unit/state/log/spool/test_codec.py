@@ -13,7 +13,7 @@ from state.history.facts import GangFacts, to_storable_facts
 from state.log.records import DecisionRecord, LoggedDocument, new_key
 from state.log.spool import codec
 from state.log.storable import to_storable
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _TEXT = st.text(st.characters(codec=None), max_size=5)
 _JSON = st.recursive(
