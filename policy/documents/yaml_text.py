@@ -17,7 +17,7 @@ MAX_BYTES: Final = 1_048_576
 
 
 class _WrittenInt(int):
-    """A number that would lose its form as text: a node may be called 0010."""
+    """A number that would lose its form as text: a node may be named 0010."""
 
     written: str
 
@@ -43,7 +43,7 @@ _SPECIAL_FLOAT: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 @dataclass(frozen=True, slots=True)
 class YamlText:
-    """What a text holds, and what is wrong with it although it can be read."""
+    """The content of a text, and the problems with which it can still be read."""
 
     value: Plain
     problems: tuple[Problem, ...]
@@ -52,7 +52,7 @@ class YamlText:
 def parse_yaml(text: str) -> YamlText:
     """Read one YAML document; an empty text holds None.
 
-    Raises SpecError for a text that cannot be read. Positions are as people count, from 1.
+    Raises SpecError for a text that cannot be read. Positions count from 1.
     """
     try:
         value, problems = read_tree(text, _DIALECT)
@@ -62,7 +62,7 @@ def parse_yaml(text: str) -> YamlText:
 
 
 def as_written(value: object) -> str:
-    """Return a scalar as its author wrote it; "" for nothing."""
+    """Return a scalar as it was written; "" for null."""
     if isinstance(value, _WrittenInt | _WrittenFloat):
         return value.written
     if value is None:

@@ -1,4 +1,4 @@
-"""Limits in words: who holds what, what was asked for, what the limit is, what would help."""
+"""An exceeded limit in words: what is held, asked for and allowed, and what would fit."""
 
 from typing import Final
 
@@ -14,12 +14,12 @@ _PERIODS: Final = {
 
 
 def describe_excess(exceeded: Exceeded) -> str:
-    """Tell one limit that stands in the way, and what would help, as sentences."""
+    """Describe an exceeded limit, and what would fit, as sentences."""
     return f"{_capital(describe_excess_shortly(exceeded))}.{_way_out(exceeded)}"
 
 
 def describe_excess_shortly(exceeded: Exceeded) -> str:
-    """Tell one limit that stands in the way, as part of a sentence."""
+    """Describe an exceeded limit as part of a sentence."""
     limit, who = exceeded.limit, _who(exceeded.limit.scope)
     if limit.measure in _PERIODS:
         when, period = _PERIODS[limit.measure]
@@ -44,7 +44,7 @@ def _where(exceeded: Exceeded) -> str:
 
 
 def _way_out(exceeded: Exceeded) -> str:
-    """Say what would fit, where the numbers tell."""
+    """Say what would fit, if the numbers show it."""
     measure, most = exceeded.limit.measure, exceeded.limit.most
     if measure in _PERIODS:
         return f" It would fit in the next {_PERIODS[measure][1]} (UTC)." if most > 0 else ""
@@ -56,12 +56,12 @@ def _way_out(exceeded: Exceeded) -> str:
     if exceeded.asked > most:
         return ""
     missing = round(exceeded.used) + exceeded.asked - round(most)
-    return f" It would fit after {count_of(missing, 'leaf cell')} {_are(missing)} released."
+    return f" It would fit once {count_of(missing, 'leaf cell')} {_are(missing)} free again."
 
 
 def _way_out_of_gangs(missing: int) -> str:
     have = "has" if missing == 1 else "have"
-    return f" It would fit after {count_of(missing, 'gang')} {have} ended."
+    return f" It would fit once {count_of(missing, 'gang')} {have} ended."
 
 
 def _are(number: int) -> str:
@@ -77,5 +77,5 @@ def _who(scope: Scope) -> str:
 
 
 def _capital(text: str) -> str:
-    """Begin a sentence, unless it begins with somebody's name."""
+    """Begin a sentence with a capital letter, unless it begins with a user's name."""
     return f"G{text[1:]}" if text.startswith("group ") else text

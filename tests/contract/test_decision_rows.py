@@ -18,7 +18,7 @@ from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _HOUR = timedelta(hours=1)

@@ -25,7 +25,7 @@ from state.ledger.ledger import (
     Refused,
     ScopeUsage,
 )
-from tests.support.charges import (
+from tests.support.state.charges import (
     ALICE,
     ALICE_IN_VISION,
     EVENING,

@@ -17,10 +17,10 @@ from policy.errors import ConflictError
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
-from tests.property.clusters import clusters
-from tests.property.snapshot import snapshot
 from tests.support.cells.builders import nodes_of
 from tests.support.cells.engine_calls import check, observe_bound, recover
+from tests.support.cells.random_clusters import clusters
+from tests.support.cells.snapshot import snapshot
 
 GANGS = st.integers(0, 5)
 MEMBERS = st.integers(0, 2)

@@ -20,8 +20,8 @@ from state.ledger.ledger import ScopeUsage
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
-from tests.support.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 from tests.support.eventually import eventually
+from tests.support.state.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 
 _ONLY_NOTIFICATIONS = CacheSettings(read_seconds=600)
 _ONLY_POLLING = CacheSettings(read_seconds=0.05)

@@ -1,4 +1,4 @@
-"""Gangs on nodes: whole or not at all, never a leaf cell twice."""
+"""Gangs on nodes without a topology: placed whole or not at all, and no leaf cell twice."""
 
 from dataclasses import replace
 
@@ -99,7 +99,7 @@ def test_a_gang_waits_when_only_part_of_it_fits(engine: Engine) -> None:
     )
 
 
-def test_a_leaf_type_that_nobody_has_waits(engine: Engine) -> None:
+def test_a_leaf_type_that_no_node_has_waits(engine: Engine) -> None:
     decision = engine.plan(a_member("a", leaf_type="H100"), candidate_nodes=NODES)
     assert isinstance(decision, Wait)
 

@@ -13,7 +13,7 @@ from kube.read.nodes import KubeNode
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 from tests.support.cells.engine_calls import check, list_cells
-from tests.support.cluster_texts import derived_text
+from tests.support.policy.cluster_texts import derived_text
 
 RACK = "topology.kubernetes.io/rack"
 

@@ -22,7 +22,7 @@ from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
-from tests.support.cluster_texts import derived_text, hived_text
+from tests.support.policy.cluster_texts import derived_text, hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from policy.submission import GroupName, LeafType
 from state.ledger.assumed_charges import AssumedCharges
 from state.ledger.ledger import ScopeUsage
-from tests.support.charges import ALICE, VISION, a_charge, a_gang
+from tests.support.state.charges import ALICE, VISION, a_charge, a_gang
 
 
 def _held(assumed: AssumedCharges) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.spool.mirror import Mirror, open_mirror
 from state.log.spool.spool import Spool
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 
 def test_what_was_not_released_is_left_to_the_next_process(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from state.log.spool.record_spool import RecordSpool
 from state.log.spool.spool import Spool, SpoolSettings
 from tests.support.eventually import eventually
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _IMPATIENT = LogSettings(
     first_retry_seconds=0.0001,
