@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cells.model import FreeMode, MemberRequest, Preempt
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import FreeMode, MemberRequest, PlacedMember, Preempt
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import DecisionContext, LogJournal
