@@ -60,7 +60,7 @@ hashseeds: $(installed)
 
 reference: $(installed) ## Write docs/policy-reference.md and docs/metrics.md anew, from the code
 	$(bin)/python -c 'from policy.documents.reference import format_reference as text; print(text(), end="")' > docs/policy-reference.md
-	$(bin)/python -m tests.support.metrics_page > docs/metrics.md
+	$(bin)/python -m tests.support.documents.metrics_page > docs/metrics.md
 
 lock: ## Resolve the dependencies anew into requirements.lock
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from extender.app import run_extender
 from extender.feeds.cluster_file import load_cluster_file
-from extender.settings import ExtenderSettings
-from extender.upkeep.ledger_sync import LEADERSHIP
+from extender.settings import LEADERSHIP, ExtenderSettings
 from kube.api.client import connect
 from kube.api.leadership import LeadershipSettings
 from service.health import Health

@@ -20,8 +20,9 @@ from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
 from extender.metrics import StateMetrics
 from extender.settings import ExtenderSettings
-from extender.upkeep.lease_expiry import expire_leases, see_preemptions_through
+from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
+from extender.upkeep.unasked_preemption import preempt_unasked
 from extender.verbs.routes import VerbRoutes
 from extender.wiring import ExtenderState, ExtenderUpkeep, ExtenderVerbs
 from kube.api.client import KubeClient
@@ -224,13 +225,13 @@ def _leader_tasks(
         metrics=state.metrics,
     )
     yield state.reconciler.run()
-    yield upkeep.halves.run()
+    yield upkeep.half_bound.run()
     yield upkeep.waker.run()
-    if state.bookkeeper is not None:
-        yield state.bookkeeper.run()
+    if state.ledger_sync is not None:
+        yield state.ledger_sync.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
-    yield see_preemptions_through(
+    yield preempt_unasked(
         state.outcomes.waiting,
         verbs.preemption,
         clock=state.clock,
@@ -248,7 +249,7 @@ async def _recover(
             topology=state.topology,
             cluster=state.cluster,
             pods=state.pods,
-            halves=upkeep.halves,
+            half_bound=upkeep.half_bound,
             reranker=state.reranker,
             now=state.clock.monotonic(),
         )

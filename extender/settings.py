@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from kube.api.leadership import LeadershipSettings
 from policy.errors import SettingsError
 from service.settings import Address
+
+LEADERSHIP: Final = "cellgate-extender"
+"""Name of the leadership that the replicas share, in Kubernetes and in the ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

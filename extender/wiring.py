@@ -20,23 +20,25 @@ from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.announcer import Announcer
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
-from extender.planning.planning_loop import Planner
+from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
+from extender.settings import LEADERSHIP
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
-from extender.upkeep.ledger_sync import Bookkeeper
+from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
-from extender.verbs.bind import Binding
-from extender.verbs.filter import Filter
-from extender.verbs.preempt import Preemption
-from extender.verbs.questions import Questions
+from extender.verbs.bind import BindVerb
+from extender.verbs.filter import FilterVerb
+from extender.verbs.pod_decider import PodDecider
+from extender.verbs.preempt import PreemptVerb
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
@@ -47,7 +49,7 @@ from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.read.node_choice import NodeChoice
 from service.clock import Clock
-from state.ledger.ledger import Ledger
+from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
 
 
@@ -70,7 +72,6 @@ class ExtenderState:
         self.clock = clock
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, clock)
-        self.announcer = Announcer(self.events)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
@@ -93,7 +94,7 @@ class ExtenderState:
         self.outcomes = Outcomes(
             cluster=self.cluster,
             pods=self.pods,
-            announcer=self.announcer,
+            events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -111,28 +112,31 @@ class ExtenderState:
             to_request=self.translating(to_member_request),
             to_bound=to_bound_now,
         )
-        self.bookkeeper = self._keep_books(ledger) if ledger is not None else None
-        self.quota_queue = self._queue_for_quota(ledger) if ledger is not None else None
+        self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
+        self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
 
-    def _keep_books(self, ledger: Ledger) -> Bookkeeper:
-        return Bookkeeper(
+    def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
+        return LedgerSync(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
-            epoch=lambda: self.leading.epoch,
+            term=self._term,
             metrics=self.metrics,
             clock=self.clock,
         )
 
-    def _queue_for_quota(self, ledger: Ledger) -> QuotaQueue:
+    def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
         return QuotaQueue(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
-            epoch=lambda: self.leading.epoch,
+            term=self._term,
         )
+
+    def _term(self) -> LeaderTerm:
+        return LeaderTerm(leadership=LEADERSHIP, epoch=self.leading.epoch)
 
     def begin_term(self) -> None:
         """Record every decision from now on, under the epoch of this leadership term."""
@@ -152,7 +156,7 @@ class ExtenderVerbs:
 
     def __init__(self, state: ExtenderState, client: KubeClient) -> None:
         to_request = state.translating(to_member_request)
-        self.questions = Questions(
+        self.decider = PodDecider(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
@@ -160,7 +164,7 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         pending = PendingWrites()
-        self.binding = Binding(
+        self.binding = BindVerb(
             leading=state.leading,
             cluster=state.cluster,
             pods=state.pods,
@@ -185,20 +189,20 @@ class ExtenderVerbs:
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
-        self.filter = Filter(
+        self.filter = FilterVerb(
             planner=self.planner,
-            questions=self.questions,
+            decider=self.decider,
             cluster=state.cluster,
             metrics=state.metrics,
         )
-        self.preemption = Preemption(
+        self.preemption = PreemptVerb(
             plans_for=self.planner.plans_for,
-            questions=self.questions,
+            decider=self.decider,
             pods=state.pods,
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
-            being_bound=self.binding.under_way,
+            is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
             cluster=state.cluster,
@@ -224,7 +228,7 @@ class ExtenderUpkeep:
             metrics=state.metrics,
             clock=state.clock,
         )
-        self.halves = HalfBoundGangs(
+        self.half_bound = HalfBoundGangs(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
@@ -236,19 +240,19 @@ class ExtenderUpkeep:
 
 def _build_planner(
     state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
-) -> Planner:
-    planner = Planner(
+) -> PlanningLoop:
+    planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
         nodes=state.node_choice,
         to_request=state.translating(to_member_request),
+        held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,
         outcomes=state.outcomes,
         clock=state.clock,
     )
     state.reranker.on_change.append(planner.rerank)
-    planner.follow_groups(state.groups.is_awaited)
-    state.groups.on_change.append(planner.look_for_groups)
+    state.groups.on_change.append(planner.observe_groups)
     if state.quota_queue is not None:
-        planner.follow_quota(state.quota_queue)
+        state.quota_queue.on_charged.append(planner.observe_charged)
     return planner

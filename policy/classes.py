@@ -1,7 +1,7 @@
-"""Priority classes, ranked: which is higher, which are high, and what each means to the cells.
+"""Priority classes, ranked: which is higher, which are high, and their cell priorities.
 
-The admins' list is the only ranking there is. Without a Classes document (`NO_CLASSES`) no class
-is checked, none is high, and nothing is lower than anything else.
+The list of the Classes document is the only ranking. Without one (`NO_CLASSES`) no class is
+checked, none is high, and none is lower than another.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from policy.submission import ClassName
 from policy.wording import listing, quote
 
 OPPORTUNISTIC: Final = -1
-"""The cell priority of a class that borrows: it may be preempted by any guaranteed gang."""
+"""The cell priority of a class whose gangs borrow cells and can be preempted."""
 MAX_CELL_PRIORITY: Final = 1000
 
 
@@ -28,7 +28,7 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The classes, highest first, and the one of a pod that names none."""
+    """The classes, highest first, and the default class."""
 
     entries: tuple[PriorityClass, ...]
     default: ClassName
@@ -46,20 +46,20 @@ class Classes:
         return tuple(entry.name for entry in self.entries)
 
     def is_listed(self, name: ClassName) -> bool:
-        """Tell whether the class is one of the admins'."""
+        """Whether the class is in the Classes document."""
         return name in self._ranks
 
     def rank(self, name: ClassName) -> int | None:
-        """Say how many classes are higher; None for a class that is not listed."""
+        """Return how many classes are higher; None for a class that is not listed."""
         return self._ranks.get(name)
 
     def is_lower(self, name: ClassName, than: ClassName) -> bool:
-        """Tell whether `name` ranks below `than`; no if either is not listed."""
+        """Whether `name` ranks below `than`; False if either is not listed."""
         rank, other = self._ranks.get(name), self._ranks.get(than)
         return rank is not None and other is not None and rank > other
 
     def compare(self, left: ClassName, right: ClassName) -> int | None:
-        """Return 1, 0 or -1 as `left` is higher, equal or lower; None if that is not known."""
+        """Return 1, 0 or -1 if `left` is higher, equal or lower; None if either is not listed."""
         if left == right:
             return 0
         if not (self.is_listed(left) and self.is_listed(right)):
@@ -67,17 +67,17 @@ class Classes:
         return -1 if self.is_lower(left, right) else 1
 
     def is_high(self, name: ClassName) -> bool:
-        """Tell whether cells in this class count as `occupiedHigh`."""
+        """Whether leaf cells in this class count as `occupiedHigh`."""
         rank = self._ranks.get(name)
         return rank is not None and self.entries[rank].high
 
     def cell_priority(self, name: ClassName) -> int | None:
-        """Return the engine's priority of the class; None for a class that is not listed."""
+        """Return the cell priority of the class; None for a class that is not listed."""
         rank = self._ranks.get(name)
         return None if rank is None else self.entries[rank].cell_priority
 
     def resolve(self, name: str | None, *, path: str) -> ClassName:
-        """Return the class that a pod gets when it names this one, or none.
+        """Return the class of a pod that names this one; the default class if it names none.
 
         Raises RequestError at `path` for a class that is not listed. Without a Classes document
         every name passes.
@@ -87,7 +87,9 @@ class Classes:
         if not name:
             return self.default
         known = listing(self.names)
-        raise RequestError.at(path, f"class {quote(name)} is not listed; listed are {known}")
+        raise RequestError.at(
+            path, f"class {quote(name)} is not in the Classes document; its classes are {known}"
+        )
 
 
 NO_CLASSES: Final = Classes.of((), default=ClassName(""))

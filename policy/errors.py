@@ -1,7 +1,7 @@
-"""Errors, classified by who must act.
+"""All errors that Cellgate raises, by who has to act.
 
     CellgateError
-    ├─ RequestError      the caller's pod or request is wrong   → refuse, tell the caller
+    ├─ RequestError      the caller's pod or request is wrong   → refuse, with the reason
     ├─ SpecError         an admin's document is wrong           → keep the last good one, list all
     ├─ SettingsError     this process was started wrongly       → one line, exit code 2
     ├─ ConflictError     we lost a race (epoch, CAS)            → re-read and plan again, bounded
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with an input: where, and what to do about it."""
+    """One thing that is wrong with an input: where it is, and what to do about it."""
 
     path: str
     message: str
@@ -59,12 +59,12 @@ class SettingsError(CellgateError):
 
 
 class ConflictError(CellgateError):
-    """Somebody else was faster; read again and decide again."""
+    """Another writer was faster; read again and decide again."""
 
 
 class BackendError(CellgateError):
-    """Postgres or Kubernetes failed, or did not say whether it succeeded."""
+    """Postgres or Kubernetes failed, or its success is not known."""
 
 
 class InvariantError(CellgateError):
-    """A promise of our own code is broken."""
+    """A bug: an invariant of our own code does not hold."""

@@ -1,4 +1,4 @@
-"""Where a pod is, or is to be: the one type that engine, annotations and log share."""
+"""`Placement`: the node and leaf cells of a pod, shared by engine, annotations and log."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ class Placement:
 
     node: NodeName
     leaf_cells: tuple[int, ...]
-    """In the order in which the container is told them."""
+    """In the order in which the container gets them."""
     chain: ChainName | None = None
-    """Tells devices of equal numbers apart where a node stands in several chains."""
+    """Distinguishes devices of equal numbers if a node is in several chains."""
     vc_cell: str | None = None
     """Virtual address of the preassigned cell that it counts against; None if opportunistic."""
     vc_cell_type: CellTypeName | None = None
-    """Type of that cell: finds the claim again when addresses have changed with the cluster."""
+    """Type of that cell, by which the claim is found if addresses have changed."""

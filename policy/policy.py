@@ -1,7 +1,7 @@
-"""A policy: what all documents together mean.
+"""`Policy`: what all documents together mean.
 
-A document that does not exist has its default: no rules, no quotas, no shapes, everybody may use
-every VC; without classes, no class is checked.
+A document that does not exist has its default: no rules, no quotas, no shapes, every VC is open to
+all users, and no class is checked.
 """
 
 import hashlib
@@ -28,35 +28,35 @@ VERSION_CHARS: Final = 12
 
 
 class DocumentKey(NamedTuple):
-    """A document's place in a policy: its kind, and where there may be several, its source."""
+    """Identifies a document of a policy: its kind, and its source if there may be several."""
 
     kind: DocumentKind
     source: str = ""
 
 
 Documents = dict[DocumentKey, Document]
-"""Sorted by key: that is the order in which groups are looked at."""
+"""Sorted by key: this is the order in which groups are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What decisions are made by."""
+    """Everything that decisions depend on."""
 
     version: str
-    """The same for documents that mean the same, on every replica."""
+    """Equal for documents with equal content, on every replica."""
     content: str = field(repr=False, compare=False)
-    """What all documents say, as JSON: what the version is of."""
+    """The content of all documents as JSON; the version is its hash."""
     classes: Classes
     rules: RuleTable
     quotas: QuotaTable
     identity: Identity
     shapes: Shapes
     cluster: ClusterDocument | None = None
-    """The cells and VCs, if a document says so; what it builds may depend on the nodes."""
+    """The cells and VCs, if there is a Cluster document."""
 
 
 def build(documents: Documents) -> Policy:
-    """Make what decisions work with; the documents have been checked."""
+    """Build the policy of documents that have been checked."""
     classes = _only(documents, ClassesDocument)
     rules = _only(documents, RulesDocument)
     quotas = documents_of(documents, QuotasDocument)
@@ -97,7 +97,7 @@ def _only(documents: Documents, model: type[DocumentT]) -> DocumentT | None:
 
 
 def _content(documents: Documents) -> str:
-    """Write what the documents say, not how they are written, nor where.
+    """Write the content of the documents, without their sources and formatting.
 
     Defaults are left out, so that a field that a later release adds does not change the version.
     """

@@ -1,7 +1,7 @@
-"""Shapes: what pods of a VC, a group or a purpose get beside their class.
+"""Shapes: node selectors, tolerations, requests, mounts and run time that pods get.
 
-All shapes that match a pod apply, from top to bottom; where two say something about the same thing,
-the first one counts, and of run times the shortest.
+All shapes that match a pod apply, from top to bottom. If two set the same thing, the first one
+counts; of run times the shortest.
 """
 
 import string
@@ -23,20 +23,20 @@ class Mount:
     path: str
     """Where containers see it."""
     source: Mapping[str, Any]
-    """Where it comes from, as a pod's volume says it."""
+    """The source of the volume, as in a pod."""
     origin: str
-    """The same in words."""
+    """The source in words."""
     sub_path: str = ""
-    """The part of it that is mounted; `{user}` stands for the submitter."""
+    """The part of it that is mounted; `{user}` is replaced by the submitter."""
     is_read_only: bool = False
 
     def sub_path_of(self, user: UserName) -> str:
-        """Name the submitter's part: one name of a folder, another one for every submitter."""
+        """Return the submitter's part; no two submitters have the same one."""
         return self.sub_path.replace(USER_PLACEHOLDER, _folder_of(user))
 
 
 def _folder_of(user: UserName) -> str:
-    """Write a user as one folder's name; no two users have the same."""
+    """Write a user as the name of one folder; no two users have the same."""
     safe = _SAFE if user.strip(".") else ""  # `.` and `..` are folders already
     return "".join(char if char in safe else _encode(char) for char in user)
 
@@ -47,7 +47,7 @@ def _encode(char: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """For whom, and what."""
+    """Which pods it matches, and what they get."""
 
     name: str
     user: Pattern | None = None
@@ -58,17 +58,17 @@ class Shape:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     requests: Mapping[str, str] = field(default_factory=dict)
-    """For containers that say nothing about a resource."""
+    """For containers that do not request a resource themselves."""
     fixed_requests: Mapping[str, str] = field(default_factory=dict)
-    """Whatever containers say."""
+    """For all containers, instead of their own requests."""
     mounts: tuple[Mount, ...] = ()
     image_pull_secrets: tuple[str, ...] = ()
     max_run_seconds: int | None = None
 
     def matches(self, submission: Submission) -> bool:
-        """Tell whether all that the shape says about pods is true of this one."""
+        """Whether all conditions of the shape hold for this pod."""
         return (
-            self.labels.items() <= submission.labels.items()  # first: it costs least
+            self.labels.items() <= submission.labels.items()  # first: the cheapest check
             and _is_found(self.user, submission.user)
             and _is_found(self.vc, submission.vc)
             and _is_found(self.namespace, submission.gang.namespace)
@@ -87,5 +87,5 @@ class Shapes:
         self._shapes = tuple(shapes)
 
     def matching(self, submission: Submission) -> tuple[Shape, ...]:
-        """Return the shapes that apply to a pod, the most important one first."""
+        """Return the shapes that apply to a pod, in order."""
         return tuple(shape for shape in self._shapes if shape.matches(submission))

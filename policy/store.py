@@ -1,8 +1,8 @@
-"""The policy in force: all documents together, or the last ones that were good.
+"""The policy in force: the last good version of each document.
 
-The shell hands over every policy text that exists, at each change; what comes back is always a
-policy that can be applied. A document that is bad, or contradicts another, does not get in: the one
-that was in force stays, while the others change. `problems` says why.
+At each change the store gets all policy texts that exist, and returns a policy that can be applied.
+A document that has problems, or contradicts another, does not come into force: its last good
+version stays, while the others change. `problems` says why.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,17 +22,17 @@ class PolicyText:
 
     kind: DocumentKind
     source: str
-    """Where it was found (a ConfigMap, a file), as people call it."""
+    """The ConfigMap or file it was found in, as named in messages."""
     text: str
 
     @property
     def key(self) -> DocumentKey:
-        """Its place in a policy, which a newer version of it takes over."""
+        """Identifies the document among its versions."""
         return DocumentKey(self.kind, self.source if self.kind.may_be_many else "")
 
 
 def build_policy(texts: Iterable[PolicyText]) -> Policy:
-    """Make a policy of exactly these texts. Raises SpecError with all problems, by source."""
+    """Build a policy of exactly these texts. Raises SpecError with all problems, by source."""
     reading = _read(texts)
     problems = list_problems(_problems(reading))
     if problems:
@@ -78,9 +78,9 @@ class PolicyStore:
         return self.policy
 
     def _enter(self, documents: Documents, *, texts: Mapping[DocumentKey, str]) -> None:
-        """Put the documents in force, unless what was kept contradicts what is new.
+        """Put the documents in force, unless a kept version contradicts a new document.
 
-        A Cluster document says what hardware there is: no other document keeps it out.
+        A Cluster document describes the hardware, so no other document prevents it.
         """
         ordered = {key: documents[key] for key in sorted(documents)}
         policy = build(ordered)
@@ -91,11 +91,11 @@ class PolicyStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """Texts, as far as they could be read."""
+    """The documents of all texts, as far as they could be read."""
 
     documents: Documents
     partial: Documents
-    """What could be read of those that have problems."""
+    """The readable parts of documents that have problems."""
     found: Mapping[DocumentKey, PolicyText]
     bad: Sequence[DocumentKey]
     problems: Mapping[str, Sequence[Problem]]
@@ -130,12 +130,12 @@ def _read(texts: Iterable[PolicyText]) -> _Reading:
 def _check_only_one(found: PolicyText, first: Mapping[DocumentKey, PolicyText]) -> None:
     other = first.get(found.key)
     if other is not None:
-        message = f"there is a {found.kind} document already, {other.source}"
+        message = f"there is already a {found.kind} document, {other.source}"
         raise SpecError([Problem("", message)])
 
 
 def _problems(reading: _Reading) -> dict[str, Sequence[Problem]]:
-    """Return all problems of all texts by source, those that they have with each other included."""
+    """Return all problems of all texts by source, contradictions included."""
     readable = {**reading.partial, **reading.documents}
     documents = {key: readable[key] for key in sorted(readable)}
     contradictions = find_contradictions(documents, build(documents))

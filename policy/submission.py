@@ -1,6 +1,6 @@
-"""What somebody asks for, in our own words: the types that rules, quotas and cells look at.
+"""What a submitter asks for: the types that rules, quotas and cells share.
 
-`kube.read.pods` builds them from Kubernetes objects; nothing here knows such an object.
+`kube.read.pods` builds them from Kubernetes objects.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class GangKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """One gang as its submitter asked for it: the subject of rules and quotas."""
+    """One gang as its submitter asked for it: the input of rules and quotas."""
 
     user: UserName
     groups: tuple[GroupName, ...] = ()

@@ -1,8 +1,8 @@
-"""The cluster as cells: what exists, and who was promised what. Immutable.
+"""The cluster as cells: which exist, and which of them each VC was promised. Immutable.
 
-A *chain* is the ladder of cell types under one top-level type; level 1 is a leaf cell, one device.
-Physical cells form trees of a chain's types. A VC is promised *preassigned* cells: so many cells of
-some level of a chain, any of them, or a *pinned* cell, which is one particular physical cell.
+A *chain* is the sequence of cell types under one top-level type; level 1 is a leaf cell, one
+device. Physical cells form trees of a chain's types. A VC is promised *preassigned* cells: a number
+of cells of some level of a chain, any of them, or a *pinned* cell, one particular physical cell.
 
     chain "4-NODE":   4-NODE (level 4) → 2-NODE (3) → NODE (2, node level) → A100 (1)
 """
@@ -22,7 +22,7 @@ PinnedCellId = NewType("PinnedCellId", str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """One rung of a chain."""
+    """One level of a chain."""
 
     level: int
     """Height, 1 = leaf."""
@@ -61,7 +61,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """So many preassigned cells of a level of a chain."""
+    """A number of preassigned cells of a level of a chain."""
 
     chain: ChainName
     level: int
@@ -79,7 +79,7 @@ class VirtualCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """The whole cluster. VC safety has been proven for it: all promises fit at once."""
+    """The whole cluster, with the proof of VC safety: all promises fit at once."""
 
     chains: Mapping[ChainName, Chain]
     vcs: Mapping[VcName, VirtualCluster]

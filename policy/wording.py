@@ -1,7 +1,7 @@
-"""How we put things: small helpers for texts that people read, the same everywhere.
+"""Helpers for texts that people read: quoting, cutting, paths, plurals.
 
-Every message of the project is byte-stable and safe to print: what somebody else wrote (a user's
-name, a note, a value in a document) is quoted or cleaned and cut before it enters a sentence.
+Every message is byte-stable and safe to print: text that others wrote (a user's name, a note, a
+value in a document) is quoted or cleaned, and cut, before it enters a sentence.
 """
 
 import re
@@ -9,16 +9,22 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 QUOTE_CHARS: Final = 60
+_NAME_CHARS: Final = 80
 _SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def plain(text: str, *, limit: int) -> str:
     """Make a foreign text printable on one line, at most `limit` characters long."""
-    # Cut generously first: cleaning a text of megabytes only to cut it would be wasted work.
+    # Cut first, with some reserve: cleaning megabytes only to cut them would waste time.
     words = " ".join(text[: limit * 2].split())
     is_clean = words.isprintable()
     clean = words if is_clean else "".join(c if c.isprintable() else "?" for c in words)
     return clean if len(clean) <= limit and len(text) <= limit * 2 else clean[: limit - 1] + "…"
+
+
+def name(text: str) -> str:
+    """Show a name without quotes, on one line and cut."""
+    return plain(text, limit=_NAME_CHARS)
 
 
 def quote(text: str) -> str:
@@ -55,7 +61,7 @@ def describe(value: object) -> str:
 
 
 def join_path(parts: Iterable[str | int]) -> str:
-    """Write the way to a value as people write it: `rules[2].occupied`."""
+    """Write the path to a value: `rules[2].occupied`."""
     path = ""
     for part in parts:
         if isinstance(part, int):
@@ -75,3 +81,8 @@ def listing(words: Sequence[str]) -> str:
 def count_of(number: int, noun: str) -> str:
     """Write `1 leaf cell`, `2 leaf cells`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def are(number: int) -> str:
+    """Write `is` for 1, `are` for any other number."""
+    return "is" if number == 1 else "are"

@@ -1,13 +1,13 @@
-"""Postgres, and everything that knows it: what was admitted, charged and decided.
+"""Everything that is stored in Postgres: charges, decisions, observations and the history of gangs.
 
-No SQL is outside this folder, and no asyncpg error leaves it. Nothing here decides anything. A
-value means an answer, also a negative one; `BackendError` means that the answer is not known. May
-import `policy` only; the extender, the webhook and the CLI import it.
+All SQL of the product is in this folder, and no asyncpg error leaves it. Nothing here decides about
+pods. A returned value is an answer, even a negative one; `BackendError` means that the answer is
+unknown. May import `policy` only; `extender`, `webhook` and `cli` import it.
 
-ledger/      who holds how many leaf cells, within which limits
+ledger/      leaf cells that gangs are charged, and their limits
 log/         the decision log
-history/     runs of gangs
+history/     one row for each run of a gang
 database/    connections, schema, named SQL, retention
 embedded/    a PostgreSQL server as a child process (`embedded:DIR`)
-migrations/  the schema, as a sequence of SQL files
+migrations/  the schema as a sequence of SQL files
 """

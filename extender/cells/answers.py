@@ -47,25 +47,32 @@ def preempt(
     )
 
 
-Terms = Mapping[str, int | str]
+Terms = Mapping[str, int | str | None]
 """Values that must be equal in all members of a gang, by the names that users know."""
 
 
-def terms(request: MemberRequest) -> dict[str, int | str]:
+def terms(request: MemberRequest) -> dict[str, int | str | None]:
     """Return the values of a request that must be equal in all members, except sizes."""
     return {
         "VC": request.vc,
         "priority": request.priority,
-        "leaf type": request.leaf_type or "any",
-        "pinned cell": request.pinned or "none",
-        "gang minimum": request.gang_min or "none",
+        "leaf type": request.leaf_type,
+        "pinned cell": request.pinned,
+        "gang minimum": request.gang_min,
     }
 
 
 def disagreement(request: MemberRequest, *, first: Terms, own: Terms) -> Reject:
     """Reject a member whose values differ from those of the gang's first member."""
-    different = [(name, first[name], own[name]) for name in first if own[name] != first[name]]
-    return reject(request, ReasonCode.GANG_MISMATCH, differences=tuple(different))
+    different = [name for name in first if own[name] != first[name]]
+    shown = [(name, _shown(name, first[name]), _shown(name, own[name])) for name in different]
+    return reject(request, ReasonCode.GANG_MISMATCH, differences=tuple(shown))
+
+
+def _shown(name: str, value: int | str | None) -> int | str:
+    if value is None:
+        return "any" if name == "leaf type" else "none"
+    return value
 
 
 def _reason(request: MemberRequest, code: ReasonCode, arguments: Arguments) -> Reason:

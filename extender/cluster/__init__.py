@@ -10,7 +10,7 @@ in the background), and rules about where a gang fits (`extender.cells`). All ot
 
 cluster          Cluster: all changes of the engine's state, and their rows in the log
 document_text    Cluster documents with the text that they were parsed from
-journal          The journal's interface, and the one that writes to the decision log
+journal          The journal that writes to the decision log, and the one that drops everything
 members          Members that have places, by UID and by gang
 reader           ClusterReader: questions that change nothing and are not logged
 replay           The decisions of an epoch repeated from the log

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from extender.cells.model import Decision, Place
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import Decision, Place, PlacedMember
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
 from policy.submission import GangKey, NodeName, PodUid
@@ -30,67 +29,10 @@ class DecisionContext:
     """`namespace/name`, for readers of the log."""
 
 
-class Journal(Protocol):
-    """Receives every step of the engine."""
-
-    def begin(self, *, lease_seconds: float) -> None:
-        """A new engine starts."""
-
-    def observe_node(self, node: KubeNode) -> None:
-        """A node joined or changed."""
-
-    def forget_node(self, name: NodeName) -> None:
-        """A node left."""
-
-    def use_document(self, text: str | None) -> None:
-        """Another cluster document is in force, or none."""
-
-    def build_topology(self) -> None:
-        """Cells were built from the document and the nodes that are known."""
-
-    def rerank(self, priorities: Mapping[GangKey, int]) -> None:
-        """Gangs have other priorities, because their classes changed."""
-
-    def prepare(self, running: PlacedMember) -> None:
-        """A member was found running at start-up; `recover` follows."""
-
-    def prepare_released(self, released: PlacedMember) -> None:
-        """A member was found released and not bound at start-up; `recover` follows."""
-
-    def recover(self, count: int, *, now: float) -> None:
-        """The engine took in the members that were prepared."""
-
-    def observe_bound(self, running: PlacedMember) -> None:
-        """A member runs."""
-
-    def observe_ending(self, member: PodUid) -> None:
-        """A member that runs was told to end."""
-
-    def observe_overdue(self, member: PodUid) -> None:
-        """A member that was told to end takes too long."""
-
-    def forget_member(self, member: PodUid) -> None:
-        """A member ended."""
-
-    def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
-        """Leases expired."""
-
-    def renew(self, gang: GangKey, *, now: float) -> None:
-        """A lease was started again."""
-
-    def decide(
-        self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
-    ) -> None:
-        """The engine made a decision, and it was applied."""
-
-    def note(self, kind: RowKind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
-        """The extender did something else; a replay ignores it."""
-
-
 class NoJournal:
     """Drops everything: a replay writes nothing."""
 
-    def __getattr__(self, _: str) -> Any:  # noqa: ANN401 - any step of the protocol
+    def __getattr__(self, _: str) -> Any:  # noqa: ANN401 - any method of `LogJournal`
         return lambda *_, **__: None
 
 
@@ -148,11 +90,11 @@ class LogJournal:
         self._rows.append(self._record(RowKind.DOCUMENT, "classes", "reranked", inputs=inputs))
 
     def prepare(self, running: PlacedMember) -> None:
-        """A member was found running at start-up."""
+        """A member was found running at start-up; `recover` follows."""
         self._append_bound("found", running)
 
     def prepare_released(self, released: PlacedMember) -> None:
-        """A member was found released and not bound at start-up."""
+        """A member was found released and not bound at start-up; `recover` follows."""
         self._append_bound("released", released)
 
     def recover(self, count: int, *, now: float) -> None:
@@ -261,3 +203,7 @@ class LogJournal:
             latency_seconds=latency_seconds,
             **fields,
         )
+
+
+Journal = LogJournal | NoJournal
+"""Receives every step of the engine."""

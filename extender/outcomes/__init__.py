@@ -5,8 +5,8 @@ The planner, the verbs and the background work report here, and nowhere else, wh
 goes is the business of `cells` and `queue`. Imported by `planning`, `verbs`, `upkeep`,
 `inspection` and the wiring; imports none of them.
 
-announcer     Events on pods: Waiting, Placed, Downgraded, Preempted.
 evictions     The one executor that ends pods: retries, spares, one Event, one count.
 outcomes      The one place that every decision passes.
+pod_events    Events on pods: Waiting, Placed, Downgraded, Preempted.
 waiting_list  Gangs and pods that wait: for which reason, and since when.
 """

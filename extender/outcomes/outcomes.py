@@ -13,7 +13,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.announcer import Announcer
+from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from kube.api.pod_ender import Ended
 from kube.read.pods import ManagedPod
@@ -38,13 +38,13 @@ class Outcomes:
         *,
         cluster: Cluster,
         pods: PodSink,
-        announcer: Announcer,
+        events: PodEvents,
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
-        self._announcer = announcer
+        self._events = events
         self._metrics = metrics
         self._clock = clock
         self.waiting = WaitingList()
@@ -62,7 +62,7 @@ class Outcomes:
         self._metrics.count_decision(decision)
         if isinstance(decision, Place):
             for gang in decision.downgraded:
-                self._announcer.downgraded(self._members(gang), by=decision.request.gang)
+                self._events.downgraded(self._members(gang), by=decision.request.gang)
         elif isinstance(decision, Preempt) and decision.seats and ended_by is not None:
             cause = "borrowed" if self._are_borrowers(decision.victims) else "priority"
             self._metrics.preemptions.labels(ended_by, cause).inc()
@@ -94,7 +94,7 @@ class Outcomes:
             since=self._clock.now(),
         )
         if self.waiting.put_gang(entry):
-            self._announcer.waits(entry)
+            self._events.waiting(entry)
 
     def gang_resumed(self, gang: GangKey) -> None:
         """A gang does not wait any more, or not for what was reported: it may have its places."""
@@ -123,7 +123,7 @@ class Outcomes:
         entry = self._refused(pod, decision, offered)
         entry.asks_to_preempt = bool(entry.victims) and ended_by is None and pod.may_preempt
         if self.waiting.put_pod(entry):
-            self._announcer.waits(entry)
+            self._events.waiting(entry)
 
     def _refused(
         self,
@@ -152,7 +152,7 @@ class Outcomes:
     def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
         """A pod was told to end; what its owner or kube-scheduler did is not reported."""
         if ended is not Ended.BY_OTHERS:
-            self._announcer.preempted(pod, why=why)
+            self._events.preempted(pod, why=why)
         if ended is Ended.NOW:
             self._metrics.victims.inc()
             logger.info("pod ended", extra={"pod_uid": pod.uid, "why": why})
@@ -162,7 +162,7 @@ class Outcomes:
     def _announce_placed(self, entry: WaitingEntry | None) -> None:
         member = self._cluster.members.get(entry.uid) if entry is not None else None
         if entry is not None and member is not None:
-            self._announcer.placed(entry, member.placement)
+            self._events.placed(entry, member.placement)
 
     def _note_bound(self, pod: ManagedPod) -> None:
         """A bound pod does not wait, whichever program bound it."""

@@ -2,9 +2,9 @@
 
 Here are the loop, the pods that may not be planned yet, the quota queue and the writes to
 Kubernetes. Which gang is next and where it goes is decided in `queue` and `cells`, which are pure.
-Imported by the wiring; `verbs` imports the loop to know which pods are planned.
+Imported by the wiring and by `verbs`, which answer planned pods from their lease.
 
-action_executor  Executes what the planner asks for: release, nominate, end.
+action_executor  Executes what the planner asks for: pods are released, nominated and ended.
 cluster_cells    The engine as the planner uses it.
 held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
 pending_writes   Pods that are being written to at this moment.

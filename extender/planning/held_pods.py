@@ -5,12 +5,13 @@ controller. The planner does not see them: it would end victims, or lease cells,
 cannot start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from extender.feeds.requests import single_gang
+from extender.planning.quota_queue import QuotaQueue
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, PodUid
@@ -40,7 +41,7 @@ class Hold:
     """How long it is kept before its owner is informed."""
 
 
-def quota_hold(pod: ManagedPod) -> Hold:
+def _quota_hold(pod: ManagedPod) -> Hold:
     """Hold a pod whose gang is not charged."""
     gang = single_gang(pod) if pod.is_charged_alone else pod.gang.key
     leaf_count = pod.leaf_count if pod.is_charged_alone else pod.gang_leaf_count
@@ -53,7 +54,7 @@ def quota_hold(pod: ManagedPod) -> Hold:
     )
 
 
-def gate_hold(pod: ManagedPod) -> Hold:
+def _gate_hold(pod: ManagedPod) -> Hold:
     """Hold a pod that has a gate of another controller, too."""
     return _hold(
         pod.gang.key,
@@ -64,7 +65,7 @@ def gate_hold(pod: ManagedPod) -> Hold:
     )
 
 
-def group_hold(pod: ManagedPod) -> Hold:
+def _group_hold(pod: ManagedPod) -> Hold:
     """Hold a pod whose PodGroup, and so its gang's size, is not known."""
     return _hold(
         pod.gang.key,
@@ -93,11 +94,26 @@ def _hold(
 class HeldPods:
     """The pods that are held, as they were last seen."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, awaits_group: Callable[[ManagedPod], bool], quota: QuotaQueue | None
+    ) -> None:
+        """`awaits_group` tells whether the size of a pod's gang is not known yet."""
+        self._awaits_group = awaits_group
+        self._quota = quota
         self._pods: dict[HoldCode, dict[PodUid, ManagedPod]] = {code: {} for code in HoldCode}
         self._holds: dict[PodUid, Hold] = {}
         self._unreported: dict[PodUid, float] = {}
         """Pods whose hold is to be reported, and when."""
+
+    def hold_of(self, pod: ManagedPod) -> Hold | None:
+        """Return what a pod waits for before it can be planned."""
+        if not pod.is_gated:
+            return None
+        if self._quota is not None and self._quota.holds(pod):
+            return _quota_hold(pod)
+        if pod.is_held_by_others:
+            return _gate_hold(pod)
+        return _group_hold(pod) if self._awaits_group(pod) else None
 
     def put(self, pod: ManagedPod, hold: Hold, *, now: float) -> None:
         """Hold a pod; a change of the pod alone is not reported again."""

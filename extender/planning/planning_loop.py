@@ -1,46 +1,38 @@
-"""The planner's hands and ears: pods and nodes go in, patches and deletions come out.
+"""The planner's loop: pods and nodes go in, patches and deletions come out.
 
-What is decided is decided by `extender.queue`; here it is told what is seen, its steps are run when
-there is something new, and what it asks for is done, many things at once.
+`extender.queue` decides. The loop reports to it what the feeds say, runs its steps when something
+has changed, reports the outcome and executes the actions, many at once.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final, NoReturn
+from collections.abc import Callable
+from typing import Final, NoReturn, TypeVar
 
-from extender.cells.model import MemberRequest
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest, to_placement, to_single_request
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.held_pods import (
-    HeldPods,
-    Hold,
-    HoldCode,
-    class_hold,
-    gate_hold,
-    group_hold,
-    quota_hold,
-)
-from extender.planning.quota_queue import QuotaQueue
+from extender.planning.held_pods import HeldPods, HoldCode, class_hold
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, QueuedPod, StepResult
 from kube.read.node_choice import NodeChoice
 from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import GangKey, PodUid
 from service.clock import Clock
 from service.tasks import wait_up_to
 
 logger = logging.getLogger(__name__)
 
-_LOOK_EVERY_SECONDS: Final = 0.5
+T = TypeVar("T")
+
+_STEP_EVERY_SECONDS: Final = 0.5
 
 
-class Planner:
-    """Runs the planning of gated gangs."""
+class PlanningLoop:
+    """Plans gated gangs, for as long as this replica leads."""
 
     def __init__(
         self,
@@ -49,59 +41,61 @@ class Planner:
         pods: PodSink,
         nodes: NodeChoice,
         to_request: ToRequest,
+        held: HeldPods,
         executor: ActionExecutor,
         outcomes: Outcomes,
         clock: Clock,
     ) -> None:
         self._pods = pods
         self._to_request = to_request
-        self._awaits_group: Callable[[ManagedPod], bool] = lambda _: False
+        self._held = held
         self._executor = executor
         self._outcomes = outcomes
         self._clock = clock
         self._gangs = GangPlanner(cells, nodes)
         self._news = asyncio.Event()
-        pods.on_change.append(self._see)
-        pods.on_end.append(self._lose)
-        self._quota: QuotaQueue | None = None
-        self._held = HeldPods()
-        cells.follow(on_room=self.wake, on_expiry=self._expire, on_loss=self._unseat)
-        cells.follow_nodes(self._lose_node)
-        cells.follow_ends(self._give_up_on)
+        pods.on_change.append(self._observe)
+        pods.on_end.append(self._forget)
+        cells.cluster.on_room.append(self.wake)
+        cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
+        cells.cluster.on_loss.append(self._and_plan(self._gangs.unseat))
+        cells.cluster.on_node_lost.append(self._and_plan(self._gangs.lose_node))
+        cells.cluster.on_overdue.append(self._and_plan(self._gangs.give_up_on))
 
-    # -- what is seen
+    # -- what the feeds say
+
+    def _and_plan(self, note: Callable[[T], None]) -> Callable[[T], None]:
+        """Make a callback that notes a change, and lets the loop plan soon."""
+
+        def note_and_plan(change: T) -> None:
+            note(change)
+            self._news.set()
+
+        return note_and_plan
 
     def wake(self) -> None:
-        """Leaf cells came free, joined or changed."""
+        """Retry waiting gangs: leaf cells may have become free, joined or changed."""
         self._gangs.wake()
         self._news.set()
 
-    def follow_quota(self, quota: QuotaQueue) -> None:
-        """Leave gangs alone that wait for quota, until they are charged."""
-        self._quota = quota
-        quota.on_charged.append(self._note_charged)
-
-    def _note_charged(self, gang: GangKey) -> None:
-        for member in self._pods.of_gang(gang):
-            held = self._held.awaiting_quota(member.uid)
-            if held is not None:
-                self._see(held)
-
     def rerank(self) -> None:
-        """Classes mean something else now: so do the pods that wait."""
+        """Give waiting pods the priorities that their classes have now."""
         for pod in self._held.by_code(HoldCode.CLASS):
-            self._see(pod)
+            self._observe(pod)
         self._gangs.rerank(self._priority)
         self.wake()
 
-    def follow_groups(self, awaits_group: Callable[[ManagedPod], bool]) -> None:
-        """Leave pods alone whose gang's size is not known yet."""
-        self._awaits_group = awaits_group
-
-    def look_for_groups(self) -> None:
-        """PodGroups came, changed or went: now it may be known how large a gang is."""
+    def observe_groups(self) -> None:
+        """Look again at pods without a PodGroup: PodGroups have changed."""
         for pod in self._held.by_code(HoldCode.POD_GROUP):
-            self._see(pod)
+            self._observe(pod)
+
+    def observe_charged(self, gang: GangKey) -> None:
+        """Plan a gang that was charged: it does not wait for quota any more."""
+        for member in self._pods.of_gang(gang):
+            held = self._held.awaiting_quota(member.uid)
+            if held is not None:
+                self._observe(held)
 
     def _priority(self, uid: PodUid) -> int | None:
         pod = self._pods.get(uid)
@@ -111,19 +105,19 @@ class Planner:
             return None
 
     def plans_for(self, uid: PodUid) -> bool:
-        """Whether a pod is one of those that the planner places."""
+        """Whether the planner places a pod."""
         return self._gangs.knows(uid)
 
     def refuse_node(self, uid: PodUid) -> None:
-        """kube-scheduler does not offer a pod the node that is leased for it."""
+        """Note that kube-scheduler does not offer a pod the node that is leased for it."""
         self._gangs.refuse_node(uid, now=self._clock.monotonic())
 
-    def _see(self, pod: ManagedPod) -> None:
-        """Take note of a pod that our gate holds or held."""
+    def _observe(self, pod: ManagedPod) -> None:
+        """Pass a pod on to the planner if it has or had the gate of Cellgate, or hold it."""
         if not (pod.is_gated or pod.is_released):
-            self._let_go(pod.uid)
+            self._end_hold(pod.uid)
             return
-        hold = self._hold(pod)
+        hold = self._held.hold_of(pod)
         if hold is None:
             try:
                 self._gangs.see(_to_queued(pod, self._to_request))
@@ -132,52 +126,25 @@ class Planner:
         if hold is not None:
             self._held.put(pod, hold, now=self._clock.monotonic())
         else:
-            self._let_go(pod.uid)
+            self._end_hold(pod.uid)
         self._news.set()
         if pod.is_released and self._held.has(HoldCode.QUOTA):
-            self._note_charged(pod.gang.key)  # by the leader that released this pod
+            self.observe_charged(pod.gang.key)  # the leader that released this pod has charged it
 
-    def _hold(self, pod: ManagedPod) -> Hold | None:
-        """What a pod waits for before it can be planned."""
-        if not pod.is_gated:
-            return None
-        if self._quota is not None and self._quota.holds(pod):
-            return quota_hold(pod)
-        if pod.is_held_by_others:
-            return gate_hold(pod)
-        return group_hold(pod) if self._awaits_group(pod) else None
-
-    def _let_go(self, uid: PodUid) -> None:
-        """A pod is not held any more; if that was reported, its gang does not wait for it."""
+    def _end_hold(self, uid: PodUid) -> None:
         hold = self._held.remove(uid)
         if hold is not None:
             self._outcomes.gang_resumed(hold.gang)
 
-    def _lose(self, pod: ManagedPod) -> None:
+    def _forget(self, pod: ManagedPod) -> None:
         self._held.remove(pod.uid)
         self._gangs.lose(pod.uid)
         self._news.set()
 
-    def _expire(self, gangs: Sequence[GangKey]) -> None:
-        self._gangs.expire(gangs)
-        self._news.set()
-
-    def _lose_node(self, node: NodeName) -> None:
-        self._gangs.lose_node(node)
-        self._news.set()
-
-    def _give_up_on(self, victim: GangKey) -> None:
-        self._gangs.give_up_on(victim)
-        self._news.set()
-
-    def _unseat(self, gangs: Sequence[GangKey]) -> None:
-        self._gangs.unseat(gangs)
-        self._news.set()
-
-    # -- what is done
+    # -- planning
 
     async def run(self) -> NoReturn:
-        """Plan whenever there is something new, until cancelled."""
+        """Plan whenever something has changed, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._wait_for_news()
@@ -188,11 +155,11 @@ class Planner:
                     group.create_task(self._execute(action))
                 if step.has_more:
                     self._news.set()
-                await asyncio.sleep(0)  # others, kube-scheduler above all, get a turn
+                await asyncio.sleep(0)  # let other tasks run, above all kube-scheduler's verbs
 
     async def _wait_for_news(self) -> None:
-        # Time itself is news: pauses and leases end.
-        await wait_up_to(_LOOK_EVERY_SECONDS, self._news)
+        # Without news, too: pauses and leases end with time.
+        await wait_up_to(_STEP_EVERY_SECONDS, self._news)
         self._news.clear()
 
     def _report(self, step: StepResult, *, now: float) -> None:
@@ -219,7 +186,7 @@ class Planner:
         self._news.set()
 
 
-def _to_queued(pod: ManagedPod, to_request: Callable[[ManagedPod], MemberRequest]) -> QueuedPod:
+def _to_queued(pod: ManagedPod, to_request: ToRequest) -> QueuedPod:
     request = to_request(pod)
     return QueuedPod(
         request=request,
@@ -232,6 +199,6 @@ def _to_queued(pod: ManagedPod, to_request: Callable[[ManagedPod], MemberRequest
         placement=to_placement(pod),
         node_wish=pod.node_wish,
         may_preempt=pod.may_preempt,
-        # A PodGroup says how many members are needed, not how many there may be.
+        # A PodGroup gives the least number of members; there may be more.
         alone=to_single_request(request, pod) if pod.gang.size is None else None,
     )

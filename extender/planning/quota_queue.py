@@ -1,7 +1,7 @@
-"""Gangs that wait for quota behind our gate: they are planned once they are charged.
+"""Gangs that wait for quota: they are planned once they are charged.
 
-The webhook let them in without a charge, since their group chose to queue what is over its quota.
-They are tried again, the oldest first, until the ledger has room for them. Who was charged keeps
+The webhook admitted them without a charge, because their group queues what is over its quota. They
+are charged as soon as the ledger has room for them, the oldest first. A gang that was charged keeps
 its charge while it waits for leaf cells, like every other waiting gang.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import replace
 from math import inf
 from typing import Final, NoReturn
 
+from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource
-from extender.upkeep.ledger_sync import LEADERSHIP, build_charge
 from kube.follow.policies import PolicySink
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import ManagedPod
@@ -27,11 +27,9 @@ logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 1.0
 
-OnCharged = Callable[[GangKey], None]
-
 
 class QuotaQueue:
-    """The gangs that nobody has charged yet."""
+    """The gangs that are not charged yet."""
 
     def __init__(
         self,
@@ -40,18 +38,18 @@ class QuotaQueue:
         pods: PodSink,
         sizes: GangSizeSource,
         policies: PolicySink,
-        epoch: Callable[[], int],
+        term: Callable[[], LeaderTerm],
     ) -> None:
         self._ledger = ledger
         self._pods = pods
         self._sizes = sizes
         self._policies = policies
-        self._epoch = epoch
+        self._term = term
         self._charged: set[GangKey] = set()
         self._waiting: dict[GangKey, GangKey] = {}
         """Gangs by the names under which they are charged."""
-        self.on_charged: list[OnCharged] = []
-        """Who wants to know of gangs that wait for quota no longer."""
+        self.on_charged: list[Callable[[GangKey], None]] = []
+        """Called when a gang has been charged."""
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
 
@@ -61,22 +59,25 @@ class QuotaQueue:
         return pod.is_gated and is_unpaid and not self._has_begun(pod)
 
     def _has_begun(self, pod: ManagedPod) -> bool:
-        """Whether a leader before us charged the gang: others of it were let go. That is known
-        without the ledger, which may be away while half of a gang waits for the other."""
+        """Whether an earlier leader charged the gang: it has released other members.
+
+        That is known without the ledger, which may be unavailable while half of a gang waits for
+        the other half.
+        """
         gang = () if pod.is_charged_alone else self._pods.of_gang(pod.gang.key)
         return any(not member.is_gated for member in gang)
 
     async def run(self) -> NoReturn:
-        """Charge what can be charged, until cancelled."""
+        """Charge the gangs for which there is room, until cancelled."""
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
             try:
                 await self.charge()
             except (BackendError, ConflictError) as exc:
-                logger.warning("queued gangs not charged", extra={"error": str(exc)})
+                logger.warning("queued gangs not charged, will retry", extra={"error": str(exc)})
 
     async def charge(self) -> None:
-        """Try the gangs that wait once, the oldest first; where one does not fit, none like it."""
+        """Try each waiting gang once, the oldest first; after a refusal, skip the gangs like it."""
         too_much: dict[Hashable, int] = {}
         for pod, *others in self._oldest_first():
             charge = self._due(pod, others)
@@ -84,7 +85,7 @@ class QuotaQueue:
                 continue
             try:
                 is_charged = await self._try(charge, pod)
-            except ValueError as exc:  # nobody of ours wrote that: it waits, and nobody else for it
+            except ValueError as exc:  # a forged decision: the gang waits, the others go on
                 logger.warning("gang cannot be charged", extra={"error": str(exc)})
                 continue
             if is_charged:
@@ -93,11 +94,11 @@ class QuotaQueue:
                 too_much[_kind(charge)] = charge.leaf_count
 
     def _due(self, first: ManagedPod, others: Sequence[ManagedPod]) -> Charge | None:
-        """What a gang is to be charged; None while it cannot be planned, or does not say enough.
+        """Return what to charge a gang; None while members are missing, or if it does not say.
 
-        Its members are there, so they are believed, and not that all are like the first.
+        Members that exist count with what they ask for; only missing ones count like the first.
         """
-        charge = build_charge(first, classes=self._policies.policy.classes, sizes=self._sizes)
+        charge = to_charge(first, classes=self._policies.policy.classes, sizes=self._sizes)
         if charge is None or first.is_charged_alone:
             return charge
         there = 1 + len(others)
@@ -110,38 +111,37 @@ class QuotaQueue:
         return replace(charge, leaf_count=held + max(0, size - there) * first.leaf_count)
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
-        """Charge a gang; True also if it was charged before, by a leader that has died since."""
+        """Charge a gang; True also if an earlier leader has charged it."""
         answer = await self._ledger.charge(charge, limits=self._limits(pod))
         if isinstance(answer, Refused):
             return False
-        term = LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
-        await self._ledger.confirm([charge.gang], term=term)
+        await self._ledger.confirm([charge.gang], term=self._term())
         return True
 
     def _limits(self, pod: ManagedPod) -> tuple[Limit, ...]:
-        """What its group allows now; nothing stands in its way if the group has no quotas."""
+        """Return what its group allows now; no limits if the group has no quotas any more."""
         if pod.charged_group is None or pod.submitter is None:
             return ()
         group = self._policies.policy.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
     def _oldest_first(self) -> list[list[ManagedPod]]:
-        """The pods of every gang that waits."""
+        """Return the pods of every gang that waits."""
         found = (self._members(charged, gang) for charged, gang in self._waiting.items())
         return sorted((pods for pods in found if pods), key=lambda pods: pods[0].created)
 
     def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
-        """Empty where pods go by another name since: they wait under that."""
+        """Return the pods of a gang; none if they are charged under another name since."""
         ours = (pod for pod in self._pods.of_gang(gang) if charged_gang(pod) == charged)
         return sorted(ours, key=lambda pod: (pod.created, pod.uid))
 
     def _note_charged(self, pod: ManagedPod) -> None:
         if self._waiting.pop(charged_gang(pod), None) is None:
-            return  # it has ended meanwhile: the books will be put right, and a namesake pays anew
+            return  # it has ended: the ledger is corrected, and a gang of the same name pays anew
         self._charged.add(charged_gang(pod))
         logger.info("queued gang charged", extra={"gang": str(pod.gang.key)})
-        for tell in self.on_charged:
-            tell(pod.gang.key)
+        for notify in self.on_charged:
+            notify(pod.gang.key)
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         if self.holds(pod):
@@ -154,5 +154,5 @@ class QuotaQueue:
 
 
 def _kind(charge: Charge) -> Hashable:
-    """Gangs that are charged to the same accounts."""
+    """Return the accounts that a gang is charged to."""
     return charge.user, charge.group, charge.class_name, charge.is_high, charge.leaf_type

@@ -156,6 +156,6 @@ def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
     return replace(pod, request=replace(pod.request, priority=rank), alone=alone)
 
 
-def gang_terms(pod: QueuedPod) -> dict[str, int | str]:
+def gang_terms(pod: QueuedPod) -> dict[str, int | str | None]:
     """Return what all members of a gang must agree on, by the names that users know."""
     return {"gang size": pod.gang_size, **terms(pod.request)}

@@ -1,10 +1,15 @@
-"""Background work: recovery, reconciliation, lease expiry, the ledger's upkeep.
+"""Background work of the leader: recovery, and what keeps engine, ledger and pods in agreement.
 
-half_bound_gangs  Gangs that were half bound when the process before us died: completed, or …
-lease_expiry      What is done now and then: leases that were not used end, and victims that …
-ledger_sync       The ledger follows the pods: charges are confirmed when pods appear, …
-reconciler        Drift between the engine and the pods that exist: found, mended, counted.
-recovery          From nothing to the first answer: what is there is known as a whole before …
-reranker          Classes that changed: gangs that run or wait count at the priority that …
-waker             Nobody who could run goes on waiting because an event came in the wrong …
+Each module corrects what no request would correct: leases that are not used, gangs that were half
+bound, events that were lost, charges whose pods never came. Requests of kube-scheduler are answered
+in `verbs`, gated gangs are planned in `planning`. Imported by the wiring and the app only.
+
+half_bound_gangs    Gangs that were half bound at a change of leaders: completed, or ended.
+lease_expiry        Leases that are not used in time end.
+ledger_sync         Charges are confirmed when pods appear, and released when they end.
+reconciler          Differences between the engine and the pods: found, corrected, counted.
+recovery            From nothing to the first answer, when a replica becomes the leader.
+reranker            Gangs get the priorities that their classes have now.
+unasked_preemption  Preemption for pods where kube-scheduler does not ask for it.
+waker               Refused pods that would fit now are shown to kube-scheduler again.
 """

@@ -1,9 +1,9 @@
-"""Gangs that were half bound when the process before us died: completed, or released.
+"""Gangs that were half bound when the previous leader stopped: completed, or ended.
 
-The places of members that were not bound yet died with that process. They are asked for again
-before any verb is answered, while nobody else can have taken them. A gang that still cannot be
-completed, since a node failed meanwhile, would hold its cells for nothing: it is ended after a
-while, and its controller starts it again.
+The leases of members that were not bound yet ended with that leader. They are granted again before
+any verb is answered, so that no other gang can take the cells. A gang that cannot be completed, for
+example because a node failed meanwhile, would hold its cells for nothing: it is ended after some
+minutes, and its controller starts it again.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _LOOK_SECONDS: Final = 5.0
 
 
 class HalfBoundGangs:
-    """Finds them at start-up and sees them through."""
+    """Finds half-bound gangs during recovery, and follows them until they are complete or ended."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class HalfBoundGangs:
         self._outcomes = outcomes
         self._clock = clock
         self._open: dict[GangKey, float] = {}
-        """By gang: when we lose patience."""
-        self._asked: dict[GangKey, dict[PodUid, None]] = {}
-        """By gang: the members that were missing. Others may have finished before."""
+        """When each gang is ended, unless it is complete by then."""
+        self._missing_members: dict[GangKey, dict[PodUid, None]] = {}
+        """The members of each gang that were missing. Others may have finished before."""
 
     def complete(self) -> None:
-        """Ask again for the places of all members that are missing."""
+        """Place all members that are missing, as far as there is room."""
         now = self._clock.monotonic()
         nodes = dict.fromkeys(self._cluster.nodes)
         for request in self._missing():
@@ -62,25 +62,25 @@ class HalfBoundGangs:
             decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
             self._record(decision, offered=nodes)
             self._open[request.gang] = now + _PATIENCE_SECONDS
-            self._asked.setdefault(request.gang, {})[request.member] = None
+            self._missing_members.setdefault(request.gang, {})[request.member] = None
         if self._open:
-            logger.info("gangs were half bound", extra={"gangs": list(map(str, self._open))})
+            logger.info("found half-bound gangs", extra={"gangs": list(map(str, self._open))})
 
     def _record(self, decision: Decision, *, offered: Collection[NodeName]) -> None:
         pod = self._pods.get(decision.request.member)
         if pod is None or pod.is_released:
-            self._outcomes.decided(decision)  # the planner reports the gangs that it released
+            self._outcomes.decided(decision)  # the planner reports that its gangs wait
         else:
             self._outcomes.pod_decided(pod, decision, offered=offered)
 
     async def run(self) -> NoReturn:
-        """End those that cannot be completed."""
+        """End the gangs that cannot be completed, until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             self.look(now=self._clock.monotonic())
 
     def look(self, *, now: float) -> None:
-        """Forget the gangs that are complete or gone; release those that took too long."""
+        """Forget the gangs that are complete or gone; end those that took too long."""
         for gang, deadline in list(self._open.items()):
             members = [self._pods.get(uid) for uid in self._cluster.members.of_gang(gang)]
             bound = [pod for pod in members if pod is not None and pod.node is not None]
@@ -88,20 +88,24 @@ class HalfBoundGangs:
                 self._close(gang)
             elif now >= deadline:
                 self._close(gang)
-                why = f"gang {gang} was interrupted half bound and cannot be completed"
+                why = (
+                    f"gang {gang} was half bound when the leader changed, and only {len(bound)} of "
+                    f"{self._needed(gang)} members found a place since; its pods end so that their "
+                    "controller can start the gang again"
+                )
                 for pod in bound:
                     self._evictions.start(pod, why=why, is_wanted=lambda: True)
 
     def _close(self, gang: GangKey) -> None:
-        del self._open[gang], self._asked[gang]
+        del self._open[gang], self._missing_members[gang]
 
     def _waits(self, gang: GangKey) -> bool:
-        """Whether a member that was missing is there, and still not bound."""
-        asked = map(self._pods.get, self._asked[gang])
-        return any(pod is not None and pod.node is None for pod in asked)
+        """Whether a member that was missing exists, and still is not bound."""
+        missing = map(self._pods.get, self._missing_members[gang])
+        return any(pod is not None and pod.node is None for pod in missing)
 
     def _missing(self) -> list[MemberRequest]:
-        """Requests of unbound members whose gang runs in part, in a defined order."""
+        """Return the requests of unbound members whose gang runs in part, in a defined order."""
         found: list[MemberRequest] = []
         for pod in sorted(self._pods, key=lambda pod: (pod.namespace, pod.name)):
             if pod.node is not None or pod.is_gated or self._cluster.has_place(pod.uid):
@@ -115,7 +119,8 @@ class HalfBoundGangs:
         return found
 
     def _needed(self, gang: GangKey) -> int:
-        """By what its members asked: what a pod says may have changed since."""
-        asked = [self._cluster.members.get(uid) for uid in self._cluster.members.of_gang(gang)]
-        sizes = [one.request.gang_min or len(one.request.gang_leaf_counts) for one in asked if one]
+        """Return how many members the gang needs, by their requests: labels may have changed."""
+        members = self._cluster.members.items_of([gang])
+        requests = [member.request for _, member in members]
+        sizes = [one.gang_min or len(one.gang_leaf_counts) for one in requests]
         return max(sizes, default=0)

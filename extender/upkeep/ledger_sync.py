@@ -1,20 +1,20 @@
-"""The ledger follows the pods: charges are confirmed when pods appear, released when they end.
+"""The ledger follows the pods: charges are confirmed when pods appear, and released when they end.
 
-The webhook charges a gang before its pods exist; from then on the ledger is kept here. Everything
-is done in batches behind the feeds, and again if the ledger did not answer. A full comparison now
-and then finds what was missed.
+The webhook charges a gang before its pods exist. From then on the ledger is kept here, in batches
+behind the feeds, and again if the ledger did not answer. A full comparison every minute finds what
+was missed.
 
-What was charged some seconds ago is compared with the pods that came of it: a review can be forged,
-or its pod be refused by somebody after us, and nobody should pay for either for long.
+Charges that are some seconds old are compared with the pods that exist: a review can be forged, or
+another webhook can refuse its pod, and no user should pay for either for long.
 """
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
+from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource
 from extender.metrics import ExtenderMetrics
@@ -29,25 +29,24 @@ from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
-LEADERSHIP: Final = "cellgate-extender"
 _EVERY_SECONDS: Final = 0.5
 _COMPARE_SECONDS: Final = 60.0
 _SOON_SECONDS: Final = 5.0
 _GRACE_SECONDS: Final = 30.0
-"""Charges younger than that may be for pods that are not seen yet."""
+"""Younger charges may be for pods that the feed has not shown yet."""
 _PROVEN_SECONDS: Final = 10.0
-"""By then the pods that a gang was charged for, or grew for, are there or never come."""
+"""After that the pods that a gang was charged for exist, or never will."""
 _PROVE_EVERY_SECONDS: Final = 5.0
 _PROVEN_UNTIL_SECONDS: Final = _PROVEN_SECONDS + 3 * _PROVE_EVERY_SECONDS
-"""Until then it is looked at: more than once, should the ledger not answer."""
+"""Charges are checked until that age: more than once, in case the ledger does not answer."""
 _MOST_ENDED: Final = 10_000
-"""Gangs whose end is remembered until their charges are released; comparing finds the others. A
-standby hears of every end, and releases nothing."""
+"""Gangs whose end is remembered until their charges are released; a comparison finds the others.
+A standby sees every end, and releases nothing."""
 
 _Full = dict[GangKey, tuple[LiveCharge, float]]
 
 
-class Bookkeeper:
+class LedgerSync:
     """Keeps the ledger equal to the pods."""
 
     def __init__(
@@ -57,7 +56,7 @@ class Bookkeeper:
         pods: PodSink,
         sizes: GangSizeSource,
         classes: Callable[[], Classes],
-        epoch: Callable[[], int],
+        term: Callable[[], LeaderTerm],
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
@@ -65,22 +64,19 @@ class Bookkeeper:
         self._pods = pods
         self._sizes = sizes
         self._classes = classes
-        self._epoch = epoch
+        self._term = term
         self._metrics = metrics
         self._clock = clock
         self._monotonic = clock.monotonic
         self._full: _Full = {}
-        """Charges of which every place was taken, and since when we know."""
+        """Charges of gangs whose every place was taken, and since when that is known."""
         self._appeared: dict[GangKey, ManagedPod] = {}
         self._ended: BoundedMap[GangKey, None] = BoundedMap(_MOST_ENDED)
         self._confirmed: set[GangKey] = set()
         self.compares_soon = False
-        """Whether something was seen that only a comparison sets right."""
+        """Whether something was seen that only a comparison corrects."""
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
-
-    def _term(self) -> LeaderTerm:
-        return LeaderTerm(leadership=LEADERSHIP, epoch=self._epoch())
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)
@@ -100,12 +96,12 @@ class Bookkeeper:
             self._ended[gang] = None
 
     def _note_size(self, pod: ManagedPod) -> None:
-        """A PodGroup says how many members are needed, not how many there are: look soon."""
+        """Compare soon if a gang's size is not fixed: a PodGroup gives only the least number."""
         if pod.gang.size is None and not pod.is_charged_alone:
             self.compares_soon = True
 
     async def run(self) -> NoReturn:
-        """Keep the ledger until cancelled; what fails is tried again."""
+        """Keep the ledger until cancelled; what fails is retried."""
         compared = proven = self._monotonic()
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
@@ -119,14 +115,14 @@ class Bookkeeper:
                     await self.compare()
                     compared = self._monotonic()
             except (BackendError, ConflictError) as exc:
-                logger.warning("ledger not kept, will retry", extra={"error": str(exc)})
+                logger.warning("ledger not updated, will retry", extra={"error": str(exc)})
 
     async def settle(self) -> None:
-        """Confirm and release what has changed, and expire what never came."""
+        """Confirm and release charges, and expire those whose pods never came."""
         appeared, ended = dict(self._appeared), list(self._ended)
         if appeared:
             found = await self._ledger.confirm(list(appeared), term=self._term())
-            # Let in while the ledger was away: when it is told, nobody will confirm it any more.
+            # Admitted while the ledger was unavailable: no later confirmation comes.
             missing = (pod for gang, pod in appeared.items() if gang not in found)
             self.compares_soon |= any(map(_is_due, missing))
         if ended:
@@ -138,7 +134,7 @@ class Bookkeeper:
         await self._ledger.expire(term=self._term())
 
     async def prove(self) -> None:
-        """Correct what was charged a few seconds ago by the pods that have come of it."""
+        """Correct charges that are some seconds old by the pods that exist."""
         recent = await self._ledger.charges_aged(
             least_seconds=_PROVEN_SECONDS, most_seconds=_PROVEN_UNTIL_SECONDS
         )
@@ -181,9 +177,9 @@ class Bookkeeper:
     def _due(
         self, pods: Sequence[ManagedPod], live: LiveCharge | None, known_full: _Full
     ) -> Charge | None:
-        """What a gang should be charged; None where its pods do not tell, or wait.
+        """Return what a gang should be charged; None where its pods do not say, or wait for quota.
 
-        A gang that waits for its quota is charged when there is room in it.
+        The quota queue charges a gang that waits for quota.
         """
         pod = pods[0]
         if live is not None:
@@ -194,12 +190,12 @@ class Bookkeeper:
             return self._with_class(due, pods)
         if not _is_due(pod):
             return None
-        return build_charge(pod, classes=self._classes(), sizes=self._sizes)
+        return to_charge(pod, classes=self._classes(), sizes=self._sizes)
 
     def _with_class(self, due: Charge, pods: Sequence[ManagedPod]) -> Charge:
-        """Charge a gang in the class that its pods have.
+        """Charge a gang in the class of its pods.
 
-        It was charged in another if the ledger was so slow that the webhook decided without it.
+        The charge has another class if the webhook decided without waiting for the ledger.
         """
         names = {pod.class_name for pod in pods}
         class_name = names.pop()
@@ -208,16 +204,17 @@ class Bookkeeper:
         return replace(due, class_name=class_name, is_high=self._classes().is_high(class_name))
 
     def _leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
-        """What a charged gang holds; pods of a young charge may be on their way."""
+        """Return what a charged gang holds; pods of a young charge may still appear."""
         proven = self._proven_leaf_count(pods, live)
         is_young = self._clock.now().timestamp() < live.charged_at.timestamp() + _PROVEN_SECONDS
         return max(proven, live.charge.leaf_count) if is_young else proven
 
     def _is_left(self, pods: Sequence[ManagedPod], live: LiveCharge, known_full: _Full) -> bool:
-        """Tell whether members of a PodGroup are missing because they have ended.
+        """Whether members of a PodGroup are missing because they have ended.
 
-        Then they are not paid for: who comes in their stead finds no place, and pays anew. Whoever
-        took the last place is seen by the time that we have known for long that it is taken.
+        Then they are not charged any more: a pod that replaces one finds no free place in the
+        charge, and is charged anew. A pod that took the last place is visible some seconds after
+        that place was seen to be taken.
         """
         is_open = pods[0].gang.size is None and not pods[0].is_charged_alone
         if not is_open or live.charge.places or len(pods) >= self._size(pods[0]):
@@ -232,14 +229,14 @@ class Bookkeeper:
         return is_long
 
     def _proven_leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
-        """What a gang holds by its pods: of a whole one, what they ask for together.
+        """Return what a gang holds by its pods: if it is whole, the sum of their requests.
 
-        When it was charged, members that were still to come were taken to be like the first. Those
-        that still are can be no larger than the largest, or would be charged for more.
+        The charge counted missing members like the first. A member that is still missing can be no
+        larger than the largest, or the charge would be higher.
         """
-        told = [pod.hived.gang.leaf_count for pod in pods if pod.hived and pod.hived.gang]
-        if told:
-            return max(told)
+        annotated = [pod.hived.gang.leaf_count for pod in pods if pod.hived and pod.hived.gang]
+        if annotated:
+            return max(annotated)
         counts = [pod.leaf_count for pod in pods]
         missing = max(0, self._size(pods[0]) - len(pods)) * max(counts)
         return max(sum(counts), min(live.charge.leaf_count, sum(counts) + missing))
@@ -249,33 +246,5 @@ class Bookkeeper:
 
 
 def _is_due(pod: ManagedPod) -> bool:
-    """Tell whether a pod is to be charged; one that waits for its quota is when there is room."""
+    """Whether a pod is to be charged; the quota queue charges a pod that waits for quota."""
     return not (pod.is_gated and pod.is_uncharged)
-
-
-def build_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Charge | None:
-    """What a pod says of its gang's charge; None where it does not say enough."""
-    if pod.submitter is None or pod.class_name is None:
-        return None
-    try:
-        decision = uuid.UUID(pod.decision or "")
-    except ValueError:
-        return None
-    return Charge(
-        decision=decision,
-        gang=charged_gang(pod),
-        user=pod.submitter,
-        group=pod.charged_group,
-        vc=pod.vc,
-        class_name=pod.class_name,
-        is_high=classes.is_high(pod.class_name),
-        leaf_type=pod.leaf_type,
-        leaf_count=_told_leaf_count(pod, sizes),
-        gang_size=1 if pod.is_charged_alone else pod.gang.size,
-    )
-
-
-def _told_leaf_count(pod: ManagedPod, sizes: GangSizeSource) -> int:
-    if pod.is_charged_alone:
-        return pod.leaf_count
-    return pod.gang_leaf_count or pod.leaf_count * (sizes.size(pod) or 1)

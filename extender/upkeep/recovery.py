@@ -1,11 +1,12 @@
-"""From nothing to the first answer: what is there is known as a whole before anything is decided.
+"""From nothing to the first answer, when a replica becomes the leader.
 
 Documents, nodes and pods are listed first. Then the cells are built, the pods that run or were
-released are taken in together, high priorities first, and the invariants are checked once. Until
-that is done every verb is refused: an answer from half-known state would hand out cells twice.
+released are taken over together, high priorities first, and the invariants are checked once. Until
+then every verb is refused: an answer from incomplete state would hand out cells twice.
 
-At 5,000 nodes and 34,000 pods that takes three seconds, so it is done bit by bit: leadership is
-renewed and probes are answered meanwhile. The largest bit, building the cells, takes half a second.
+At 5,000 nodes and 34,000 pods that takes three seconds. It is done in steps, so that leadership is
+renewed and probes are answered meanwhile. The longest step, building the cells, takes half a
+second.
 """
 
 import logging
@@ -26,21 +27,18 @@ def recover(
     topology: TopologyFollower,
     cluster: Cluster,
     pods: PodSink,
-    halves: HalfBoundGangs,
+    half_bound: HalfBoundGangs,
     reranker: Reranker,
     now: float,
 ) -> Stepwise[None]:
-    """Build, bit by bit, the state that everything which was listed means together.
-
-    Nothing of what was listed may change meanwhile.
-    """
+    """Build the state from all that was listed, step by step; none of it may change meanwhile."""
     settle_collector()
     yield
     topology.build()
     yield
     settle_collector()
     yield from pods.recover(now=now)
-    halves.complete()
+    half_bound.complete()
     yield
     yield from cluster.check_stepwise()
     settle_collector()

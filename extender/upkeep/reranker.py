@@ -1,6 +1,6 @@
-"""Classes that changed: gangs that run or wait count at the priority that their class has now.
+"""Gangs get the priorities that their classes have now, when the Classes document changes.
 
-Nothing that runs is ended by that alone; who may end whom is another question from then on.
+That alone ends no gang. From then on, preemption goes by the new priorities.
 """
 
 import logging
@@ -38,11 +38,11 @@ class Reranker:
         self._classes = policies.policy.classes
         self._is_live = False
         self.on_change: list[Callable[[], None]] = []
-        """Who wants to know that pods have other priorities now."""
+        """Called when pods have other priorities."""
         policies.on_change.append(self._follow)
 
     def start(self) -> None:
-        """Follow every change from now on: what was recovered has its priorities."""
+        """Follow every change from now on: recovery has given all gangs their priorities."""
         self._is_live = True
 
     def _follow(self) -> None:
@@ -62,13 +62,13 @@ class Reranker:
         }
         if changed:
             effects = self._cluster.rerank(changed)
-            told = [one.reason for one in effects if one.effect is not Effect.KEPT]
-            logger.info("classes changed", extra={"gangs": len(changed), "changed": told})
-        for tell in self.on_change:
-            tell()
+            changes = [one.reason for one in effects if one.effect is not Effect.KEPT]
+            logger.info("classes changed", extra={"gangs": len(changed), "changed": changes})
+        for notify in self.on_change:
+            notify()
 
     def _priority(self, gang: GangView) -> int | None:
-        """What a gang's class means now, by the first member that says so."""
+        """Return the priority of a gang's class, by the first member that has one."""
         for uid in (*gang.members, *gang.waiting_members):
             pod = self._pods.get(uid)
             priority = self._priority_of(pod) if pod is not None else None
@@ -77,7 +77,7 @@ class Reranker:
         return None
 
     def _priority_of(self, pod: ManagedPod) -> int | None:
-        """None for a pod that waits and whose class is gone: it is told so when it asks."""
+        """Return the priority of a pod's class; None for a waiting pod of an unlisted class."""
         try:
             request = self._to_bound(pod).request if pod.node else self._to_request(pod)
         except RequestError:

@@ -1,8 +1,8 @@
-"""Nobody who could run goes on waiting because an event came in the wrong order.
+"""Refused pods that would fit now are shown to kube-scheduler again.
 
-kube-scheduler asks again about a refused pod when another one ends. It may hear of that end before
-we do; then the answer is the old one, and nothing would make it ask a third time for minutes. So
-pods that were refused before the last change are looked at again, and woken if they would fit.
+kube-scheduler asks again about a refused pod when another pod ends. It may see that end before the
+extender does; then it gets the old answer, and does not ask a third time for minutes. So pods that
+were refused before the last change are planned again, and woken if they would fit.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ _EVERY_SECONDS: Final = 1.0
 
 
 class WakePods(Protocol):
-    """What waking needs of Kubernetes."""
+    """What the waker needs of Kubernetes."""
 
     async def wake(self, pod: PodRef) -> None:
-        """Let kube-scheduler look at the pod; BackendError if that failed."""
+        """Make kube-scheduler look at the pod; BackendError if that failed."""
 
 
 class Waker:
-    """Wakes pods that wait for nothing any more."""
+    """Wakes pods that wait although they would fit."""
 
     def __init__(
         self,
@@ -54,29 +54,29 @@ class Waker:
         self._clock = clock
 
     async def run(self) -> NoReturn:
-        """Look now and then, until cancelled."""
+        """Check the refused pods every second, until cancelled."""
         while True:
             await asyncio.sleep(_EVERY_SECONDS)
             now = self._clock.monotonic()
             for waiting in list(self._waiting.pods.values()):
                 is_old = waiting.asked <= now - _EVERY_SECONDS
                 if is_old and waiting.version != self._cluster.version:
-                    await self._look(waiting)
+                    await self._check(waiting)
 
-    async def _look(self, waiting: RefusedPod) -> None:
-        """Wake a pod if it would fit now; once per change, however long kube-scheduler takes."""
+    async def _check(self, waiting: RefusedPod) -> None:
+        """Wake a pod if it would fit now, at most once per change of the cluster."""
         waiting.version = self._cluster.version
         if not self._would_fit(waiting):
             return
-        pod = PodRef(
-            namespace=waiting.namespace, name=waiting.name, uid=waiting.uid, resource_version=None
-        )
+        pod = PodRef(namespace=waiting.namespace, name=waiting.name, uid=waiting.uid)
         try:
             await self._waker.wake(pod)
             self._metrics.woken.inc()
         except BackendError as exc:
             waiting.version = -1
-            logger.warning("pod not woken", extra={"pod_uid": waiting.uid, "error": str(exc)})
+            logger.warning(
+                "pod not woken, will retry", extra={"pod_uid": waiting.uid, "error": str(exc)}
+            )
 
     def _would_fit(self, waiting: RefusedPod) -> bool:
         pod = self._pods.get(waiting.uid)

@@ -6,8 +6,8 @@ starts background work. Imported by the wiring and by `upkeep`, which finishes p
 
 bind               Bind: one API call that puts a pod on its node, with its placement.
 filter             Filter and prioritize: the node that was chosen for a pod, or why there is none.
+pod_decider        Reads the pod that a verb is about, and decides about it.
 preempt            Preempt: which victims kube-scheduler ends for a pod, and which Cellgate ends.
-questions          Reads the pod that a verb is about, and decides about it.
 repeated_refusals  Refusals that hold until the cluster changes.
 routes             The verbs over HTTP.
 wire               kube-scheduler's extender protocol: arguments and answers.

@@ -1,6 +1,6 @@
 """Bind: one API call that puts a pod on its node, with its placement.
 
-Concurrent, and holds nothing while it waits for the API server.
+Bindings are concurrent: no lock is held while the API server answers.
 """
 
 import logging
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.leader_role import LeaderRole
@@ -34,7 +34,7 @@ class BindPods(Protocol):
         """Put the pod on the node, with the annotations; BackendError if that failed."""
 
 
-class Binding:
+class BindVerb:
     """Answers bind."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Binding:
         """Pods that are being bound at this moment, perhaps by several callers."""
 
     async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
-        """Bind the pod to the node it was placed on, and to no other."""
+        """Bind the pod to the node that was chosen for it, and to no other."""
         began = self._clock.monotonic()
         await self._pending.wait(PodUid(arguments.uid))
         placement = self._placement(arguments)
@@ -80,7 +80,7 @@ class Binding:
             self._metrics.binds.labels("failed").inc()
             logger.warning("bind failed", extra={"pod_uid": arguments.uid, "error": str(exc)})
             if is_unknown(exc):
-                # It may be bound: its leaf cells are kept for as long as the pod exists.
+                # The pod may be bound: its leaf cells are kept for as long as it exists.
                 self._keep(arguments, placement)
             return wire.error_answer(str(exc))
         self._note_bound(arguments, placement, seconds=self._clock.monotonic() - began)
@@ -88,7 +88,7 @@ class Binding:
 
     @contextmanager
     def _noted(self, pod: PodUid) -> Iterator[None]:
-        """Let everybody know that a pod is being bound."""
+        """Count a binding as under way, for as long as the context lasts."""
         self.under_way[pod] += 1
         try:
             yield
@@ -105,7 +105,7 @@ class Binding:
         seconds: float,
     ) -> None:
         self._metrics.binds.labels("bound").inc()
-        # The feed will say so, too, but may be late, and a lease does not wait for it.
+        # The feed reports the binding, too, but the lease may end before that.
         self._keep(arguments, placement)
         self._cluster.journal.note(
             RowKind.BIND,
@@ -118,28 +118,22 @@ class Binding:
         )
 
     def _keep(self, arguments: wire.BindArguments, placement: Placement) -> None:
-        """Let no lease end that a pod has used; it may have ended meanwhile, with its pod."""
+        """Make a lease permanent that a pod has used, unless lease or pod have ended meanwhile."""
         member = self._cluster.members.get(PodUid(arguments.uid))
         if member is not None and member.placement.node == placement.node:
             self._cluster.observe_bound(PlacedMember(request=member.request, placement=placement))
 
     def _placement(self, arguments: wire.BindArguments) -> Placement:
+        """Return the placement to bind; RequestError if the pod has to be filtered again first."""
+        pod = f"pod {arguments.namespace}/{arguments.name}"
         placement = self._cluster.placement(PodUid(arguments.uid))
         if placement is None:
-            raise RequestError.at(
-                "PodUID",
-                f"pod {arguments.namespace}/{arguments.name} holds no lease; filter it again first",
-            )
+            raise RequestError.at("PodUID", f"{pod} holds no lease; filter it again first")
+        problem = ""
         if placement.node != arguments.node:
-            raise RequestError.at(
-                "Node",
-                f"pod {arguments.namespace}/{arguments.name} was placed on {placement.node}, "
-                f"not on {arguments.node}; filter it again first",
-            )
-        if placement.node not in self._cluster.nodes:
-            raise RequestError.at(
-                "Node",
-                f"node {placement.node} of pod {arguments.namespace}/{arguments.name} is gone; "
-                "filter it again first",
-            )
+            problem = f"{pod} was placed on {placement.node}, not on {arguments.node}"
+        elif placement.node not in self._cluster.nodes:
+            problem = f"node {placement.node} of {pod} does not exist any more"
+        if problem:
+            raise RequestError.at("Node", f"{problem}; filter it again first")
         return placement

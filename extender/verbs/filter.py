@@ -1,6 +1,6 @@
 """Filter and prioritize: the node that was chosen for a pod, or why there is none.
 
-Filter is idempotent: a pod that holds a place gets the same answer for as long as it holds it.
+Filter is idempotent: a pod that has a place gets the same answer for as long as it has it.
 """
 
 from collections.abc import Mapping
@@ -10,45 +10,45 @@ import orjson
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cluster.cluster import Cluster
 from extender.metrics import ExtenderMetrics
-from extender.planning.planning_loop import Planner
+from extender.planning.planning_loop import PlanningLoop
 from extender.verbs import wire
-from extender.verbs.questions import Questions, read_uid
+from extender.verbs.pod_decider import PodDecider, read_uid
 from extender.verbs.repeated_refusals import RepeatedRefusals
 from kube.read.pods import ManagedPod
 from service.bodies import parse_body
 from state.log.records import RowKind
 
 
-class Filter:
+class FilterVerb:
     """Answers filter and prioritize."""
 
     def __init__(
         self,
         *,
-        planner: Planner,
-        questions: Questions,
+        planner: PlanningLoop,
+        decider: PodDecider,
         cluster: Cluster,
         metrics: ExtenderMetrics,
     ) -> None:
         self._planner = planner
-        self._questions = questions
+        self._decider = decider
         self._cluster = cluster
         self._metrics = metrics
         self._refusals = RepeatedRefusals()
 
     def filter(self, body: bytes) -> bytes:
-        """Say which of the nodes offered the pod may use: the one that was chosen for it."""
+        """Return the one node that was chosen for the pod, or why there is none."""
         again = self._refusals.repeat(body, version=self._cluster.version)
         if again is not None:
             self._metrics.repeats.inc()
             return again
         arguments = parse_body(wire.FilterArguments, body)
-        pod = self._questions.read(arguments.pod)
+        pod = self._decider.read(arguments.pod)
         if pod is None:
             return orjson.dumps(wire.pass_answer(arguments))
         if self._planner.plans_for(pod.uid):
             return orjson.dumps(self._answer_planned(pod, arguments))
-        decision = self._questions.decide(pod, arguments.candidate_nodes, kind=RowKind.PLACEMENT)
+        decision = self._decider.decide(pod, arguments.candidate_nodes, kind=RowKind.PLACEMENT)
         if isinstance(decision, Place):
             return orjson.dumps(wire.chosen_answer(decision.placement.node, arguments))
         refusal = _refusal(decision, arguments)
@@ -58,18 +58,22 @@ class Filter:
     def _answer_planned(
         self, pod: ManagedPod, arguments: wire.FilterArguments
     ) -> Mapping[str, object]:
-        """Answer from the lease: where a planned pod goes was decided before it came here."""
+        """Answer from the lease: the planner has chosen the node before."""
         placement = self._cluster.placement(pod.uid)
         if placement is None:
-            return wire.wait_answer(f"gang {pod.gang.key} waits to be planned again", arguments)
+            return wire.wait_answer(
+                f"gang {pod.gang.key} has lost its lease and waits to be planned again", arguments
+            )
         if placement.node in arguments.candidate_nodes:
             return wire.chosen_answer(placement.node, arguments)
         self._planner.refuse_node(pod.uid)
-        reason = f"pod was planned on node {placement.node}, which kube-scheduler does not offer"
+        reason = (
+            f"leaf cells are leased on node {placement.node}, which kube-scheduler has excluded"
+        )
         return wire.wait_answer(reason, arguments)
 
     def prioritize(self, arguments: wire.FilterArguments) -> list[Mapping[str, str | int]]:
-        """Prefer the node that filter chose; asked only where other nodes are left beside it."""
+        """Prefer the node that filter chose."""
         placement = self._cluster.placement(read_uid(arguments.pod))
         return wire.prioritize_answer(
             arguments.candidate_nodes, placement.node if placement else None
@@ -77,7 +81,7 @@ class Filter:
 
 
 def _refusal(decision: Wait | Reject | Preempt, arguments: wire.FilterArguments) -> bytes:
-    """What its owner must change is an error, which kube-scheduler repeats less often."""
+    """Answer with an error where the owner must change the pod: kube-scheduler retries it less."""
     if isinstance(decision, Reject):
         return orjson.dumps(wire.error_answer(decision.reason.text))
     return orjson.dumps(wire.wait_answer(decision.reason.text, arguments))

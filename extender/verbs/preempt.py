@@ -17,42 +17,43 @@ from extender.outcomes.outcomes import EndedBy
 from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from extender.queue.reasons import preempted
 from extender.verbs import wire
-from extender.verbs.questions import Questions
+from extender.verbs.pod_decider import PodDecider
 from kube.read.pods import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 
 
-class Preemption:
+class PreemptVerb:
     """Answers preempt."""
 
     def __init__(
         self,
         *,
         plans_for: Callable[[PodUid], bool],
-        questions: Questions,
+        decider: PodDecider,
         pods: PodSink,
         waiting: WaitingList,
         cluster: Cluster,
         evictions: Evictions,
-        being_bound: Collection[PodUid],
+        is_bound: Callable[[PodUid], bool],
     ) -> None:
+        """`is_bound` also knows the bindings that the feed has not shown yet."""
         self._plans_for = plans_for
-        self._questions = questions
+        self._decider = decider
         self._pods = pods
         self._waiting = waiting
         self._cluster = cluster
         self._evictions = evictions
-        self._being_bound = being_bound
+        self._is_bound = is_bound
 
     def preempt(self, arguments: wire.PreemptArguments) -> dict[str, Any]:
-        """Name the victims on one node; nobody where the engine sees no use in that."""
-        pod = self._questions.read(arguments.pod)
+        """Name the victims on one node; none where ending pods would not help."""
+        pod = self._decider.read(arguments.pod)
         if pod is None or self._plans_for(pod.uid):
-            return wire.veto_answer()  # the planner ends victims before it lets a gang go
+            return wire.veto_answer()  # the planner ends victims before it releases a gang
         waiting = self._waiting.pods.get(pod.uid)
-        # Nodes with room were offered to filter in the same cycle; here are those without.
+        # In the same cycle filter was offered the nodes with room, preempt those without.
         nodes = dict.fromkeys([*arguments.candidate_nodes, *(waiting.offered if waiting else ())])
         decision = self._decide(pod, list(nodes), ended_by=EndedBy.KUBE_SCHEDULER)
         if not isinstance(decision, Preempt):
@@ -61,12 +62,12 @@ class Preemption:
 
     def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName], *, ended_by: EndedBy) -> Decision:
         """Decide, and reserve the cells that victims make free."""
-        return self._questions.decide(
+        return self._decider.decide(
             pod, dict.fromkeys(nodes), kind=RowKind.PREEMPTION, ended_by=ended_by
         )
 
     def _name_victims(self, decision: Preempt, nodes: Collection[NodeName]) -> dict[str, Any]:
-        """kube-scheduler ends those of one node; the others are ended by us."""
+        """Leave the victims on one node to kube-scheduler, and end the others."""
         members = self._members(decision.victims)
         on_node: dict[NodeName, list[ManagedPod]] = {}
         for pod in members:
@@ -80,16 +81,16 @@ class Preemption:
         return wire.victims_answer(node, [pod.uid for pod in named])
 
     def _members(self, gangs: Sequence[GangKey]) -> list[ManagedPod]:
-        """All pods of victims that hold leaf cells."""
+        """Return all pods of some gangs that hold leaf cells."""
         members = (self._cluster.members.of_gang(gang) for gang in gangs)
         pods = map(self._pods.get, chain.from_iterable(members))
         return [pod for pod in pods if pod is not None]
 
     def _end(self, decision: Preempt, pods: Sequence[ManagedPod]) -> None:
-        """End pods soon, as long as the preemptor exists; an unbound one only loses its place."""
+        """End pods, as long as the preemptor exists; an unbound pod only loses its place."""
         preemptor = decision.request.member
         for pod in pods:
-            if self._is_bound(pod):
+            if pod.node is not None or self._is_bound(pod.uid):
                 why = preempted(pod.gang.key, by=decision.request).text
                 self._evictions.start(
                     pod, why=why, is_wanted=lambda: not self._pods.has_ended(preemptor)
@@ -97,32 +98,26 @@ class Preemption:
             else:
                 self._cluster.forget_member(pod.uid)
 
-    def _is_bound(self, pod: ManagedPod) -> bool:
-        """Whether a pod is bound, or may be before the feed says so."""
-        known = self._cluster.members.get(pod.uid)
-        is_known = known is not None and known.is_bound
-        return pod.node is not None or is_known or pod.uid in self._being_bound
-
-    def preempt_alone(self, waiting: RefusedPod) -> None:
-        """End the victims of a pod for which kube-scheduler has found no use in ending any."""
+    def preempt_unasked(self, waiting: RefusedPod) -> None:
+        """End the victims of a pod for which kube-scheduler did not ask to preempt."""
         waiting.asks_to_preempt = False
         pod = self._pods.get(waiting.uid)
         if pod is None or pod.node is not None:
             return
-        decision = self._decide_alone(pod, waiting)
+        decision = self._decide_unasked(pod, waiting)
         if isinstance(decision, Preempt):
             self._end(decision, self._members(decision.victims))
 
     def renew(self, waiting: RefusedPod) -> None:
-        """Keep what is reserved for a pod while its victims take their time to end."""
+        """Renew the reservation of a pod whose victims are still ending."""
         pod = self._pods.get(waiting.uid)
         victims = self._members(waiting.victims)
         are_ending = any(one.is_deleting or one.uid in self._evictions for one in victims)
         if pod is not None and pod.node is None and are_ending:
-            self._decide_alone(pod, waiting)
+            self._decide_unasked(pod, waiting)
 
-    def _decide_alone(self, pod: ManagedPod, waiting: RefusedPod) -> Decision | None:
-        """Decide while nobody asks; a pod that makes no sense any more is told so when it asks."""
+    def _decide_unasked(self, pod: ManagedPod, waiting: RefusedPod) -> Decision | None:
+        """Decide without a request of kube-scheduler; None for a pod that is not valid any more."""
         try:
             return self._decide(pod, waiting.offered, ended_by=EndedBy.CELLGATE)
         except RequestError:

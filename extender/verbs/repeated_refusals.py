@@ -1,4 +1,4 @@
-"""Questions that were answered with a refusal, and the answers.
+"""PodDecider that were answered with a refusal, and the answers.
 
 kube-scheduler asks about a refused pod again and again, hundreds of times a second. While the
 cluster has not changed, the same question has the same answer, and is not even parsed.

@@ -1,7 +1,7 @@
 """kube-scheduler's verbs over HTTP.
 
-Filter and bind report every expected failure as a 200 with `Error`, since kube-scheduler throws the
-body of any other status away; prioritize and preempt have no such field and answer 4xx or 5xx.
+Filter and bind report every expected failure as a 200 with `Error`, because kube-scheduler ignores
+the body of any other status. Prioritize and preempt have no such field and answer 4xx or 5xx.
 """
 
 import time
@@ -22,7 +22,7 @@ Verb = Callable[[bytes], Awaitable[bytes]]
 
 
 class VerbRoutes:
-    """`/v1/extender/…`: what kube-scheduler calls."""
+    """`/v1/extender/…`, which kube-scheduler calls."""
 
     def __init__(
         self, verbs: ExtenderVerbs, leading: LeaderRole, health: Health, metrics: ExtenderMetrics
@@ -68,8 +68,8 @@ class VerbRoutes:
         return handle
 
     def _not_leading(self, *, has_error: bool) -> web.Response:
-        """Refuse, and close the connection: the next one may reach the leader."""
-        reasons = "; ".join(self._health.reasons()) or "this replica does not lead"
+        """Refuse, and close the connection, so that the next one may reach the leader."""
+        reasons = "; ".join(self._health.reasons()) or "this replica is not the leader"
         answer = _failure(f"extender is not ready: {reasons}", 503, has_error=has_error)
         answer.force_close()
         return answer

@@ -1,9 +1,9 @@
-"""The words of kube-scheduler's extender protocol, and how ours become them and back.
+"""kube-scheduler's extender protocol: arguments and answers.
 
 The Go types have no JSON tags: keys are Go's field names, capitalised, and lists may be null. A
-refusal is a 200 with `Error` or with named nodes: kube-scheduler throws the body of anything else
-away. Reasons are byte-stable and the same for all nodes: one that varies makes kube-scheduler retry
-without end.
+refusal is a 200 with `Error` or with named nodes, because kube-scheduler ignores the body of
+anything else. Equal states give equal reasons, byte for byte: a reason that varies makes
+kube-scheduler retry without end.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -19,7 +19,7 @@ _HIGHEST_SCORE = 10
 
 
 class _GoBody(Body):
-    """What Go writes and reads: the case of a key does not matter, and its own name wins."""
+    """A body as Go reads it: keys in any case, the exact name first."""
 
     @model_validator(mode="before")
     @classmethod
@@ -27,13 +27,13 @@ class _GoBody(Body):
         if not isinstance(content, dict):
             return content
         names = _go_names(cls)
-        told = {names.get(key.lower(), key): value for key, value in content.items()}
-        return told | {name: content[name] for name in names.values() if name in content}
+        named = {names.get(key.lower(), key): value for key, value in content.items()}
+        return named | {name: content[name] for name in names.values() if name in content}
 
 
 @cache
 def _go_names(model: type[Body]) -> Mapping[str, str]:
-    """By its name in small letters, each field's name as Go writes it."""
+    """Return the name of each field as Go writes it, by its name in lower case."""
     own = [field.alias for field in model.model_fields.values() if field.alias]
     return {name.lower(): name for name in own}
 
@@ -55,7 +55,7 @@ class _NodeList(Body):
 
 
 class FilterArguments(_GoBody):
-    """What filter and prioritize are asked: a pod, and the nodes left for it."""
+    """Arguments of filter and prioritize: a pod, and the nodes left for it."""
 
     pod: dict[str, Any] = Field(alias="Pod")
     nodes: _NodeList | None = Field(default=None, alias="Nodes")
@@ -63,7 +63,7 @@ class FilterArguments(_GoBody):
 
     @cached_property
     def candidate_nodes(self) -> dict[NodeName, None]:
-        """The nodes offered, in the order of the request; a dict, for quick membership."""
+        """The nodes offered, in the order of the request; a dict for fast lookups."""
         if self.node_names is not None:
             return dict.fromkeys(map(NodeName, self.node_names))
         items = (self.nodes.items if self.nodes else None) or ()
@@ -87,7 +87,7 @@ class _Victims(_GoBody):
 
 
 class PreemptArguments(_GoBody):
-    """What preempt is asked: a pod, and whom kube-scheduler would end for it on which node."""
+    """Arguments of preempt: a pod, and the victims that kube-scheduler found on each node."""
 
     pod: dict[str, Any] = Field(alias="Pod")
     meta: dict[str, _MetaVictims | None] | None = Field(default=None, alias="NodeNameToMetaVictims")
@@ -95,12 +95,12 @@ class PreemptArguments(_GoBody):
 
     @property
     def candidate_nodes(self) -> list[NodeName]:
-        """The nodes where something could be gained, in the order of the request."""
+        """The nodes with victims, in the order of the request."""
         return list(map(NodeName, self.meta if self.meta is not None else self.full or ()))
 
 
 class BindArguments(_GoBody):
-    """What bind is asked: a pod to be put on the node that was chosen."""
+    """Arguments of bind: a pod, and the node that was chosen for it."""
 
     name: str = Field(alias="PodName")
     namespace: str = Field(alias="PodNamespace")
@@ -109,33 +109,33 @@ class BindArguments(_GoBody):
 
 
 def chosen_answer(node: NodeName, arguments: FilterArguments) -> dict[str, Any]:
-    """Name the node that was chosen, and no other."""
+    """Leave only the node that was chosen."""
     return _nodes_answer(arguments, {node: None})
 
 
 def wait_answer(reason: str, arguments: FilterArguments) -> dict[str, Any]:
-    """Say why no node will do.
+    """Leave no node, and say why.
 
-    Waiting is "unresolvable" in the words of the protocol: kube-scheduler's own preemption cannot
-    help, since it does not ask an extender whether its victims would. A node that is named nowhere
-    counts as such, so the reason is told at one node only: at thousands it would be a megabyte.
+    The protocol calls that "unresolvable": kube-scheduler's own preemption cannot help, because it
+    does not ask an extender whether its victims would. A node that is not listed counts as
+    unresolvable, so the reason is given for one node only: for thousands it would be a megabyte.
     """
-    told = dict.fromkeys(list(arguments.candidate_nodes)[:1], reason)
-    return {**_nodes_answer(arguments, {}), "FailedAndUnresolvableNodes": told}
+    reasons = dict.fromkeys(list(arguments.candidate_nodes)[:1], reason)
+    return {**_nodes_answer(arguments, {}), "FailedAndUnresolvableNodes": reasons}
 
 
 def pass_answer(arguments: FilterArguments) -> dict[str, Any]:
-    """Leave all nodes: the pod is none of ours."""
+    """Leave all nodes: Cellgate does not manage the pod."""
     return _nodes_answer(arguments, arguments.candidate_nodes)
 
 
 def error_answer(message: str) -> dict[str, Any]:
-    """Refuse in the form that filter and bind share."""
+    """Report an error in the form that filter and bind share."""
     return {"Error": message}
 
 
 def _nodes_answer(arguments: FilterArguments, kept: Collection[NodeName]) -> dict[str, Any]:
-    """Name the nodes that are left, in the form of the question: names, or whole nodes."""
+    """List the nodes that are left as the request does: names, or whole nodes."""
     answer: dict[str, Any] = {"FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
     if arguments.node_names is not None:
         return {**answer, "NodeNames": list(kept)}
@@ -147,18 +147,18 @@ def _nodes_answer(arguments: FilterArguments, kept: Collection[NodeName]) -> dic
 def prioritize_answer(
     candidate_nodes: Collection[NodeName], chosen: NodeName | None
 ) -> list[Mapping[str, str | int]]:
-    """Prefer the chosen node to all others; scores are whole numbers."""
+    """Give the chosen node the highest score, and all others none."""
     return [
         {"Host": node, "Score": _HIGHEST_SCORE if node == chosen else 0} for node in candidate_nodes
     ]
 
 
 def victims_answer(node: NodeName, victims: Iterable[PodUid]) -> dict[str, Any]:
-    """Name the pods that have to go on one node."""
+    """Name the pods that kube-scheduler is to end on one node."""
     pods = [{"UID": uid} for uid in victims]
     return {"NodeNameToMetaVictims": {node: {"Pods": pods, "NumPDBViolations": 0}}}
 
 
 def veto_answer() -> dict[str, Any]:
-    """Name no node for preemption: nobody is ended."""
+    """Name no node: kube-scheduler ends no pod."""
     return {"NodeNameToMetaVictims": {}}

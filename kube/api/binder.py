@@ -18,7 +18,8 @@ class PodRef:
     namespace: str
     name: str
     uid: str
-    resource_version: str | None
+    resource_version: str | None = None
+    """None: whichever version it has."""
 
     @property
     def path(self) -> str:

@@ -23,7 +23,7 @@ from policy.submission import LeafType, VcName
 from policy.wording import describe, join_path, listing, quote
 
 NODE_LABEL: Final = "kubernetes.io/hostname"
-"""The level of a node. Its cells go by the node's name, which the label's value need not be."""
+"""The level of a node. Its cells have the node's name, which may differ from the label."""
 MAX_RULES: Final = 100
 _MAX_KEY_CHARS: Final = 317
 """253 of a prefix, the slash, and 63 of a name."""
@@ -42,10 +42,10 @@ _Key = Annotated[str, BeforeValidator(_check_key)]
 
 
 class NodeTopologyEntry(Strict):
-    """Which nodes are meant, and how their labels make cells."""
+    """Which nodes are selected, and how their labels make cells."""
 
     node_selector: dict[str, str] = Field(
-        default={}, description="Labels that a node must have; without any, all nodes are meant."
+        default={}, description="Labels that a node must have; without any, all nodes are selected."
     )
     levels: list[_Key] = Field(
         min_length=1,
@@ -78,16 +78,16 @@ class DerivedClusterDocument(ClusterDocument):
     node_topology: list[NodeTopologyEntry] = Field(
         min_length=1,
         max_length=MAX_RULES,
-        description="How nodes become cells; for each leaf resource, the first that selects a node "
-        "counts.",
+        description="How nodes become cells; for each leaf resource, the first entry that selects "
+        "a node counts.",
     )
     virtual_clusters: dict[str, DerivedVcEntry] = Field(
-        default={}, description="What was promised, by the name of the virtual cluster."
+        default={}, description="What each virtual cluster is promised, by its name."
     )
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield levels in a wrong order, and promises of levels that there are not."""
+        """Yield levels in a wrong order, and promises of levels that do not exist."""
         for place, entry in entries_of(data, "nodeTopology"):
             yield from _level_problems(place, items_of(entry, "levels"))
         yield from _unknown_levels(data)
@@ -99,16 +99,16 @@ class DerivedClusterDocument(ClusterDocument):
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """There are none before there are nodes."""
+        """None before there are nodes."""
         return ()
 
     @property
     def depends_on_nodes(self) -> bool:
-        """The cells are those of the nodes that are alive."""
+        """The cells are those of the live nodes."""
         return True
 
     def builder(self) -> Builder:
-        """Begin to build cells of the nodes that are alive."""
+        """Return a builder of the cells of live nodes."""
         return _DerivedBuilder(
             CellBuilder([_rule(entry) for entry in self.node_topology]),
             wishes=list(self._wishes()),
@@ -138,10 +138,7 @@ class _DerivedBuilder:
         self.forget = cells.forget
 
     def build(self) -> BuiltCluster:
-        cells = self._cells.build()
-        kept = keep_promises(cells, self._wishes, vcs=self._vcs)
-        warnings = (*cells.warnings, *kept.warnings)
-        return BuiltCluster(topology=kept.topology, problems=kept.problems, warnings=warnings)
+        return keep_promises(self._cells.build(), self._wishes, vcs=self._vcs)
 
 
 def _rule(entry: NodeTopologyEntry) -> NodeRule:

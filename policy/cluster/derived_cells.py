@@ -1,14 +1,14 @@
-"""Live nodes into chains of cells, by their labels.
+"""Builds chains of cells from live nodes, by their labels.
 
 A node's path is the values of the level labels, then its own name: `zone-a/rack-1/node-7`, with its
 devices below, `zone-a/rack-1/node-7/0`. Addresses depend on nothing else, so they stay the same
-when other nodes come and go. Nodes of a chain may differ in their number of devices.
+when other nodes join or leave. Nodes of a chain may differ in their number of devices.
 
-A chain is a leaf type within one entry of `nodeTopology`. The first entry's chains are called like
-the leaf type, those of entry 1 `A100#1`: entries that are added below rename nothing.
+A chain is a leaf type within one entry of `nodeTopology`. The chains of the first entry are named
+like the leaf type, those of entry 1 `A100#1`, so that entries added below rename nothing.
 
-Cells are kept from one time to the next: a node that comes or goes costs the cells around it, and
-all others are the same objects as before.
+Cells are cached: when a node joins or leaves, only the cells around it are built again, and all
+others are the same objects as before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ from policy.topology import CellTypeName, Chain, ChainName, Level
 from policy.wording import count_of, join_path, listing, quote
 
 UNLABELLED: Final = "-"
-"""The place of nodes that lack a level's label, all together. No label has this value."""
+"""The place of all nodes that lack the label of a level. No label has this value."""
 UNKNOWN_TYPE: Final = LeafType("unknown")
 MAX_DEVICES: Final = 1024
 _SHOWN_NODES: Final = 5
 
 _ChainKey = tuple[int, LeafType]
 _Note = tuple[str, str]
-"""Where in the document, and what is wrong with a node."""
+"""A path in the document, and what is wrong with a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class NodeRule:
     leaf_type_label: str
 
     def selects(self, node: LiveNode) -> bool:
-        """Whether the node has all labels asked for."""
+        """Whether the node has all labels of the selector."""
         return all(node.labels.get(key) == value for key, value in self.selector.items())
 
 
@@ -56,14 +56,14 @@ class DerivedCells:
     rules: Sequence[NodeRule]
     chains: Mapping[ChainName, Chain]
     compositions: Mapping[ChainName, Composition]
-    """What the cells of each chain are like, whatever they are called."""
+    """What the cells of each chain are made of, without their names."""
     rule_of: Mapping[ChainName, int]
     warnings: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What a node means: its places, and what is not as it should be."""
+    """The places of a node, and what is wrong with it."""
 
     places: Mapping[_ChainKey, tuple[tuple[str, ...], int]]
     """Its path, label values and then its name, and its number of devices."""
@@ -71,7 +71,7 @@ class _Seen:
 
 
 class CellBuilder:
-    """Builds the chains of the nodes that are alive, whatever order they came in."""
+    """Builds the chains of the live nodes; their order makes no difference."""
 
     def __init__(self, rules: Sequence[NodeRule]) -> None:
         self._rules = rules
@@ -81,7 +81,7 @@ class CellBuilder:
         self._noted: dict[_Note, dict[NodeName, None]] = {}
 
     def observe(self, node: LiveNode) -> None:
-        """A node joined or changed."""
+        """Take note of a node that joined or changed."""
         seen = _look(node, self._rules)
         if self._seen.get(node.name) == seen:
             return
@@ -95,7 +95,7 @@ class CellBuilder:
             self._noted.setdefault(note, {})[node.name] = None
 
     def forget(self, name: NodeName) -> None:
-        """A node left."""
+        """Take note of a node that left."""
         seen = self._seen.pop(name, None)
         if seen is None:
             return
@@ -129,8 +129,8 @@ class CellBuilder:
             names = sorted(nodes)
             shown = [quote(name) for name in names[:_SHOWN_NODES]]
             more = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
-            told = f"{count_of(len(names), 'node')} {what}: {listing([*shown, *more])}"
-            yield Problem(path, told)
+            nodes_text = f"{count_of(len(names), 'node')} {what}: {listing([*shown, *more])}"
+            yield Problem(path, nodes_text)
 
 
 def _look(node: LiveNode, rules: Sequence[NodeRule]) -> _Seen:
@@ -156,7 +156,7 @@ def _rules_for(node: LiveNode, rules: Sequence[NodeRule]) -> Iterator[tuple[int,
 def _place(
     node: LiveNode, *, rule: NodeRule, index: int, notes: list[_Note]
 ) -> tuple[tuple[str, ...], int] | None:
-    """Find the node's place; None if it has no devices, which is nothing special."""
+    """Find the node's place; None if it has no devices."""
     count = node.leaf_counts.get(rule.leaf_resource, 0)
     resource = join_path(("nodeTopology", index, "leafResource"))
     if count <= 0:

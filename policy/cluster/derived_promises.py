@@ -1,14 +1,15 @@
-"""Promises against the nodes that are alive: kept as far as they fit, and said where they do not.
+"""Promises compared with live nodes: kept as far as they fit, with a problem for the rest.
 
-Nodes fail and leave, so what was promised yesterday may not exist today. The engine must only ever
-see promises that can all be kept; so where a level falls short, each VC keeps its fair share: no VC
-loses a cell while another keeps more cells than it does. The rest comes back with the nodes.
+Nodes fail and leave, so promised cells may not exist any more. The engine must only see promises
+that can all be kept. If a level has too few cells, each VC keeps its fair share: no VC loses a cell
+while another keeps more cells than it does. The full promises apply again once the nodes are back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from policy.cluster.derived_cells import DerivedCells
+from policy.cluster.document import BuiltCluster
 from policy.cluster.promises import composition_shortage, promised_by_vc, to_problem
 from policy.cluster.safety import Shortage
 from policy.errors import Problem
@@ -28,28 +29,19 @@ class Wish:
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptPromises:
-    """A topology whose promises are safe, and what it took to make them so."""
-
-    topology: Topology
-    problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-
-
 def keep_promises(
     cells: DerivedCells, wishes: Iterable[Wish], *, vcs: Iterable[VcName]
-) -> KeptPromises:
-    """Promise what was wished for, as far as the cells allow."""
+) -> BuiltCluster:
+    """Promise what the document asks for, as far as the cells allow."""
     keeper = _Keeper(cells, {name: VirtualCluster(name=name) for name in vcs})
     for wish in wishes:
         keeper.add(wish)
     for chain in cells.chains.values():
         keeper.cut(chain)
-    return KeptPromises(
+    return BuiltCluster(
         topology=Topology(chains=cells.chains, vcs=keeper.vcs),
         problems=tuple(keeper.problems),
-        warnings=tuple(keeper.warnings),
+        warnings=(*cells.warnings, *keeper.warnings),
     )
 
 
@@ -61,13 +53,13 @@ class _Keeper:
     warnings: list[Problem] = field(default_factory=list)
 
     def add(self, wish: Wish) -> None:
-        """Find the chain that a wish means; the first, if there are several."""
+        """Find the chain of a wish; the first, if there are several."""
         if wish.count == 0:
             return
         chains = list(self._chains(wish))
         what = f"{count_of(wish.count, 'cell')} promised of level {quote(wish.level)}"
         if not chains:
-            message = f"{what}, but there is no node of leaf type {quote(wish.leaf_type)} there"
+            message = f"{what}, but no node has leaf type {quote(wish.leaf_type)} and that level"
             self.problems.append(Problem(wish.path, message))
             return
         if len(chains) > 1:
@@ -88,7 +80,7 @@ class _Keeper:
                 yield chain, keys.index(wish.level) + 1
 
     def cut(self, chain: Chain) -> None:
-        """Cut promises until the chain holds them; each round settles a lower level."""
+        """Cut promises until they fit into the chain, from its highest level down."""
         composition = self.cells.compositions[chain.name]
         shortage = composition_shortage(composition, chain, self.vcs)
         while shortage is not None:
@@ -119,13 +111,13 @@ def _limit(vc: VirtualCluster, *, chain: ChainName, level: int, count: int) -> I
 
 
 def fair_shares(promised: Mapping[VcName, int], available: int) -> dict[VcName, int]:
-    """Give out what there is so that the smallest share is as large as can be.
+    """Divide the available cells so that the smallest share is as large as possible.
 
-    What cannot be divided goes to those that were promised most.
+    A remainder goes to the VCs that were promised most.
     """
     shares: dict[VcName, int] = {}
     left = available
-    # Smallest first: who wants less than an even share leaves more to the others.
+    # Smallest first: a VC that needs less than an even share leaves more to the others.
     for place, name in enumerate(sorted(promised, key=lambda name: (promised[name], name))):
         others = len(promised) - place
         shares[name] = min(promised[name], left // others)

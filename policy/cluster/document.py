@@ -1,4 +1,4 @@
-"""What both forms of the Cluster document have in common, and what comes out of them."""
+"""What both forms of the Cluster document share, and what is built from them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,6 @@ from policy.topology import Topology
 MAX_CELLS: Final = 400_000
 """Physical cells of a cluster, leaf cells included: 10,000 nodes of 8 have 80,000 to 160,000."""
 MAX_LEVELS: Final = 32
-MAX_NAME_CHARS: Final = 253
-"""As much as Kubernetes allows the name of a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,29 +28,25 @@ class LiveNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltCluster:
-    """A topology that is safe to use, and what the admin should know about it."""
+    """A topology whose promises can all be kept, and what the admin should know about it."""
 
     topology: Topology
-    """All its promises can be kept."""
     problems: tuple[Problem, ...] = ()
-    """Promises that were cut, because the nodes that are alive cannot hold them."""
+    """Promises that were cut, because they do not fit into the live nodes."""
     warnings: tuple[Problem, ...] = ()
 
 
 class Builder(Protocol):
-    """Builds a cluster again and again while its nodes come and go."""
+    """Builds a cluster again while its nodes join, change and leave."""
 
     def observe(self, node: LiveNode) -> None:
-        """A node joined or changed."""
+        """Take note of a node that joined or changed."""
 
     def forget(self, name: NodeName) -> None:
-        """A node left."""
+        """Take note of a node that left."""
 
     def build(self) -> BuiltCluster:
-        """Make what `ClusterDocument.build` makes of the nodes that are known.
-
-        What is as it was the last time is the same object.
-        """
+        """Build the topology of the nodes that are known; unchanged cells are the same objects."""
 
 
 class ClusterDocument(Document):
@@ -70,7 +64,7 @@ class ClusterDocument(Document):
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What is allowed, but probably not meant."""
+        """What is allowed, but probably a mistake."""
         raise NotImplementedError
 
     @property
@@ -79,11 +73,11 @@ class ClusterDocument(Document):
         raise NotImplementedError
 
     def builder(self) -> Builder:
-        """Begin to build, without any node yet."""
+        """Return a builder that knows no node yet."""
         raise NotImplementedError
 
     def build(self, nodes: Iterable[LiveNode] = ()) -> BuiltCluster:
-        """Make what the cell engine works with. Pure: the same nodes give the same topology."""
+        """Build the topology for the cell engine; the same nodes give the same topology."""
         builder = self.builder()
         for node in nodes:
             builder.observe(node)

@@ -1,8 +1,8 @@
-"""Values of HiveD's YAML as HiveD takes them, and how to look at them before they are checked.
+"""Values of HiveD's YAML, as HiveD reads them.
 
-HiveD's parser takes any scalar for a text (`cellAddress: 8`, a node that is called 0010) and
-nothing (`cellChildren: null`) for the default of a field. The `…_of` functions look at raw data:
-they return None where a model will report the value, so that other checks can pass over it.
+HiveD's parser accepts any scalar as text (`cellAddress: 8`, a node named 0010) and null
+(`cellChildren: null`) as the default of a field. The `…_of` functions read raw data: they return
+None if the model reports the value, so that other checks can skip it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator
 
-from policy.cluster.document import MAX_CELLS, MAX_NAME_CHARS
+from policy.cluster.document import MAX_CELLS
 from policy.documents.models import items_of, mapping_of
-from policy.documents.names import check_line
+from policy.documents.names import MAX_NAME_CHARS, check_line
 from policy.documents.yaml_text import as_written
 from policy.documents.yaml_tree import Plain
 from policy.wording import describe
@@ -27,7 +27,7 @@ _FLAGS: Final = {
 
 
 def check_text(value: object) -> str:
-    """Pass any scalar as the text it was written as; nothing is an empty one."""
+    """Pass any scalar as it was written; null is an empty text."""
     if isinstance(value, list | dict):
         raise ValueError(f"must be a string, not {describe(value)}")
     return check_line(as_written(value), most=MAX_NAME_CHARS)
@@ -49,12 +49,12 @@ def check_child_count(value: object) -> int:
 
 
 def check_cell_count(value: object) -> int:
-    """Pass a number of cells; nothing is 0."""
+    """Pass a number of cells; null is 0."""
     return 0 if value is None else _check_number(value, least=0)
 
 
 def check_flag(value: object) -> bool:
-    """Pass true or false, as YAML 1.1 writes them too; nothing is false."""
+    """Pass true or false, also as YAML 1.1 writes them; null is false."""
     if value is None or isinstance(value, bool):
         return bool(value)
     if isinstance(value, str) and value.lower() in _FLAGS:
@@ -77,7 +77,7 @@ Flag = Annotated[bool, BeforeValidator(check_flag)]
 
 
 def text_of(data: Mapping[str, Plain], key: str) -> str | None:
-    """Return a field's text; "" if it is not there."""
+    """Return a field's text; "" if it is missing."""
     try:
         return check_text(data.get(key))
     except ValueError:
@@ -85,7 +85,7 @@ def text_of(data: Mapping[str, Plain], key: str) -> str | None:
 
 
 def cell_count_of(data: Mapping[str, Plain], key: str) -> int | None:
-    """Return a field's number of cells; 0 if it is not there."""
+    """Return a field's number of cells; 0 if it is missing."""
     try:
         return check_cell_count(data.get(key))
     except ValueError:

@@ -1,11 +1,10 @@
-"""HiveD's configuration file, unchanged: the form of the Cluster document that lists every cell.
+"""HiveD's form of the Cluster document: its configuration file, unchanged, which lists every cell.
 
-The models say what each value may be; what values say about each other is checked on the raw data,
-so that one wrong value does not hide what is wrong elsewhere.
+The models check each value; what values say about each other is checked on the raw data, so that
+one wrong value does not hide other mistakes.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -22,7 +21,7 @@ from pydantic.alias_generators import to_camel
 from policy.cluster.document import Builder, BuiltCluster, ClusterDocument, LiveNode
 from policy.cluster.fields import CellCount, ChildCount, Flag, RequiredText, Text
 from policy.cluster.hived_cells import read_cells
-from policy.cluster.hived_keys import judge_keys
+from policy.cluster.hived_keys import check_keys
 from policy.cluster.hived_types import read_types
 from policy.cluster.hived_vcs import read_vcs
 from policy.cluster.promises import check_promises
@@ -34,12 +33,12 @@ from policy.topology import Topology
 
 
 def is_hived(data: Mapping[str, Plain]) -> bool:
-    """Whether a text is HiveD's: it says so by its keys, and needs no apiVersion and kind."""
+    """Whether a document is in HiveD's form, by its keys; it needs no apiVersion and kind."""
     return "nodeTopology" not in data and ("physicalCluster" in data or "kind" not in data)
 
 
 class _Lenient(BaseModel):
-    """Unknown keys are judged elsewhere (`hived_keys`); nothing changes afterwards."""
+    """Unknown keys are checked in `hived_keys`; nothing changes afterwards."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, alias_generator=to_camel)
 
@@ -61,7 +60,7 @@ class CellTypeEntry(_Lenient):
 
 
 class PhysicalCellEntry(_Lenient):
-    """One physical cell; what is not written is inferred from its type."""
+    """One physical cell; what is missing is inferred from its type."""
 
     cell_type: Text = Field(default="", description="Its type; only a top cell needs one.")
     cell_address: Text = Field(
@@ -73,7 +72,7 @@ class PhysicalCellEntry(_Lenient):
         default="", description="A name by which one virtual cluster can be promised this cell."
     )
     cell_children: "list[_OptionalCell] | None" = Field(
-        default=None, description="All its children, or none for children as the type says."
+        default=None, description="All its children, or none to infer them from the type."
     )
 
 
@@ -117,17 +116,8 @@ class VirtualClusterEntry(_Lenient):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
-    """A topology as far as the data allow; it is only good if there are no problems."""
-
-    topology: Topology
-    problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-
-
 class HivedClusterDocument(ClusterDocument):
-    """The cluster in HiveD's words."""
+    """The cluster in HiveD's form."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -140,14 +130,14 @@ class HivedClusterDocument(ClusterDocument):
     )
     virtual_clusters: (
         dict[str, Annotated[VirtualClusterEntry, BeforeValidator(_empty_for_nothing)]] | None
-    ) = Field(default=None, description="What was promised, by the name of the virtual cluster.")
+    ) = Field(default=None, description="What each virtual cluster is promised, by its name.")
 
-    _compiled: Compiled = PrivateAttr()
+    _compiled: BuiltCluster = PrivateAttr()
 
     @model_validator(mode="wrap")
     @classmethod
     def _compile(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Keep what the raw data mean, as well as what they say: keys do not survive."""
+        """Compile the raw data, since the model does not keep unknown keys."""
         document = handler(data)
         assert isinstance(data, dict)
         document._compiled = compile_hived(data)
@@ -155,7 +145,7 @@ class HivedClusterDocument(ClusterDocument):
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield misspelt keys, all that does not go together, and promises that do not fit."""
+        """Yield misspelt keys, contradictions, and promises that do not fit."""
         yield from compile_hived(data).problems
 
     def problems(self, data: Mapping[str, Plain]) -> Iterator[Problem]:
@@ -169,17 +159,17 @@ class HivedClusterDocument(ClusterDocument):
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What has no effect, or not the one that it seems to have."""
+        """Keys and values without effect, or with another effect than expected."""
         return self._compiled.warnings
 
     @property
     def depends_on_nodes(self) -> bool:
-        """The cells are those that are listed, dead or alive."""
+        """The cells are those that are listed, also of nodes that do not exist."""
         return False
 
     def builder(self) -> Builder:
-        """Nodes make no difference."""
-        return _Listed(BuiltCluster(topology=self._compiled.topology, warnings=self.warnings))
+        """Return a builder that ignores nodes."""
+        return _Listed(self._compiled)
 
 
 class _Listed:
@@ -187,28 +177,28 @@ class _Listed:
         self._built = built
 
     def observe(self, node: LiveNode) -> None:
-        """A node joined or changed: what is listed is listed."""
+        """Nodes make no difference."""
 
     def forget(self, name: NodeName) -> None:
-        """A node left: what is listed is listed."""
+        """Nodes make no difference."""
 
     def build(self) -> BuiltCluster:
         return self._built
 
 
-def compile_hived(data: Mapping[str, Plain]) -> Compiled:
+def compile_hived(data: Mapping[str, Plain]) -> BuiltCluster:
     """Read types, cells and virtual clusters, and prove that the promises fit."""
     cluster = mapping_of(data.get("physicalCluster"))
     types = read_types(cluster)
     cells = read_cells(cluster, types)
     vcs = read_vcs(data, cells)
     topology = Topology(chains=cells.chains, vcs=vcs.vcs)
-    keys = judge_keys(data)
+    keys = check_keys(data)
     problems = [*keys.problems, *types.problems, *cells.problems, *vcs.problems]
-    # Trees with mistakes prove nothing; promises that could not be read can only add to the need.
+    # Trees with mistakes prove nothing; promises that could not be read can only need more cells.
     if not types.problems and not cells.problems:
         problems += check_promises(topology)
-    return Compiled(
+    return BuiltCluster(
         topology=topology,
         problems=tuple(problems),
         warnings=(*keys.warnings, *cells.warnings, *vcs.warnings),

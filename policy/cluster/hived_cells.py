@@ -1,9 +1,9 @@
-"""HiveD's physical cells into trees: inferred children, addresses as HiveD gives them.
+"""HiveD's physical cells: trees with inferred children, and addresses as HiveD assigns them.
 
-A cell's own part of the address is what is written, else a number: the top cell's is its place in
-the list, that of child i is (number of the parent) * (children per cell) + i. The number goes by
-place, also where the parent has an address; below a node it starts again from 0, so that the leaf
-cells of a node count its devices.
+A cell's own part of the address is the one in the document, or a number: that of a top cell is its
+place in the list, that of child i is (number of the parent) * (children per cell) + i. The number
+depends on places only, also if the parent has an address; below a node it starts from 0, so that
+the leaf cells of a node count its devices.
 
     top cell 7 of 2 racks of 2 nodes:   7 → 7/14 → 7/14/node-a → 7/14/node-a/0
 """
@@ -36,14 +36,14 @@ class PhysicalCells:
 
     chains: dict[ChainName, Chain] = field(default_factory=dict)
     tops: dict[str, None] = field(default_factory=dict)
-    """The types of all top cells, also of those that are at fault."""
+    """The types of all top cells, also of those with problems."""
     pinned: dict[PinnedCellId, Path] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
 
 def read_cells(cluster: Mapping[str, Plain], types: CellTypes) -> PhysicalCells:
-    """Build the trees of a `physicalCluster`, unless they are more than anybody has."""
+    """Build the trees of a `physicalCluster`, up to MAX_CELLS."""
     found = PhysicalCells()
     tops: list[tuple[int, Mapping[str, Plain], tuple[Level, ...]]] = []
     for place, entry in entries_of(cluster, "physicalCells"):
@@ -51,7 +51,7 @@ def read_cells(cluster: Mapping[str, Plain], types: CellTypes) -> PhysicalCells:
         if levels is not None:
             tops.append((place, entry, levels))
     if sum(_size(levels) for _, _, levels in tops) > MAX_CELLS:
-        what = f"hold more than {MAX_CELLS} cells in all, the most that are allowed"
+        what = f"contain more than {MAX_CELLS} cells in all; that is the limit"
         found.problems.append(Problem(join_path(CELLS_PATH), what))
         return found
     readers: dict[str, _ChainReader] = {}
@@ -90,17 +90,17 @@ def _size(levels: tuple[Level, ...]) -> int:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a cell stands: what its address and its problems are made of."""
+    """The place of a cell, from which its address and its problems are made."""
 
     path: Path
-    """Of the cell, or of the nearest one above that is written out."""
+    """Of the cell, or of the nearest one above that is in the document."""
     level: int
     index: int
     """Its default address."""
     above: str = ""
     node: NodeName | None = None
     is_repeated: bool = False
-    """Lies in a cell that is there already, which is told once."""
+    """Whether it is in a cell that is given twice, which is reported once."""
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class _ChainReader:
     def _inferred(
         self, level: int, *, index: int, address: str, node: NodeName
     ) -> tuple[PhysicalCell, ...]:
-        """Build children inside a node of which nothing is written: the bulk of a cluster."""
+        """Build the children inside a node that the document does not list: most of a cluster."""
         count = self.levels[level - 1].child_count
         return tuple(
             PhysicalCell(
@@ -214,7 +214,7 @@ class _ChainReader:
         )
 
     def _add_devices(self, at: _Place) -> None:
-        """Note the devices below a cell of which nothing is written."""
+        """Note the devices below a cell whose children are not listed."""
         assert at.node is not None
         leaves = self.levels[at.level - 1].leaf_count
         for device in range(at.index * leaves, (at.index + 1) * leaves):
@@ -223,21 +223,23 @@ class _ChainReader:
     def _check_address(self, own: str, address: str, at: _Place, siblings: dict[str, Path]) -> None:
         first = siblings.setdefault(own, at.path)
         if "/" in own:
-            self._problem(at, f"{quote(own)} must not hold a /", key="cellAddress")
+            self._problem(at, f"{quote(own)} must not contain a /", key="cellAddress")
         elif len(address) > MAX_ADDRESS_CHARS:
             message = f"the whole address has more than {MAX_ADDRESS_CHARS} characters"
             self._problem(at, message, key="cellAddress")
-        # Nodes and devices that are there twice have messages of their own.
+        # Nodes and devices that are given twice have messages of their own.
         elif first is not at.path and at.level > LEAF and not at.is_repeated:
             message = f"{quote(address)} is the address of {join_path(first)} already"
             self._problem(at, message, key="cellAddress")
             at.is_repeated = True
 
     def _enter_node(self, entry: Mapping[str, Plain], own: str, at: _Place) -> None:
-        """Note the node; what lies below is numbered from 0."""
+        """Note the node; the cells below are numbered from 0."""
         at.node, at.index = NodeName(own), 0
         if not text_of(entry, "cellAddress") and len(self.found.warnings) < MAX_WARNINGS:
-            message = f"a node level cell without cellAddress is taken as the node {quote(own)}"
+            message = (
+                f"a node level cell without cellAddress is assumed to be the node {quote(own)}"
+            )
             self.found.warnings.append(Problem(join_path(at.path), message))
         first = self.nodes.setdefault(at.node, _NodeCell(at.path))
         if first.path is not at.path and not at.is_repeated:
@@ -286,7 +288,7 @@ class _ChainReader:
 
 
 def _check_devices(readers: Mapping[str, _ChainReader], found: PhysicalCells) -> None:
-    """A node may be in several chains, but one device of it is one leaf cell."""
+    """Report devices in two chains: a node may be in several chains, a device in one."""
     owners: dict[tuple[str, NodeName], dict[int, Path]] = {}
     for reader in readers.values():
         for name, node in reader.nodes.items():

@@ -1,8 +1,8 @@
-"""Keys of HiveD's YAML that mean nothing: mistakes, or none of our business.
+"""Unknown keys of HiveD's YAML: mistakes, or keys that have no effect here.
 
-HiveD passes over unknown keys in silence, so files that work today may hold some (of OpenPAI, of a
-patched HiveD): those are warnings. But a key that is a word of the format in the wrong place, or
-nearly a word of it, was meant to say something that HiveD never heard: that is a problem.
+HiveD ignores unknown keys, so files that work today may contain some (of OpenPAI, of a patched
+HiveD): those are warnings. But a key of the format in the wrong place, or one that nearly equals
+such a key, is a mistake that HiveD did not report: that is a problem.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,13 +24,13 @@ SETTINGS: Final = (
     "forcePodBindThreshold",
     "waitingPodSchedulingBlockMilliSec",
 )
-"""How HiveD's process runs; ours has flags for what it needs of them."""
+"""Settings of HiveD's process; ours has flags instead."""
 SKU_KEYS: Final = ("skuTypes", "gpuTypes", "leafCellTypes")
-"""What a leaf type comes with; HiveD leaves it to others, by the name of the day."""
+"""CPU and memory of a leaf type, under the names of different versions; HiveD ignores them."""
 
 _FORMER: Final = {"reservationId": "pinnedCellId", "reservedCells": "pinnedCells"}
-"""Words of the first HiveD; later ones pass over them, and the cell is not held back."""
-_MAX_JUDGED: Final = 200
+"""Keys of the first HiveD; later versions ignore them, and the cell is not pinned."""
+_MAX_CHECKED: Final = 200
 _CLOSE: Final = 2
 _MAX_WORD_CHARS: Final = 40
 
@@ -42,7 +42,7 @@ class _Kind:
     name: str
     keys: tuple[str, ...]
     quiet: tuple[str, ...] = ()
-    """Keys that are accepted, but not worth naming to anybody."""
+    """Keys that are accepted without effect, and not suggested."""
 
 
 _TOP: Final = _Kind("the top", ("physicalCluster", "virtualClusters"), (*_HEAD, *SETTINGS))
@@ -57,19 +57,19 @@ _KINDS: Final = (_TOP, _CLUSTER, _TYPE, _CELL, _VC, _VIRTUAL, _PINNED)
 
 @dataclass(frozen=True, slots=True)
 class UnknownKeys:
-    """What to say about the keys of a document."""
+    """Problems and warnings about the keys of a document."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
 
 
-def judge_keys(data: Mapping[str, Plain]) -> UnknownKeys:
-    """Find the keys that have no meaning where they stand."""
+def check_keys(data: Mapping[str, Plain]) -> UnknownKeys:
+    """Find the keys that have no meaning in their place."""
     unknown = _unknown(data)
     problems: list[Problem] = []
     warnings = [_ignored_setting(key) for key in SETTINGS if key in data]
-    # Judging is slow for a text that was made to be: a few hundred keys tell enough.
-    for path, kind, key in islice(unknown, _MAX_JUDGED):
+    # Checking is slow for a text made for that purpose, so only some keys are checked.
+    for path, kind, key in islice(unknown, _MAX_CHECKED):
         mistake = _mistake(key, kind)
         where = join_path((*path, key))
         if mistake:
@@ -121,11 +121,11 @@ def _cells(
 
 
 def _mistake(key: str, kind: _Kind) -> str | None:
-    """Say what was probably meant; None if there is no telling."""
+    """Say what was probably meant; None if that is not known."""
     if key == "<<":
-        return "merge keys are not supported, write it out"
+        return "merge keys are not supported; write the values out"
     if key in _FORMER:
-        return f"{_FORMER[key]} is what it is called now"
+        return f"it is now called {_FORMER[key]}"
     for known in kind.keys:
         if _is_close(key, known):
             return f"did you mean {known}?"

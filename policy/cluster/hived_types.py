@@ -1,7 +1,7 @@
-"""HiveD's cell types into ladders: the levels of each chain.
+"""HiveD's cell types: the levels of each chain.
 
-A type names its child type; a name that is no type itself is a leaf type, one device. So types form
-a forest if, and only if, no type is reached from itself.
+A type names its child type; a name that is no type itself is a leaf type, one device. The types are
+valid only if no type contains itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,16 +36,16 @@ class CellTypes:
 
     known: Mapping[str, CellType]
     unusable: frozenset[str]
-    """Types that are reported already: by the models, or as part of a cycle."""
+    """Types with problems: reported by the models, or part of a cycle."""
     problems: list[Problem]
     _ladders: dict[str, tuple[Level, ...] | None] = field(default_factory=dict)
 
     def is_type(self, name: str) -> bool:
-        """Whether it stands in `cellTypes`."""
+        """Whether it is listed in `cellTypes`."""
         return name in self.known or name in self.unusable
 
     def ladder(self, top: str) -> tuple[Level, ...] | None:
-        """Return the levels of a chain, leaf first; None if its types are at fault (reported)."""
+        """Return the levels of a chain, leaf first; None if its types have problems."""
         if top not in self._ladders:
             self._ladders[top] = self._build_ladder(top)
         return self._ladders[top]
@@ -62,7 +62,7 @@ class CellTypes:
 
 
 def read_types(cluster: Mapping[str, Plain]) -> CellTypes:
-    """Read the types of a `physicalCluster`, and look for cycles."""
+    """Read the types of a `physicalCluster`, and find cycles."""
     known: dict[str, CellType] = {}
     unusable: list[str] = []
     for name, entry in mapping_of(cluster.get("cellTypes")).items():
@@ -91,7 +91,7 @@ def _read_type(name: str, entry: Mapping[str, Plain]) -> CellType | None:
 
 
 def _cycles(types: Mapping[str, CellType]) -> list[list[str]]:
-    """Return the types of each cycle, in order; every type is looked at once."""
+    """Return the types of each cycle, in order; every type is visited once."""
     found: list[list[str]] = []
     seen: dict[str, str] = {}
     for start in types:
@@ -117,7 +117,7 @@ def _cycle_problem(cycle: list[str]) -> Problem:
 def _ladder_problems(top: str, rungs: list[CellType]) -> Iterator[Problem]:
     if len(rungs) >= MAX_LEVELS:
         path = join_path((*TYPES_PATH, top))
-        yield Problem(path, f"has more than {MAX_LEVELS} levels below and with it")
+        yield Problem(path, f"has more than {MAX_LEVELS} levels")
         return
     nodes = [rung.name for rung in rungs if rung.is_node]
     if not nodes:

@@ -1,7 +1,7 @@
 """HiveD's virtual clusters: which cells each was promised.
 
-A dotted type `chain.type.type` names a chain by its first part and a level of it by its last; what
-stands between has no meaning to HiveD, so a mistake there is only a warning.
+A dotted type `chain.type.type` names a chain by its first part and a level of it by its last; HiveD
+ignores the parts between, so a mistake there is only a warning.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class VirtualClusters:
     cells: PhysicalCells
     vcs: dict[VcName, VirtualCluster] = field(default_factory=dict)
     claims: dict[PinnedCellId, Path] = field(default_factory=dict)
-    """Pinned cells that some VC has, and where it says so."""
+    """Promised pinned cells, and the path of the promise."""
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
@@ -72,7 +72,7 @@ class VirtualClusters:
         return chain
 
     def _level(self, parts: list[str], chain: Chain, where: Path) -> int | None:
-        """Find the last part in the chain, and look whether those before lead to it."""
+        """Find the last part in the chain, and check the order of those before."""
         ladder = [str(level.cell_type) for level in reversed(chain.levels)]
         if parts[-1] not in ladder:
             known = _names(ladder)
@@ -100,13 +100,13 @@ class VirtualClusters:
         return pinned
 
     def check_pinned(self) -> None:
-        """Report pinned cells that lie in each other, and those that nobody has."""
+        """Report pinned cells inside each other, and those that no VC was promised."""
         for chain in self.cells.chains.values():
             for cell in chain.cells:
                 self._check_nesting(cell, None)
         for pinned, path in self.cells.pinned.items():
             if pinned not in self.claims:
-                message = f"{quote(pinned)} is not promised to any VC, so the cell is not held back"
+                message = f"{quote(pinned)} is not promised to any VC, so it is not reserved"
                 self._warn((*path, "pinnedCellId"), message)
 
     def _check_nesting(self, cell: PhysicalCell, outer: PinnedCellId | None) -> None:

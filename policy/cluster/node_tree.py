@@ -1,7 +1,7 @@
-"""Places of nodes as a tree of names, with the cells that were built of them.
+"""Nodes as a tree of places (zone, rack, node), with the cells built from them.
 
-A branch remembers what was made of it until something below it changes. So after a change of one
-node only the branches on its path are made anew, each from its children as they were remembered.
+A branch caches its cells until a node below it changes. So after a change of one node only the
+branches on its path are built again, each from the cached cells of its children.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ _NODE_LEVEL = 2
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """The largest cell of a level: children and leaf cells, each the most that there are."""
+    """The most children and the most leaf cells that a cell of a level has."""
 
     children: int = 0
     leaves: int = 0
@@ -24,7 +24,7 @@ class Most:
 
 @dataclass(slots=True, eq=False)
 class _Made:
-    """What a branch amounts to."""
+    """The cells of a branch, and what they are made of."""
 
     cell: PhysicalCell
     composition: Composition
@@ -34,7 +34,7 @@ class _Made:
 
 
 class Branch:
-    """A cell above the nodes that is called like the last part of its address; or the root."""
+    """A place above the nodes, named by the last part of its address; or the root."""
 
     def __init__(self, address: str, *, level: int) -> None:
         self._address = address
@@ -44,11 +44,11 @@ class Branch:
 
     @property
     def is_used(self) -> bool:
-        """Whether any node is there."""
+        """Whether it has any node."""
         return bool(self._below)
 
     def put(self, path: tuple[str, ...], leaf_count: int) -> None:
-        """A node is there from now on."""
+        """Add a node."""
         self._made = None
         part, address = path[0], f"{self._address}/{path[0]}" if self._address else path[0]
         if len(path) == 1:
@@ -59,7 +59,7 @@ class Branch:
         branch.put(path[1:], leaf_count)
 
     def take(self, path: tuple[str, ...]) -> None:
-        """A node is not there any more, nor is a branch without nodes."""
+        """Remove a node, and branches without nodes."""
         self._made = None
         branch = self._below[path[0]]
         if isinstance(branch, Branch):
@@ -72,7 +72,7 @@ class Branch:
         return self._make().cell.children
 
     def composition(self) -> Composition:
-        """What the cells below are like."""
+        """What the cells below are made of."""
         return self._make().composition
 
     def most(self, level: int) -> Most:

@@ -1,4 +1,4 @@
-"""Promises of all VCs against all chains: what does not fit, in words."""
+"""Promises that do not fit into their chains, in words."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -9,15 +9,15 @@ from policy.cluster.safety import Composition, Shortage, find_shortage, find_sho
 from policy.errors import Problem
 from policy.submission import VcName
 from policy.topology import Chain, ChainName, PhysicalCell, PinnedCellId, Topology, VirtualCluster
-from policy.wording import count_of, listing, quote
+from policy.wording import are, count_of, listing, quote
 
 _SHOWN_VCS: Final = 10
 _MAX_SHORTAGES: Final = 100
-"""As many as are shown; each takes a look at every VC."""
+"""As many as are shown, since each examines every VC."""
 
 
 def check_promises(topology: Topology) -> list[Problem]:
-    """Return a problem for each chain, within reason, that cannot hold what was promised of it."""
+    """Return a problem for each chain, up to a limit, whose promises do not fit."""
     problems: list[Problem] = []
     promised, pinned = _promised_by_chain(topology.vcs), claimed_cells(topology.vcs)
     for chain in topology.chains.values():
@@ -32,7 +32,7 @@ def check_promises(topology: Topology) -> list[Problem]:
 def composition_shortage(
     composition: Composition, chain: Chain, vcs: Mapping[VcName, VirtualCluster]
 ) -> Shortage | None:
-    """Return where a chain of that composition falls short; None is the proof that it does not."""
+    """Return the level of a chain that has too few cells; None proves that all promises fit."""
     promised = _promised_by_chain(vcs)[chain.name]
     return find_shortage_in(composition, top_level=len(chain.levels), promised=promised)
 
@@ -49,7 +49,7 @@ def _promised_by_chain(
 
 
 def claimed_cells(vcs: Mapping[VcName, VirtualCluster]) -> frozenset[PinnedCellId]:
-    """All pinned cells that some VC has; one that nobody has is a cell like any other."""
+    """All pinned cells that were promised; any other pinned cell is an ordinary cell."""
     return frozenset(pinned for vc in vcs.values() for pinned in vc.pinned)
 
 
@@ -71,7 +71,7 @@ def promised_by_vc(
 def to_problem(
     shortage: Shortage, *, chain: Chain, vcs: Mapping[VcName, VirtualCluster]
 ) -> Problem:
-    """Say what was promised by whom, what there is, and why it is not enough."""
+    """Describe what each VC was promised, what exists, and why it is not enough."""
     level = chain.levels[shortage.level - 1]
     where = f"chain {quote(chain.name)}, level {level.level} ({quote(level.cell_type)})"
     by_vc = promised_by_vc(vcs, chain=chain.name, level=level.level)
@@ -90,7 +90,7 @@ def _shares(by_vc: Mapping[VcName, int]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Use:
-    """What became of the cells of a level."""
+    """How the cells of a level are used."""
 
     existing: int
     pinned: int
@@ -106,12 +106,8 @@ class _Use:
             "broken up by pinned cells": self.broken,
             "inside cells promised at higher levels": self.above,
         }
-        told = [f"{count} {_is(count)} {what}" for what, count in reasons.items() if count]
-        return f": {listing(told)}" if told else ""
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+        parts = [f"{count} {are(count)} {what}" for what, count in reasons.items() if count]
+        return f": {listing(parts)}" if parts else ""
 
 
 def _count_use(chain: Chain, shortage: Shortage, pinned: frozenset[PinnedCellId]) -> _Use:

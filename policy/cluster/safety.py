@@ -1,8 +1,8 @@
-"""The proof that every VC can be given all that it was promised, at the same time.
+"""The proof that every VC can get all that it was promised, at the same time.
 
-Cells are laminar: two of them are disjoint, or one holds the other. A pinned cell is one particular
-cell, so the claimed ones are carved out first; what is left is a forest of intact cells. Then the
-promises are met from the highest level down. Why that is exact:
+Two cells are disjoint, or one contains the other. A pinned cell is one particular cell, so the
+claimed ones are removed first; what remains is a forest of intact cells. Then the promises are met
+from the highest level down. Why that is exact:
 
 1. *Highest first.* An assignment gives to each promise an intact cell of its level, all disjoint.
    Read any assignment from its highest level down: the cells of a level lie in none that were given
@@ -18,8 +18,9 @@ promises are met from the highest level down. Why that is exact:
     give [8 8]   → nodes 4 4 4 are left: 2 nodes, then 4 leaf cells: too few
     give [4 4 4] → nodes 8 8 are left: 2 nodes, then none: too few → it does not fit
 
-Levels that nobody was promised do not matter and are left out of the comparison. Trying is bounded;
-beyond that the answer is still safe: what is not proven to fit is refused, and says so.
+Levels without promises do not matter and are left out of the comparison. The number of choices is
+bounded; beyond that the answer is still safe: promises that are not proven to fit are refused, with
+a message that says so.
 
 This is the one definition of VC safety. A document is checked by `find_shortage`; the cell engine
 keeps a `Forest` of the cells that no VC uses, and asks it about the promises that are not used.
@@ -33,9 +34,9 @@ from typing import Final
 from policy.topology import Chain, PhysicalCell, PinnedCellId
 
 MAX_STEPS: Final = 20_000
-"""Choices tried per chain; half a second's worth."""
+"""Choices tried per chain; they take half a second."""
 MAX_KINDS: Final = 200
-"""Different cells of one level among which choices are made; beyond, only the smallest go."""
+"""Kinds of cells of one level among which choices are tried; beyond, only the smallest go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Shortage:
 def find_shortage(
     chain: Chain, *, promised: Mapping[int, int], pinned: Collection[PinnedCellId]
 ) -> Shortage | None:
-    """Return why so many cells per level, beside the claimed pinned cells, cannot all be given.
+    """Return why so many cells per level cannot all be given beside the claimed pinned cells.
 
     None is the proof that they can. `available` is the most that any choice leaves at that level.
     """
@@ -109,7 +110,7 @@ _Pool = dict[int, Counter[_Kind]]
 
 
 class Forest:
-    """Intact cells that nobody has, as far as the promised levels go; may grow and shrink."""
+    """Intact cells without a claim, at the promised levels; it may grow and shrink."""
 
     def __init__(self, levels: Iterable[int]) -> None:
         self.levels = tuple(sorted(levels, reverse=True))

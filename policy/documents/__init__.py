@@ -1,7 +1,7 @@
 """Policy documents: from the YAML of a ConfigMap to a typed document, or to all its problems.
 
-The one idea: an admin hears of every problem at once, each with its path, and no text whatever
-raises anything but `SpecError`. A `…_document` module is the strict model of one kind, and the
+The one idea: an admin sees every problem at once, each with its path, and no text raises anything
+but `SpecError`. A `…_document` module is the strict model of one kind, and the
 policy reference is generated from it. What a document means for decisions is not here but in the
 folder of its subject: `rules`, `quotas`, `identity`, `cluster`.
 

@@ -30,8 +30,8 @@ class ClassEntry(Strict):
     cell_priority: int = Field(
         ge=OPPORTUNISTIC,
         le=MAX_CELL_PRIORITY,
-        description="The priority of its gangs among the cells: 0 to 1000 are guaranteed, "
-        "-1 is opportunistic. Lower than that of the class before.",
+        description="The priority of its gangs in the cell engine: 0 to 1000 is guaranteed, "
+        "-1 is opportunistic. Must be lower than that of the class before.",
     )
     high: bool = Field(
         default=False, description="Whether its leaf cells count as `occupiedHigh` in rules."
@@ -46,11 +46,11 @@ class ClassesDocument(Document):
     classes: list[ClassEntry] = Field(
         min_length=1, max_length=MAX_CLASSES, description="All classes, highest first."
     )
-    default: ClassNameField = Field(description="The class of a managed pod that names none.")
+    default: ClassNameField = Field(description="The class of a managed pod without one.")
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield names given twice, priorities out of order, and a default that is not listed."""
+        """Yield duplicate names, priorities out of order, and a default that is not listed."""
         yield from names_given_twice(data, "classes")
         yield from _priorities_out_of_order(data)
         given = [entry.get("name") for _, entry in entries(data, "classes")]
@@ -62,7 +62,7 @@ class ClassesDocument(Document):
 
     @classmethod
     def take_away(cls, data: dict[str, Any], location: Location) -> None:
-        """Keep the names of all classes: other documents are about them."""
+        """Keep the names of all classes, since other documents refer to them."""
         match location:
             case ("classes", int(place), "cellPriority"):
                 data["classes"][place]["cellPriority"] = OPPORTUNISTIC
@@ -74,7 +74,7 @@ class ClassesDocument(Document):
                 take_away(data, location)
 
     def build(self) -> Classes:
-        """Make what decisions work with."""
+        """Build the ranked classes."""
         classes = [
             PriorityClass(
                 name=ClassName(entry.name), cell_priority=entry.cell_priority, high=entry.high

@@ -1,4 +1,4 @@
-"""What documents say against each other: each problem is told at the document that can mend it."""
+"""Contradictions between documents, each reported at the document that can correct it."""
 
 from collections.abc import Iterator
 
@@ -47,5 +47,5 @@ def _groups_given_twice(documents: Documents) -> Iterator[tuple[DocumentKey, Pro
         for place, group in enumerate(quotas.groups):
             other = first.setdefault(group.name, key)
             if other != key:
-                message = f"{other.source} has quotas of group {quote(group.name)} already"
+                message = f"group {quote(group.name)} already has quotas in {other.source}"
                 yield key, Problem(join_path(("groups", place, "name")), message)

@@ -26,10 +26,10 @@ _check_path: Final = matching(
 
 
 class VcEntry(Strict):
-    """Who may use a VC."""
+    """The users of a VC."""
 
-    groups: list[CheckedName] = Field(default=[], description="Groups all of whose members may.")
-    users: list[CheckedName] = Field(default=[], description="Users who may.")
+    groups: list[CheckedName] = Field(default=[], description="Groups whose members may use it.")
+    users: list[CheckedName] = Field(default=[], description="Users that may use it.")
 
 
 class TemplateEntry(Strict):
@@ -40,56 +40,56 @@ class TemplateEntry(Strict):
     )
     kind: Annotated[str, BeforeValidator(_check_kind)] = Field(description="Its kind.")
     path: Annotated[str, BeforeValidator(_check_path)] = Field(
-        description="Where its pod templates are; `*` stands for every key or element."
+        description="The path of its pod templates; `*` means every key or element."
     )
 
 
 class IdentityDocument(Document):
-    """Who people are, beside what the API server knows."""
+    """Groups, access to VCs and trusted controllers, in addition to what the API server knows."""
 
     may_be_partial: ClassVar[bool] = True
     kind: Literal["Identity"] = Field(description="Always `Identity`.")
     groups: dict[CheckedName, list[CheckedName]] = Field(
         default={},
         max_length=MAX_ENTRIES,
-        description="Members by group, beside the groups that the API server knows.",
+        description="Members by group, in addition to the groups that the API server knows.",
     )
     vcs: dict[CheckedName, VcEntry] = Field(
         default={},
         max_length=MAX_ENTRIES,
-        description="Who may use a virtual cluster; one that is not listed is open to all.",
+        description="The users of a virtual cluster; one that is not listed is open to all.",
     )
     trusted_controllers: list[CheckedName] = Field(
         default=[],
         max_length=MAX_ENTRIES,
-        description="Users, mostly service accounts, that make pods for others. All kinds that "
-        "they make pods of must be listed in `templates`.",
+        description="Users, mostly service accounts, that create pods for others. All kinds from "
+        "which they create pods must be listed in `templates`.",
     )
     templates: list[TemplateEntry] = Field(
         default=[],
         max_length=MAX_TEMPLATES,
-        description="Kinds with pod templates, beside those of Kubernetes itself.",
+        description="Kinds with pod templates, in addition to those of Kubernetes itself.",
     )
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield VCs that nobody could use, and kinds of Kubernetes listed again."""
+        """Yield VCs without users, and kinds of Kubernetes that are built in."""
         for name, entry in mapping_of(data.get("vcs")).items():
             if isinstance(entry, dict) and not entry.get("groups") and not entry.get("users"):
-                message = "names neither groups nor users: nobody could use the VC"
+                message = "names neither groups nor users, so no user could use the VC"
                 yield Problem(join_path(("vcs", name)), message)
         yield from _known_kinds(data)
 
     def problems_with_vcs(self, known: Iterable[str]) -> Iterator[Problem]:
-        """Yield VCs that the Cluster document does not know."""
+        """Yield VCs that the Cluster document does not have."""
         names = frozenset(known)
         for name in self.vcs:
             if name not in names:
-                message = f"the Cluster document knows no VC {quote(name)}"
+                message = f"the Cluster document has no VC {quote(name)}"
                 yield Problem(join_path(("vcs", name)), message)
 
     def build(self, known_vcs: tuple[VcName, ...] | None) -> Identity:
-        """Make what decisions work with."""
+        """Build the identity for decisions."""
         members: dict[UserName, list[GroupName]] = {}
         for group, users in self.groups.items():
             for user in users:
@@ -113,9 +113,9 @@ def _access(entry: VcEntry) -> VcAccess:
 
 
 def _known_kinds(data: Mapping[str, Plain]) -> Iterator[Problem]:
-    # A list: what is looked for is whatever somebody wrote, and may have no hash.
+    # A list, since the values of a document may have no hash.
     known = [(one.api_version, one.kind) for one in BUILT_IN_TEMPLATES]
     for place, entry in entries(data, "templates"):
         if (entry.get("apiVersion"), entry.get("kind")) in known:
-            message = f"{entry['kind']} of Kubernetes is known already"
+            message = f"{entry['kind']} of Kubernetes is built in; remove the entry"
             yield Problem(join_path(("templates", place)), message)

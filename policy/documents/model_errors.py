@@ -1,6 +1,6 @@
-"""What pydantic says about a document, in our own words.
+"""Errors of the models (pydantic), in our own words.
 
-Its messages change between versions and talk of Python types; ours say what to write.
+The messages of the library change between versions and name Python types; ours say what to write.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _TYPES: Final = {
     "model_attributes_type": "a mapping",
 }
 _BAD_KEY: Final = "[key]"
-"""Ends pydantic's way to a key of a mapping, which the way to its value shows as well."""
+"""The end of pydantic's path to a key of a mapping."""
 _LIMITS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "greater_than_equal": lambda ctx: f"must be at least {ctx['ge']}",
     "less_than_equal": lambda ctx: f"must be at most {ctx['le']}",

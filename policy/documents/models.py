@@ -33,17 +33,17 @@ API_VERSION: Final = "cellgate.io/v1"
 
 
 class Strict(BaseModel):
-    """Nothing unknown, nothing converted, nothing changed afterwards."""
+    """Unknown keys are refused, no value is converted, and nothing changes afterwards."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 
 
 Location = tuple[str | int, ...]
-"""The way to a value: keys of mappings and places of lists."""
+"""The path to a value: keys of mappings and places in lists."""
 
 
 def take_away(data: dict[str, Any], location: Location) -> None:
-    """Take a value out of raw data; a list is cut off there, since places are what people count."""
+    """Remove a value from raw data; a list is cut there, so that earlier places stay the same."""
     parent: Any = data
     for part in location[:-1]:
         parent = parent[part] if _has(parent, part) else None
@@ -62,29 +62,29 @@ def _has(value: object, part: str | int) -> bool:
 
 
 class Document(Strict):
-    """What every document starts with; a subclass adds its `kind`."""
+    """The base of all documents; a subclass adds its `kind`."""
 
     may_be_partial: ClassVar[bool] = False
-    """Whether one that has problems is compared with others nevertheless: it can be built then."""
+    """Whether the readable part of a document with problems is compared with others."""
 
     api_version: Literal["cellgate.io/v1"] = Field(description="The version of this format.")
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield what a model cannot say field by field.
+        """Yield the problems that concern several fields.
 
-        Gets the raw data, so that these problems are told together with those of shape: takes
-        values of the wrong type in its stride.
+        It gets the raw data, so that these problems are reported together with those of single
+        fields; it must skip values of the wrong type.
         """
         yield from ()
 
     def problems(self, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield the same once the shape is right; a model may know them already by then."""
+        """Yield the same for a document without problems of single fields."""
         return type(self).problems_in(data)
 
     @classmethod
     def take_away(cls, data: dict[str, Any], location: Location) -> None:
-        """Take away what cannot be read, so that nothing wrong can be proved of the rest."""
+        """Remove what cannot be read, without making the rest seem wrong."""
         take_away(data, location)
 
 
@@ -100,7 +100,7 @@ def items_of(data: Mapping[str, Plain], key: str) -> list[Plain]:
 
 
 def entries(data: Mapping[str, Plain], key: str) -> Iterator[tuple[int, Mapping[str, Plain]]]:
-    """Yield the mappings of a list with their places, whatever else is in it."""
+    """Yield the mappings of a list with their places; other entries are skipped."""
     for place, item in enumerate(items_of(data, key)):
         if isinstance(item, dict):
             yield place, item
@@ -122,9 +122,9 @@ _COST_OF_FAILURE: Final = 2_000
 
 @dataclass(slots=True)
 class CompileBudget:
-    """How much of a document is compiled before it is refused: about two seconds' worth.
+    """How much of a document is compiled before it is refused: about two seconds of work.
 
-    Each text is bounded; without this, thousands of the largest ones would take a minute.
+    The size of each text is bounded; without this, thousands of the largest would take a minute.
     """
 
     left: int = 4_000_000
@@ -132,14 +132,14 @@ class CompileBudget:
     def check(self) -> None:
         """Raise ValueError if nothing is left."""
         if self.left <= 0:
-            what = "the document's regular expressions and `when` are too large together"
-            raise ValueError(f"is not read: {what}")
+            what = "all regular expressions and `when` of the document together are too large"
+            raise ValueError(f"is not compiled: {what}")
 
 
 def _unless_empty(
     parse: Callable[[object], Pattern | Expression],
 ) -> Callable[[object, ValidationInfo], Pattern | Expression | None]:
-    """Let a field that is there but empty say as little as one that is not there."""
+    """Treat an empty field like a missing one."""
 
     def parse_within_budget(value: object, info: ValidationInfo) -> Pattern | Expression | None:
         if value is None or value == "":

@@ -1,7 +1,7 @@
-"""The text of a policy ConfigMap into a typed document, or every problem with it.
+"""Reads the text of a policy ConfigMap: a typed document, or all its problems.
 
-Nothing that a text holds can raise anything but SpecError, and nothing is passed over in silence.
-`MODELS` is the registry: a new kind of document is one line here and its model.
+No text can raise anything but SpecError, and no part of a text is ignored silently. `MODELS` is the
+registry of kinds: a new kind needs one line here and its model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ from policy.errors import Problem, SpecError
 from policy.wording import count_of, describe, listing, quote
 
 LABEL: Final = "cellgate.io/policy"
-"""On a ConfigMap: which kind of policy document it holds."""
+"""The label of a ConfigMap that names the kind of its policy document."""
 DATA_KEY: Final = "policy.yaml"
 MAX_PROBLEMS: Final = 100
 
 
 class DocumentKind(StrEnum):
-    """What a document is about."""
+    """The kinds of documents."""
 
     CLASSES = "Classes"
     RULES = "Rules"
@@ -50,7 +50,7 @@ class DocumentKind(StrEnum):
 
     @property
     def may_be_many(self) -> bool:
-        """Whether there may be several documents: quotas, one for each group."""
+        """Whether there may be several documents: of quotas, one for each group."""
         return self is DocumentKind.QUOTAS
 
 
@@ -71,16 +71,16 @@ def parse_label(label: str) -> DocumentKind:
         if kind.label == label:
             return kind
     known = listing([kind.label for kind in DocumentKind])
-    message = f"{quote(label)} is not a kind of policy; known are {known}"
+    message = f"{quote(label)} is not a kind of policy document; the kinds are {known}"
     raise SpecError([Problem(LABEL, message)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """A document, as far as it could be read, and everything that is wrong with it."""
+    """A document, as far as it could be read, and all its problems."""
 
     document: Document | None
-    """With problems, only what could be read: to compare others with, never to put in force."""
+    """With problems, only the readable part: for comparisons, never to put in force."""
     problems: Sequence[Problem] = ()
 
 
@@ -124,7 +124,7 @@ def _read(text: str, kind: DocumentKind | None) -> ReadDocument:
 
 
 def _model_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> type[Document]:
-    """Choose the model to judge by: HiveD's form tells itself by its keys."""
+    """Choose the model; HiveD's form is recognised by its keys."""
     might_be_cluster = expected is DocumentKind.CLUSTER or (
         expected is None and ("physicalCluster" in data or data.get("kind") == DocumentKind.CLUSTER)
     )
@@ -134,7 +134,7 @@ def _model_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> ty
 
 
 def _kind_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> DocumentKind:
-    """Find out by which model to judge; a wrong `kind` is an error of its own."""
+    """Find the kind; a wrong `kind` is a problem of its own."""
     named = data.get("kind")
     if isinstance(named, str) and named in MODELS:
         if expected is None or named == expected:
@@ -142,7 +142,7 @@ def _kind_of(data: Mapping[str, Plain], *, expected: DocumentKind | None) -> Doc
         because = f"because the ConfigMap is labelled {LABEL}: {expected.label}"
         raise SpecError([Problem("kind", f"must be {expected}, not {named}, {because}")])
     if expected is not None:
-        return expected  # the model will say what is wrong with `kind`, and with all else
+        return expected  # the model reports what is wrong with `kind` and all other fields
     known = listing(list(MODELS))
     what = f"must be one of {known}, not {describe(named)}" if "kind" in data else "is required"
     raise SpecError([*_api_version_problems(data), Problem("kind", what)])
@@ -161,7 +161,7 @@ def _api_version_problems(data: Mapping[str, Plain]) -> list[Problem]:
 def _validate(
     data: Mapping[str, Plain], model: type[Document]
 ) -> tuple[Document | None, list[Problem]]:
-    """Return the document, as far as it has the right shape, and all problems but those of YAML."""
+    """Return the readable document, and all its problems except those of YAML."""
     budget = CompileBudget()
     try:
         document = model.model_validate(data, context=budget)

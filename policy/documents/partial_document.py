@@ -1,7 +1,7 @@
-"""What can be read of a document that has problems, so that all others are told with them.
+"""The readable part of a document that has problems, so that all problems are found at once.
 
-An admin who mends one mistake should not then hear of the next. What cannot be read is taken away;
-what is left is compared with other documents, and is never put in force.
+An admin should not correct one mistake only to learn of the next. What cannot be read is removed;
+the rest is compared with other documents, and never comes into force.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from policy.documents.models import CompileBudget, Document, Location
 from policy.documents.yaml_tree import Plain
 
 _ROUNDS: Final = 4
-"""What is taken away may be missed by what it stood in, and so on outwards."""
+"""Removing a value may make the one around it invalid, and so on outwards."""
 
 
 def read_partially(
@@ -24,10 +24,10 @@ def read_partially(
     *,
     budget: CompileBudget,
 ) -> Document | None:
-    """Return the document without what cannot be read; None if too little is left of it."""
+    """Return the document without its unreadable parts; None if too little is left."""
     left: dict[str, Any] = {key: _copy(value) for key, value in data.items()}
     for _ in range(_ROUNDS):
-        # Backwards: what is cut off a list does not move what stands before.
+        # Backwards: cutting a list does not move the entries before.
         for location in sorted(_unreadable(error), key=_order, reverse=True):
             model.take_away(left, location)
         try:
@@ -38,7 +38,7 @@ def read_partially(
 
 
 def _unreadable(error: ValidationError) -> Iterator[Location]:
-    """Yield where to take something away: of what lacks something, the whole."""
+    """Yield what to remove: for a missing field, the mapping around it."""
     for details in error.errors(include_url=False, include_context=False):
         yield details["loc"][:-1] if _is_around(details) else details["loc"]
 

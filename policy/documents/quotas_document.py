@@ -1,6 +1,6 @@
-"""The Quotas document: what admins write about groups and users. Strict models and their checks.
+"""The Quotas document: limits of groups and of users within them.
 
-There may be several: one for each group, so that a group's admins can be given theirs to edit.
+There may be several, one for each group, so that a group's admins can edit their own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,20 +42,21 @@ class HoursEntry(Strict):
 
 
 class LimitsEntry(Strict):
-    """How much may be held; what is not there is not limited."""
+    """How much may be held; a limit that is missing does not apply."""
 
     leaf_cells: Count | None = Field(default=None, description="Leaf cells in all classes.")
     leaf_cells_high: Count | None = Field(default=None, description="Leaf cells in high classes.")
     gangs: Count | None = Field(default=None, description="Gangs, waiting ones included.")
     leaf_cell_hours: HoursEntry = Field(
-        default=HoursEntry(), description="Leaf cells times the time that they are held."
+        default=HoursEntry(),
+        description="Leaf cells multiplied by the hours for which they are held.",
     )
     by_leaf_type: dict[CheckedName, Count] = Field(
         default={}, description="Leaf cells of one leaf type, for gangs that ask for that type."
     )
 
     def build(self) -> Allowance:
-        """Make what decisions work with."""
+        """Build the quotas for decisions."""
         hours = self.leaf_cell_hours
         values = {
             Measure.LEAF_CELLS: self.leaf_cells,
@@ -91,7 +92,8 @@ class GroupEntry(Strict):
         description="The group's name, as the API server or the Identity document knows it."
     )
     admins: list[CheckedName] = Field(
-        default=[], description="Users who may change this document, if it is about their groups."
+        default=[],
+        description="Users that may change this document, if it is about their groups only.",
     )
     limits: LimitsEntry = Field(
         default=LimitsEntry(), description="How much all its users may hold together."
@@ -109,7 +111,7 @@ class GroupEntry(Strict):
     )
 
     def build(self) -> QuotaGroup:
-        """Make what decisions work with."""
+        """Build the quotas for decisions."""
         return QuotaGroup(
             name=GroupName(self.name),
             admins=tuple(map(UserName, self.admins)),
@@ -126,19 +128,20 @@ class QuotasDocument(Document):
     may_be_partial: ClassVar[bool] = True
     kind: Literal["Quotas"] = Field(description="Always `Quotas`.")
     groups: list[GroupEntry] = Field(
-        max_length=MAX_GROUPS, description="The groups; the first that lists a user pays."
+        max_length=MAX_GROUPS,
+        description="The groups; a user is charged to the first group that lists the user.",
     )
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield names given twice, and users' limits that exceed their group's."""
+        """Yield duplicate names, and users' limits that exceed their group's."""
         yield from names_given_twice(data, "groups")
         for place, group in entries(data, "groups"):
             yield from names_given_twice(group, "users", within=("groups", place))
             yield from _too_much(group, within=("groups", place))
 
     def build(self) -> tuple[QuotaGroup, ...]:
-        """Make what decisions work with."""
+        """Build the quotas for decisions."""
         return tuple(entry.build() for entry in self.groups)
 
 
@@ -189,7 +192,7 @@ def _at(limits: Mapping[str, Plain], path: _Path) -> Plain:
 
 
 def _number(value: Plain) -> float | None:
-    """Return a limit as the models would take it."""
+    """Return a limit; None for a value that the models refuse."""
     try:
         return None if value is None else _check_hours(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The policy reference: what the models say about themselves, as Markdown (`make reference`)."""
+"""Writes the policy reference from the models, as Markdown (`make reference`)."""
 
 from collections.abc import Iterator
 from types import NoneType, UnionType
@@ -15,7 +15,7 @@ from policy.rules.expression import Expression
 from policy.rules.patterns import Pattern
 
 _WORDS: Final[dict[object, str]] = {
-    str: "text",
+    str: "string",
     int: "number",
     float: "number",
     bool: "true or false",
@@ -25,14 +25,14 @@ _WORDS: Final[dict[object, str]] = {
 }
 _HEAD: Final = """# Policy reference
 
-Every field of every policy document, generated from the models (`make reference`). What the
-documents mean together is told in [policy.md](policy.md).
+Every field of every policy document, generated from the models (`make reference`).
+[policy.md](policy.md) explains the documents.
 """
 _HIVED_HEADING: Final = "Cluster, in HiveD's form"
 
 
 def format_reference() -> str:
-    """Write all documents, each with the entries that it is made of."""
+    """Write all documents, each with its entries."""
     parts = [_HEAD]
     for kind, model in MODELS.items():
         parts += _document(kind.value, model)
@@ -51,10 +51,10 @@ def _document(heading: str, model: type[BaseModel]) -> Iterator[str]:
 
 
 def _with_parts(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """List a model and all that it is made of, each once, in the order in which they are met."""
+    """List a model and the models inside it, each once, in order."""
     found = [model]
     for one in found:
-        one.model_rebuild()  # a model that mentions itself knows its own name only now
+        one.model_rebuild()  # resolves the name of a model that contains itself
         for field in one.model_fields.values():
             found += [part for part in models_in(field.annotation) if part not in found]
     return found
@@ -76,7 +76,7 @@ def _row(name: str, field: FieldInfo) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """Say what a field that is not there means, if that is more than nothing."""
+    """Describe the default of a field, unless it is empty."""
     default = field.get_default(call_default_factory=True)
     if default in (None, "", [], {}) or isinstance(default, BaseModel):
         return ""
@@ -84,7 +84,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _value(annotation: object) -> str:
-    """Say what may be written, in words that people know from YAML."""
+    """Describe the values of a field."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"[{_title(annotation)}](#{_title(annotation).lower()})"
     arguments = get_args(annotation)
@@ -100,4 +100,4 @@ def _value(annotation: object) -> str:
         case origin if origin is dict:
             return f"mapping of {_value(arguments[0])} to {_value(arguments[1])}"
         case _:
-            return _WORDS.get(annotation, "text")
+            return _WORDS.get(annotation, "string")

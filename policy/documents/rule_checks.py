@@ -1,7 +1,7 @@
-"""What documents say about each other, and what a whole rule table says about itself.
+"""Rules that can never apply, and classes that do not exist or cannot be reached.
 
-Only what can be proved is a problem: a rule is reported if no submission at all could make a
-difference to it. A proof that is not found is no problem either; the search is bounded.
+Only what can be proved is a problem: a rule is reported if it could make no difference to any
+submission. The search for a proof is bounded.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,9 +20,9 @@ from policy.wording import join_path, listing, quote
 
 _MATCH_ALL: Final = frozenset({".*", "^.*", ".*$", "^.*$", "^", "$"})
 _MAX_COMPARED: Final = 16
-"""Rules with the same texts that later ones are compared with."""
+"""Rules with the same texts with which later ones are compared."""
 _MAX_COMPARISONS: Final = 100_000
-"""In all: half a second for a table that was made to take long; real ones need a tenth."""
+"""In all: half a second for a table made to be slow; real ones need a tenth of it."""
 
 
 def check_priorities(classes: Classes, values: Mapping[str, int]) -> list[Problem]:
@@ -45,7 +45,7 @@ def check_priorities(classes: Classes, values: Mapping[str, int]) -> list[Proble
 
 
 def check_over(group: QuotaGroup, classes: Classes) -> str | None:
-    """Say what is wrong with the class that a group's gangs are lowered to over quota."""
+    """Describe a problem with the class to which a group's gangs are lowered over quota."""
     name = ClassName(group.over)
     if not group.lowers:
         return None
@@ -70,7 +70,7 @@ def check_policy(classes: Classes, rules: RuleTable) -> list[Problem]:
 
 
 def _unreachable(index: int, rule: Rule, covering: int) -> Problem:
-    message = f"can never be reached: whatever it matches, rule {covering + 1} ({rule.then}) stops"
+    message = f"can never apply: rule {covering + 1} ({rule.then}) matches the same gangs and stops"
     return Problem(join_path(("rules", index)), message)
 
 
@@ -92,7 +92,7 @@ def _class_problems(index: int, rule: Rule, classes: Classes) -> Iterator[Proble
 
 def _unknown_class(name: ClassName, classes: Classes) -> str:
     if not classes.names:
-        return f"{quote(name)} is no class, because there is no Classes document"
+        return f"{quote(name)} is not a class: there is no Classes document"
     return f"{quote(name)} is not one of the classes {listing(classes.names)}"
 
 
@@ -103,15 +103,15 @@ _Table = dict[_Texts, list[tuple[int, _Numbers]]]
 
 @dataclass(slots=True)
 class _StoppingRules:
-    """The rules so far that stop, found by their texts.
+    """The earlier rules that stop, indexed by their texts.
 
-    An earlier rule covers a later one if each of its fields is empty, or says the same, or (for
-    numbers) allows more. What it says about the class is proof only while no rule in between can
-    have lowered it: a gang may pass the earlier rule in one class and reach the later in another.
+    An earlier rule covers a later one if each of its fields is empty, or equal, or (for numbers)
+    allows more. A condition on the class counts only if no rule in between can have lowered the
+    class: a gang may pass the earlier rule in one class and reach the later one in another.
     """
 
     _any_class: _Table = field(default_factory=dict)
-    """Rules that say nothing about the class."""
+    """Rules without a condition on the class."""
     _same_class: _Table = field(default_factory=dict)
     """The others, since the last rule that lowers."""
     _comparisons: int = 0
@@ -126,7 +126,7 @@ class _StoppingRules:
             same.append((index, _numbers(rule)))
 
     def find_covering(self, rule: Rule) -> int | None:
-        """Return the first earlier rule that leaves nothing for this one."""
+        """Return the first earlier rule that covers this one."""
         numbers = _numbers(rule)
         found = [index for index, wider in self._candidates(rule) if _allow(wider, numbers)]
         return min(found, default=None)

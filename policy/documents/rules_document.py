@@ -22,7 +22,7 @@ MAX_NOTE_CHARS: Final = 500
 
 
 def _check_note(value: object) -> str:
-    """Pass a note as one line of printable text; nothing is an empty one."""
+    """Pass a note as one line of printable text; null is an empty one."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -31,7 +31,7 @@ def _check_note(value: object) -> str:
 
 
 class RuleEntry(Strict):
-    """One rule; a field that is empty or not there matches all, every other one must match."""
+    """One rule. A field that is empty or missing matches all; every other field must match."""
 
     user: PatternField = Field(default=None, description="Found in the submitter's name.")
     group: PatternField = Field(
@@ -53,14 +53,15 @@ class RuleEntry(Strict):
     )
     when: ExpressionField = Field(default=None, description="A CEL expression.")
     then: Annotated[str, BeforeValidator(class_or(RETAIN, FAIL))] = Field(
-        description="`retain` or `fail`, which stop, or the name of a lower class, which does not."
+        description="`retain` or `fail`, which stop, or the name of a lower class, after which the "
+        "next rules are tried."
     )
     note: Annotated[str, BeforeValidator(_check_note)] = Field(
-        default="", description="Told to the submitter."
+        default="", description="Shown to the submitter."
     )
 
     def build(self) -> Rule:
-        """Make what decisions work with."""
+        """Build the rules for decisions."""
         return Rule(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
@@ -78,12 +79,12 @@ class RulesDocument(Document):
 
     @classmethod
     def take_away(cls, data: dict[str, Any], location: Location) -> None:
-        """Let a rule that can be read in part only be for nobody else: it covers no other."""
+        """Make a rule that can be read only in part match no gang, so that it covers no other."""
         take_away(data, location)
         match location:
             case ("rules", int(place), str(name)) if name in _CONDITIONS:
                 data["rules"][place]["when"] = f"user == 'rule {place} cannot be read'"
 
     def build(self) -> RuleTable:
-        """Make what decisions work with."""
+        """Build the rules for decisions."""
         return RuleTable(entry.build() for entry in self.rules)

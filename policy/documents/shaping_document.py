@@ -30,23 +30,23 @@ def _check_quantity(value: object) -> str:
 def _check_path(value: object) -> str:
     path = matching(r"/[^:\x00-\x1f]*", "an absolute path without a colon", most=1024)(value)
     if ".." in path.split("/"):
-        raise ValueError(f"must not lead upwards, as {quote(path)} does")
+        raise ValueError(f"must not contain .., as {quote(path)} does")
     return path
 
 
 def _check_sub_path(value: object) -> str:
     sub_path = matching(r"[^/\x00-\x1f][^\x00-\x1f]*", "a relative path", most=1024)(value)
     if ".." in sub_path.split("/"):
-        raise ValueError(f"must not lead upwards, as {quote(sub_path)} does")
+        raise ValueError(f"must not contain .., as {quote(sub_path)} does")
     if set("{}") & set(sub_path.replace(USER_PLACEHOLDER, "")):
-        raise ValueError(f"knows no other placeholder than {USER_PLACEHOLDER}")
+        raise ValueError(f"may contain no other placeholder than {USER_PLACEHOLDER}")
     return sub_path
 
 
 _LabelKey = Annotated[str, BeforeValidator(matching(_KEY, "the key of a label", most=317))]
 _LabelValue = Annotated[str, BeforeValidator(matching(rf"(?:{_LABEL_PART})?", "a label's value"))]
 _Resource = Literal["cpu", "memory", "ephemeral-storage"]
-"""Not leaf cells: how many is what the submitter asks and is charged for."""
+"""Not leaf cells: the submitter asks for them and is charged for them."""
 _Quantity = Annotated[str, BeforeValidator(_check_quantity)]
 _ObjectName = Annotated[str, BeforeValidator(matching(DNS_NAME, "the name of an object"))]
 _ShapeName = Annotated[
@@ -70,24 +70,24 @@ class TolerationEntry(Strict):
 
 
 class MountEntry(Strict):
-    """A volume that every container gets; exactly one place that it comes from."""
+    """A volume for all containers, from exactly one source."""
 
-    path: _Path = Field(description="Where containers see it.")
+    path: _Path = Field(description="The path in the containers.")
     persistent_volume_claim: _ObjectName | None = Field(
         default=None, description="The name of a claim in the pod's namespace."
     )
     config_map: _ObjectName | None = Field(
         default=None, description="The name of a ConfigMap in the pod's namespace."
     )
-    host_path: _Path | None = Field(default=None, description="A folder of the node.")
-    memory: _Quantity | None = Field(default=None, description="So much memory, as a disk.")
+    host_path: _Path | None = Field(default=None, description="A directory of the node.")
+    memory: _Quantity | None = Field(default=None, description="The size of a disk in memory.")
     sub_path: Annotated[str, BeforeValidator(_check_sub_path)] | None = Field(
-        default=None, description="The part that is mounted; `{user}` stands for the submitter."
+        default=None, description="The part that is mounted; `{user}` is replaced by the submitter."
     )
-    read_only: bool = Field(default=False, description="Whether containers may not write.")
+    read_only: bool = Field(default=False, description="Whether it is mounted read-only.")
 
     def build(self) -> Mount:
-        """Make what pods are shaped with."""
+        """Build the shapes for pods."""
         return Mount(
             path=self.path,
             source=self._source(),
@@ -111,9 +111,9 @@ class MountEntry(Strict):
 
 
 class ShapeEntry(Strict):
-    """Which pods, where a field that is empty matches all; and what they get."""
+    """Which pods it matches, where an empty field matches all, and what they get."""
 
-    name: _ShapeName = Field(description="Told to those whose pods it shapes.")
+    name: _ShapeName = Field(description="Shown to users whose pods it changes.")
     user: PatternField = Field(default=None, description="Found in the submitter's name.")
     group: PatternField = Field(
         default=None, description="Found in the name of at least one of the submitter's groups."
@@ -126,25 +126,26 @@ class ShapeEntry(Strict):
     node_selector: dict[_LabelKey, _LabelValue] = Field(
         default={},
         max_length=MAX_ENTRIES,
-        description="Labels of the nodes it may use; a pod that asks for others is refused.",
+        description="Labels of the nodes that it may use; a pod that asks for others is refused.",
     )
     tolerations: list[TolerationEntry] = Field(
-        default=[], max_length=MAX_ENTRIES, description="Taints that it tolerates, beside its own."
+        default=[], max_length=MAX_ENTRIES, description="Tolerations in addition to its own."
     )
     requests: dict[_Resource, _Quantity] = Field(
         default={},
         max_length=MAX_ENTRIES,
-        description="What a container with leaf cells requests if it says nothing itself.",
+        description="What a container with leaf cells requests if it has no request itself.",
     )
     fixed_requests: dict[_Resource, _Quantity] = Field(
         default={},
         max_length=MAX_ENTRIES,
-        description="What a container with leaf cells requests, whatever it says itself.",
+        description="What a container with leaf cells requests, instead of its own request.",
     )
     mounts: list[MountEntry] = Field(
         default=[],
         max_length=MAX_ENTRIES,
-        description="Volumes for all containers; one that mounts something there keeps it.",
+        description="Volumes for all containers; a container that already mounts something there "
+        "keeps it.",
     )
     image_pull_secrets: list[_ObjectName] = Field(
         default=[], max_length=MAX_ENTRIES, description="Secrets to pull images with."
@@ -154,7 +155,7 @@ class ShapeEntry(Strict):
     )
 
     def build(self) -> Shape:
-        """Make what pods are shaped with."""
+        """Build the shapes for pods."""
         plain = {name: getattr(self, name) for name in type(self).model_fields}
         return Shape(
             **{
@@ -167,29 +168,29 @@ class ShapeEntry(Strict):
 
 
 def _build_toleration(entry: TolerationEntry) -> Mapping[str, Any]:
-    """Write it as the API server keeps it, so that it is known again."""
+    """Write it as the API server stores it, so that it can be compared."""
     return {**entry.model_dump(by_alias=True, exclude_none=True), "operator": entry.operator}
 
 
 class ShapingDocument(Document):
-    """What pods get beside their class; all shapes that match apply, from top to bottom."""
+    """What pods get in addition to their class. All shapes that match apply, from top to bottom."""
 
     kind: Literal["Shaping"] = Field(description="Always `Shaping`.")
     shapes: list[ShapeEntry] = Field(max_length=MAX_SHAPES, description="All shapes, in order.")
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield names given twice, shapes that give nothing, and what pods cannot have."""
+        """Yield duplicate names, shapes without effect, and values that pods cannot have."""
         yield from names_given_twice(data, "shapes")
         for place, entry in entries(data, "shapes"):
             where = ("shapes", place)
             if not any(value for key, value in entry.items() if key not in _MATCHING):
-                yield Problem(join_path(where), "gives nothing to the pods that it matches")
+                yield Problem(join_path(where), "has no effect on the pods that it matches")
             yield from _toleration_problems(entry, where)
             yield from _mount_problems(entry, where)
 
     def build(self) -> Shapes:
-        """Make what pods are shaped with."""
+        """Build the shapes for pods."""
         return Shapes(entry.build() for entry in self.shapes)
 
 
@@ -202,7 +203,7 @@ def _toleration_problems(
             toleration.get("operator") == "Exists",
         )
         if is_exists and toleration.get("value"):
-            yield Problem(path, "has a value, which operator Exists does not look at")
+            yield Problem(path, "operator Exists takes no value")
         if not is_exists and not toleration.get("key"):
             yield Problem(path, "needs a key, or operator Exists to tolerate all taints")
         if (
@@ -218,8 +219,8 @@ def _mount_problems(entry: Mapping[str, Plain], where: tuple[str | int, ...]) ->
         path = join_path((*where, "mounts", place))
         given = [source for source in _SOURCES if mount.get(source)]
         if len(given) != 1:
-            told = f"not {listing(given)}" if given else "it has none"
-            yield Problem(path, f"must have exactly one of {listing(_SOURCES)}; {told}")
+            found = f"not {listing(given)}" if given else "it has none"
+            yield Problem(path, f"must have exactly one of {listing(_SOURCES)}; {found}")
         target = mount.get("path")
         if isinstance(target, str) and first.setdefault(target, path) != path:
             yield Problem(f"{path}.path", f"duplicate of {first[target]}.path")

@@ -17,7 +17,7 @@ MAX_BYTES: Final = 1_048_576
 
 
 class _WrittenInt(int):
-    """A number that would lose its form as text: a node may be called 0010."""
+    """A number that would lose its form as text: a node may be named 0010."""
 
     written: str
 
@@ -43,7 +43,7 @@ _SPECIAL_FLOAT: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 @dataclass(frozen=True, slots=True)
 class YamlText:
-    """What a text holds, and what is wrong with it although it can be read."""
+    """The content of a text, and the problems with which it can still be read."""
 
     value: Plain
     problems: tuple[Problem, ...]
@@ -52,7 +52,7 @@ class YamlText:
 def parse_yaml(text: str) -> YamlText:
     """Read one YAML document; an empty text holds None.
 
-    Raises SpecError for a text that cannot be read. Positions are as people count, from 1.
+    Raises SpecError for a text that cannot be read. Positions count from 1.
     """
     try:
         value, problems = read_tree(text, _DIALECT)
@@ -62,7 +62,7 @@ def parse_yaml(text: str) -> YamlText:
 
 
 def as_written(value: object) -> str:
-    """Return a scalar as its author wrote it; "" for nothing."""
+    """Return a scalar as it was written; "" for null."""
     if isinstance(value, _WrittenInt | _WrittenFloat):
         return value.written
     if value is None:
@@ -70,20 +70,12 @@ def as_written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _int(text: str) -> int:
-    number = int(text, 0 if text[:2] in ("0o", "0x") else 10)
+def _keep_form(number: float, text: str) -> float:
+    """Let a number remember its form, if that is not the usual one."""
     if str(number) == text:
         return number
-    kept = _WrittenInt(number)
-    kept.written = text
-    return kept
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if str(number) == text:
-        return number
-    kept = _WrittenFloat(number)
+    kept: _WrittenInt | _WrittenFloat
+    kept = _WrittenInt(number) if isinstance(number, int) else _WrittenFloat(number)
     kept.written = text
     return kept
 
@@ -95,9 +87,9 @@ def _resolve(text: str, is_unquoted: bool) -> Scalar:
     if text in _KEYWORDS:
         return _KEYWORDS[text]
     if _INT.fullmatch(text):
-        return _int(text)
+        return _keep_form(int(text, 0 if text[:2] in ("0o", "0x") else 10), text)
     if _FLOAT.fullmatch(text):
-        return _float(text)
+        return _keep_form(float(text), text)
     if _SPECIAL_FLOAT.fullmatch(text):
         return float(text.replace(".", ""))
     return text

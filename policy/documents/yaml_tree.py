@@ -2,8 +2,8 @@
 
 It is built from the parser's events, because a text can be hostile: size, nesting and the number of
 values are bounded, and an alias counts as much as what it stands for, so a few lines cannot unfold
-into billions of values. The composer of the library is not used: on a few kilobytes of `[[[[…` it
-overflows the stack and ends the process.
+into billions of values. The composer of the library is not used: a few kilobytes of `[[[[…` make
+it overflow the stack, which ends the process.
 
 What differs between texts is a `Dialect`: what a scalar means, and whether mistakes are problems or
 are passed over as Go's yaml.v2 does, which HiveD uses.
@@ -63,7 +63,7 @@ class Dialect:
 
 
 def read_tree(text: str, dialect: Dialect) -> tuple[Plain, list[Problem]]:
-    """Read a text, and what is wrong with it although it can be read. Raises YamlError."""
+    """Read a text; return also the problems with which it can still be read. Raises YamlError."""
     reader = _Reader(_events(_encode(text, dialect.max_bytes)), dialect)
     return reader.read(), reader.problems
 

@@ -1,4 +1,4 @@
-"""Who a submitter is, which VCs are open to them, and who may change which document.
+"""Groups of users, access to VCs, and which users may change which document.
 
 The one idea: groups come from the API server and from the Identity document together, and a name
 written on a pod counts only if a trusted controller sent the pod. How this is written is in

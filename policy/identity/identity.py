@@ -1,8 +1,8 @@
-"""Identity: who is in which group, who may use which VC, and whose word about others counts.
+"""Identity: the groups of users, access to VCs, trusted controllers, kinds with pod templates.
 
-A pod that a controller makes arrives under the controller's name. The real submitter is stamped on
-the pod template when the template is created; the stamp on a pod is believed only if whoever sends
-the pod is trusted: a controller of Kubernetes itself, or one that the admins list.
+A pod that a controller creates arrives under the controller's name. The real submitter is stamped
+on the pod template when the template is created. The stamp on a pod counts only if a trusted
+controller created the pod: one of Kubernetes itself, or one that the admins list.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from policy.wording import listing, quote
 _KUBE_SYSTEM: Final = "system:serviceaccount:kube-system:"
 BUILT_IN_CONTROLLERS: Final = frozenset(
     {
-        # All of them together, where kube-controller-manager does not use one account for each.
+        # If kube-controller-manager uses one account for all its controllers.
         "system:kube-controller-manager",
         *(
             f"{_KUBE_SYSTEM}{name}"
@@ -32,18 +32,18 @@ BUILT_IN_CONTROLLERS: Final = frozenset(
         ),
     }
 )
-"""Who makes pods of templates, or templates of templates, in every cluster."""
+"""The controllers of Kubernetes that create pods from templates, or templates from templates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VcAccess:
-    """Who may use a VC."""
+    """Users and groups that may use a VC."""
 
     groups: tuple[GroupName, ...] = ()
     users: tuple[UserName, ...] = ()
 
     def is_open_to(self, user: UserName, groups: Iterable[GroupName]) -> bool:
-        """Tell whether a submitter may use it."""
+        """Whether a submitter may use it."""
         return user in self.users or not frozenset(self.groups).isdisjoint(groups)
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class TemplateKind:
     api_version: str
     kind: str
     path: tuple[str, ...]
-    """Keys on the way to a template; `*` stands for every key or every element."""
+    """Keys on the path to a template; `*` means every key or every element."""
 
 
 BUILT_IN_TEMPLATES: Final = (
@@ -75,7 +75,7 @@ BUILT_IN_TEMPLATES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What the Identity document says; empty without one."""
+    """The Identity document; empty without one."""
 
     members: Mapping[UserName, tuple[GroupName, ...]] = field(default_factory=dict)
     """Groups by user, in the document's order."""
@@ -83,16 +83,16 @@ class Identity:
     trusted_controllers: frozenset[str] = frozenset()
     templates: tuple[TemplateKind, ...] = ()
     known_vcs: tuple[VcName, ...] | None = None
-    """All VCs there are, by the Cluster document; None without one: then any name is one."""
+    """All VCs of the Cluster document; None without one: then any name is accepted."""
 
     def groups_of(self, user: str, known: Iterable[str]) -> tuple[GroupName, ...]:
-        """Return all groups of a user, beside those that the API server knows; sorted."""
+        """Return all groups of a user, sorted: those that the API server knows, and ours."""
         ours = self.members.get(UserName(user), ())
         # A token file can put a user into a group without a name.
         return tuple(sorted({*map(GroupName, filter(None, known)), *ours}))
 
     def is_trusted(self, user: str) -> bool:
-        """Tell whether what this user says about a submitter is believed."""
+        """Whether a submitter stamped on pods of this user counts."""
         return user in BUILT_IN_CONTROLLERS or user in self.trusted_controllers
 
     def find_templates(self, *, api_version: str, kind: str) -> tuple[TemplateKind, ...]:
@@ -103,11 +103,11 @@ class Identity:
     def check_vc(
         self, vc: VcName, *, user: UserName, groups: Iterable[GroupName], path: str
     ) -> None:
-        """Raise RequestError at `path` if there is no such VC or it is not open to a submitter."""
+        """Raise RequestError at `path` if the VC does not exist or is not open to the submitter."""
         if self.known_vcs is not None and vc not in self.known_vcs:
-            known = f"known are {listing(self.known_vcs)}" if self.known_vcs else "there is none"
-            raise RequestError.at(path, f"VC {quote(vc)} is not known; {known}")
+            known = f"the VCs are {listing(self.known_vcs)}" if self.known_vcs else "there are none"
+            raise RequestError.at(path, f"there is no VC {quote(vc)}; {known}")
         access = self.vcs.get(vc)
         if access is not None and not access.is_open_to(user, groups):
-            message = f"VC {quote(vc)} is not open to {quote(user)}; it is for {access}"
+            message = f"VC {quote(vc)} is not open to {quote(user)}; it is open to {access}"
             raise RequestError.at(path, message)

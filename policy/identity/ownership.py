@@ -1,11 +1,10 @@
-"""Who may change which policy document, beyond what Kubernetes' own rights allow.
+"""Which users may change which policy document, in addition to the RBAC rules of Kubernetes.
 
-An *admin of policies* may change everything. A *group's admins* may change the Quotas document of
-their own group, if it is about their groups only, and no other document: there they share out what
-the group has. What the group itself has, and what happens over it, is not theirs to raise; for whom
-another group pays is not theirs to charge; and the document is not theirs to delete. Nobody else
-may change quotas. For all other documents it is enough to have the right of Kubernetes, unless one
-is a group's admin.
+A *policy admin* may change everything. The *admins of a group* may change the Quotas document of
+their own group, if it is about their groups only, and no other document: there they divide the
+group's quota among its users. They may not raise the limits of the group itself, change what
+happens over a limit, list users that are charged to another group, or delete the document. No other
+user may change quotas. For all other documents RBAC is enough, except for admins of a group.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,22 +18,22 @@ from policy.wording import join_path, listing, quote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editor:
-    """Who wants to change a document."""
+    """The user who changes a document."""
 
     user: str
     groups: tuple[str, ...] = ()
 
     def is_any_of(self, names: Iterable[str]) -> bool:
-        """Tell whether a list of users and groups names this one."""
+        """Whether a list of users and groups names this user."""
         return not frozenset(names).isdisjoint((self.user, *self.groups))
 
 
 def check_other_change(editor: Editor, *, in_force: QuotaTable) -> None:
-    """Raise RequestError if somebody may not change a document that is not about quotas."""
+    """Raise RequestError if a user may not change a document that is not about quotas."""
     own = in_force.administered_by(editor.user)
     if own:
         who = f"{quote(editor.user)} is an admin of {_named(own)}"
-        raise RequestError.at("", f"{who} and may change the quotas of no more than that")
+        raise RequestError.at("", f"{who} and may change no other document than its quotas")
 
 
 def check_quotas_change(
@@ -45,13 +44,13 @@ def check_quotas_change(
     in_force: QuotaTable,
     groups_of: Callable[[UserName], tuple[GroupName, ...]],
 ) -> None:
-    """Raise RequestError with every reason why somebody may not change a Quotas document.
+    """Raise RequestError with every reason why a user may not change a Quotas document.
 
-    `groups_of` tells the groups of a user, as far as the policy knows them.
+    `groups_of` returns the groups of a user, as far as the policy knows them.
     """
     own = in_force.administered_by(editor.user)
     if not own:
-        message = f"{quote(editor.user)} is no admin of policies or of the groups concerned"
+        message = f"{quote(editor.user)} is neither a policy admin nor an admin of these groups"
         raise RequestError.at("groups", message)
     problems = [*_foreign(editor, before, after, own=own), *_gone(before, after)]
     known = {group.name: group for group in before}
@@ -81,16 +80,16 @@ def _gone(before: tuple[QuotaGroup, ...], after: tuple[QuotaGroup, ...]) -> Iter
     kept = {group.name for group in after}
     gone = tuple(group.name for group in before if group.name not in kept)
     if gone:
-        yield Problem("groups", f"only an admin of policies may remove {_named(gone)}")
+        yield Problem("groups", f"only a policy admin may remove {_named(gone)}")
 
 
 def _raised(before: QuotaGroup, after: QuotaGroup, *, place: int) -> Iterator[Problem]:
-    """Yield what a group's admin would grant to the own group."""
+    """Yield what a group's admin would grant to their own group."""
     if before.over != after.over:
-        message = f"only an admin of policies may change {before.over} to {after.over}"
+        message = f"only a policy admin may change {before.over} to {after.over}"
         yield Problem(join_path(("groups", place, "over")), message)
     if not _is_within(after.allowance, before.allowance):
-        message = "only an admin of policies may raise or remove a limit of the group itself"
+        message = "only a policy admin may raise or remove a limit of the group itself"
         yield Problem(join_path(("groups", place, "limits")), message)
 
 
@@ -101,7 +100,7 @@ def _taken(
     in_force: QuotaTable,
     groups_of: Callable[[UserName], tuple[GroupName, ...]],
 ) -> Iterator[Problem]:
-    """Yield users of other groups who would be charged to one of these: they would lose theirs."""
+    """Yield users of other groups who would be charged to one of these groups."""
     changed = {group.name: group for group in after}
     table = QuotaTable(changed.get(group.name, group) for group in in_force.groups)
     for place, group in enumerate(after):
@@ -110,8 +109,8 @@ def _taken(
                 one.find(user, groups_of(user), named=None, path="") for one in (in_force, table)
             )
             if pays is not None and pays.name not in own and would_pay is group:
-                whom = f"{quote(user)}, for whom {_named((pays.name,))} pays"
-                message = f"only an admin of policies may list {whom}"
+                whom = f"{quote(user)}, who is charged to {_named((pays.name,))}"
+                message = f"only a policy admin may list {whom}"
                 yield Problem(join_path(("groups", place, "users")), message)
 
 

@@ -1,12 +1,11 @@
-"""What rules and quotas decide together about one gang, and how it is told to people.
+"""What rules and quotas decide together about one gang, as data and in words.
 
-Rules come first. If they let the gang in, it is charged; what stands in the way of the charge are
-quotas, and the group's choice of what then happens (`over_quota`). Data first, sentences after, as
-in `policy.rules.decision`.
+Rules come first. If they admit the gang, it is charged. If the charge exceeds a limit, `over_quota`
+applies the choice of the group. Everything that a sentence says is in the fields, as in
+`policy.rules.decision`.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from policy.classes import Classes
 from policy.quotas.limits import Exceeded
@@ -14,14 +13,12 @@ from policy.quotas.quota_table import FAIL, QUEUE, QuotaGroup
 from policy.quotas.wording import describe_excess, describe_excess_shortly
 from policy.rules.decision import WARNING_CHARS, Outcome, RuleDecision, class_text
 from policy.submission import ClassName, GroupName
-from policy.wording import plain
-
-_NAME_CHARS: Final = 80
+from policy.wording import name, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverQuota:
-    """What quotas did to a gang."""
+    """What happens to a gang that exceeds limits."""
 
     group: GroupName
     outcome: Outcome
@@ -31,7 +28,7 @@ class OverQuota:
 
     @property
     def reasons(self) -> str:
-        """All limits in the way, as sentences."""
+        """All exceeded limits, as sentences."""
         return " ".join(describe_excess(one) for one in self.exceeded)
 
 
@@ -42,7 +39,7 @@ def over_quota(
     *,
     classes: Classes,
 ) -> OverQuota:
-    """Apply the group's choice to a gang that rules let in and limits do not."""
+    """Apply the group's choice to a gang that rules admit and that exceeds limits."""
     before = decision.final_class
     outcomes = {FAIL: Outcome.REFUSED, QUEUE: Outcome.QUEUED}
     over = ClassName(group.over)
@@ -62,9 +59,9 @@ class AdmissionDecision:
 
     rules: RuleDecision
     quota: OverQuota | None = None
-    """None if the gang is within its quotas, or was refused before they were looked at."""
+    """None if the gang is within its quotas, or if rules refused it."""
     notes: tuple[str, ...] = ()
-    """What else the submitter should know, such as that the ledger does not answer."""
+    """Further warnings, such as that the quota database is unavailable."""
 
     @property
     def outcome(self) -> Outcome:
@@ -73,25 +70,25 @@ class AdmissionDecision:
 
     @property
     def final_class(self) -> ClassName:
-        """The class it gets; on a refusal, as lowered so far."""
+        """The class it gets; for a refusal, as lowered so far."""
         return self.rules.final_class if self.quota is None else self.quota.class_after
 
     @property
     def is_lowered(self) -> bool:
-        """Tell whether the gang may be created, in a lower class than asked for."""
+        """Whether the gang may be created, in a lower class than asked for."""
         is_in = self.outcome is not Outcome.REFUSED
         return is_in and self.final_class != self.rules.requested_class
 
     def explain(self) -> tuple[str, ...]:
-        """Tell everything, one sentence or two per element."""
+        """Describe the whole decision, a few sentences per element."""
         if self.quota is None:
             return (*self.rules.explain(), *self.notes)
         hits = self.rules.hit_texts() or ("No rule applied.",)
-        told = (self._headline(), self.rules.holdings, *hits, self._quota_text())
-        return (*told, *self.rules.warning_texts(), *self.notes)
+        lines = (self._headline(), self.rules.holdings, *hits, self._quota_text())
+        return (*lines, *self.rules.warning_texts(), *self.notes)
 
     def format_refusal(self) -> str:
-        """Tell the submitter why not: every rule hit and every limit in the way."""
+        """Explain a refusal to the submitter: every rule and every exceeded limit."""
         if self.quota is None:
             return self.rules.format_refusal()
         return " ".join([self._headline(), *self.rules.hit_texts(), self._quota_text()])
@@ -106,7 +103,7 @@ class AdmissionDecision:
 
     def _headline(self) -> str:
         assert self.quota is not None
-        quotas = f"the quotas of group {_name(self.quota.group)}"
+        quotas = f"the quotas of group {name(self.quota.group)}"
         match self.outcome:
             case Outcome.REFUSED:
                 return f"{self.rules.asked}: refused by {quotas}."
@@ -120,22 +117,18 @@ class AdmissionDecision:
     def _quota_text(self) -> str:
         assert self.quota is not None
         if self.quota.class_after != self.quota.class_before:
-            lowered = f"to {_name(self.quota.class_after)}: {self.quota.reasons}"
+            lowered = f"to {name(self.quota.class_after)}: {self.quota.reasons}"
             return f"Over quota, {class_text(self.quota.class_before)} is lowered {lowered}"
         return self.quota.reasons
 
     def _quota_line(self) -> str:
-        """Write one warning; the first limit stands for all, the refusal and the log have all."""
+        """Write one warning about the first limit; the refusal and the log name all of them."""
         assert self.quota is not None
         quota = self.quota
         because = describe_excess_shortly(quota.exceeded[0])
         if quota.outcome is Outcome.QUEUED:
-            return f"waits for room in the quotas of group {_name(quota.group)}: {because}"
+            return f"waits for room in the quotas of group {name(quota.group)}: {because}"
         if quota.class_after != quota.class_before:
-            lowered = f"{class_text(quota.class_before)} to {_name(quota.class_after)}"
-            return f"quotas of group {_name(quota.group)} lower {lowered}: {because}"
+            lowered = f"{class_text(quota.class_before)} to {name(quota.class_after)}"
+            return f"quotas of group {name(quota.group)} lower {lowered}: {because}"
         return ""
-
-
-def _name(text: str) -> str:
-    return plain(text, limit=_NAME_CHARS)

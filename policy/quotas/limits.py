@@ -1,6 +1,6 @@
-"""Limits on what is held: whose holdings, of what, and how much at most.
+"""Limits: how much a user or group may hold of what.
 
-The words that quotas and the ledger share: the one says which limits apply, the other compares.
+Quotas say which limits apply; the ledger compares them with what is held.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from policy.submission import GroupName, LeafType, UserName
 
 
 class Measure(StrEnum):
-    """What a limit is about."""
+    """What a limit counts."""
 
     LEAF_CELLS = "leaf_cells"
     LEAF_CELLS_HIGH = "leaf_cells_high"
@@ -22,13 +22,13 @@ class Measure(StrEnum):
 
     @property
     def is_hours(self) -> bool:
-        """Whether it is a measure of time used, which a new charge does not change."""
+        """Whether it counts hours, which a new charge does not change."""
         return self in (Measure.HOURS_DAY, Measure.HOURS_WEEK, Measure.HOURS_MONTH)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """Whose holdings: a user's in all groups, a group's, or a user's within one group."""
+    """A user in all groups, a group, or a user within one group."""
 
     user: UserName | None = None
     group: GroupName | None = None
@@ -52,7 +52,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exceeded:
-    """A limit that stands in the way."""
+    """A limit that a charge would exceed."""
 
     limit: Limit
     used: float

@@ -6,10 +6,10 @@ submitter within it apply at once. What happens over a limit is the group's `ove
 
 - `fail`: the gang is refused;
 - `queue`: it waits, uncharged, until it fits;
-- a class: it is lowered to that class and runs beyond the limit. Whoever asks for that class, or a
-  lower one, to begin with runs likewise: nobody gets less for asking for less.
+- a class: it is lowered to that class and runs beyond the limit. A gang that asks for that class or
+  a lower one at once also runs beyond the limit, so that asking for less is never worse.
 
-How much is held is not known here: `state.ledger.ledger` compares, in one step with the charge.
+What is held is not known here: the ledger compares it with the limits, together with the charge.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ QUEUE: Final = "queue"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """How much somebody may hold; what is not limited is not there."""
+    """How much a group or user may hold; a measure that is missing is not limited."""
 
     most: Mapping[Measure, float] = field(default_factory=dict)
     by_leaf_type: Mapping[LeafType, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class QuotaGroup:
         return self.over not in (FAIL, QUEUE)
 
     def has(self, user: UserName, groups: Iterable[GroupName]) -> bool:
-        """Tell whether a submitter is listed, or a member of the group of this name."""
+        """Whether a submitter is listed, or a member of the group of this name."""
         return user in self.users or self.name in groups
 
     def limits(self, user: UserName) -> tuple[Limit, ...]:
@@ -89,7 +89,7 @@ class QuotaGroup:
 
 
 class QuotaTable:
-    """All groups that have quotas, in the order in which they are looked at. Immutable."""
+    """All groups that have quotas, in order. Immutable."""
 
     __slots__ = ("_by_name", "_first_listing", "groups")
 
@@ -105,10 +105,10 @@ class QuotaTable:
     def find(
         self, user: UserName, groups: tuple[GroupName, ...], *, named: GroupName | None, path: str
     ) -> QuotaGroup | None:
-        """Return the group that pays; None if nobody's quotas are about this submitter.
+        """Return the group that a submitter's gang is charged to; None if there is none.
 
-        `named` is what the submitter's label says, at `path`. Raises RequestError if that is a
-        group that has quotas, but not for this submitter.
+        `named` is the group of the label at `path`. Raises RequestError if the submitter may not
+        use it.
         """
         if named is not None and self.groups:
             return self._named(user, groups, named=named, path=path)
@@ -133,5 +133,5 @@ class QuotaTable:
         if group is not None and group.has(user, groups):
             return group
         known = [quote(other.name) for other in self.groups if other.has(user, groups)]
-        yours = f"your groups with quotas are {listing(known)}" if known else "you are in none"
+        yours = f"your groups with quotas are {listing(known)}" if known else "you have none"
         raise RequestError.at(path, f"{quote(named)} is not a quota group of yours; {yours}")

@@ -1,11 +1,10 @@
-"""Limits in words: who holds what, what was asked for, what the limit is, what would help."""
+"""An exceeded limit in words: what is held, asked for and allowed, and what would fit."""
 
 from typing import Final
 
 from policy.quotas.limits import Exceeded, Measure, Scope
-from policy.wording import count_of, plain
+from policy.wording import are, count_of, name
 
-_NAME_CHARS: Final = 80
 _PERIODS: Final = {
     Measure.HOURS_DAY: ("today", "day"),
     Measure.HOURS_WEEK: ("this week", "week"),
@@ -14,12 +13,12 @@ _PERIODS: Final = {
 
 
 def describe_excess(exceeded: Exceeded) -> str:
-    """Tell one limit that stands in the way, and what would help, as sentences."""
+    """Describe an exceeded limit, and what would fit, as sentences."""
     return f"{_capital(describe_excess_shortly(exceeded))}.{_way_out(exceeded)}"
 
 
 def describe_excess_shortly(exceeded: Exceeded) -> str:
-    """Tell one limit that stands in the way, as part of a sentence."""
+    """Describe an exceeded limit as part of a sentence."""
     limit, who = exceeded.limit, _who(exceeded.limit.scope)
     if limit.measure in _PERIODS:
         when, period = _PERIODS[limit.measure]
@@ -29,7 +28,7 @@ def describe_excess_shortly(exceeded: Exceeded) -> str:
         gangs = count_of(round(exceeded.used), "gang")
         return f"{who} has {gangs}; the limit is {limit.most:g}"
     cells = count_of(round(exceeded.used), "leaf cell")
-    asked = f"{exceeded.asked} more {_are(exceeded.asked)} asked for"
+    asked = f"{exceeded.asked} more {are(exceeded.asked)} asked for"
     return f"{who} holds {cells}{_where(exceeded)} and {asked}; the limit is {limit.most:g}"
 
 
@@ -38,13 +37,13 @@ def _where(exceeded: Exceeded) -> str:
         case Measure.LEAF_CELLS_HIGH:
             return " in high classes"
         case Measure.LEAF_CELLS_OF_TYPE:
-            return f" of type {plain(exceeded.limit.leaf_type or '', limit=_NAME_CHARS)}"
+            return f" of type {name(exceeded.limit.leaf_type or '')}"
         case _:
             return ""
 
 
 def _way_out(exceeded: Exceeded) -> str:
-    """Say what would fit, where the numbers tell."""
+    """Say what would fit, if the numbers show it."""
     measure, most = exceeded.limit.measure, exceeded.limit.most
     if measure in _PERIODS:
         return f" It would fit in the next {_PERIODS[measure][1]} (UTC)." if most > 0 else ""
@@ -56,26 +55,22 @@ def _way_out(exceeded: Exceeded) -> str:
     if exceeded.asked > most:
         return ""
     missing = round(exceeded.used) + exceeded.asked - round(most)
-    return f" It would fit after {count_of(missing, 'leaf cell')} {_are(missing)} released."
+    return f" It would fit once {count_of(missing, 'leaf cell')} {are(missing)} free again."
 
 
 def _way_out_of_gangs(missing: int) -> str:
     have = "has" if missing == 1 else "have"
-    return f" It would fit after {count_of(missing, 'gang')} {have} ended."
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+    return f" It would fit once {count_of(missing, 'gang')} {have} ended."
 
 
 def _who(scope: Scope) -> str:
-    group = f"group {plain(scope.group or '', limit=_NAME_CHARS)}"
+    group = f"group {name(scope.group or '')}"
     if scope.user is None:
         return group
-    user = plain(scope.user, limit=_NAME_CHARS)
+    user = name(scope.user)
     return f"{user} in {group}" if scope.group else user
 
 
 def _capital(text: str) -> str:
-    """Begin a sentence, unless it begins with somebody's name."""
+    """Begin a sentence with a capital letter, unless it begins with a user's name."""
     return f"G{text[1:]}" if text.startswith("group ") else text

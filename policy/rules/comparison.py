@@ -31,11 +31,11 @@ class Comparison:
         return f"{self.operator} {self.limit}"
 
     def holds(self, value: int) -> bool:
-        """Tell whether the value stands in this relation to the limit."""
+        """Whether the value compares like this with the limit."""
         return _OPERATORS[self.operator](value, self.limit)
 
     def unchanged_up_to(self, value: int) -> int | None:
-        """Return how far the value could grow without a change of `holds`; None: without end."""
+        """Return how far the value can grow without a change of `holds`; None: without limit."""
         match self.operator:
             case ">" | "<=":
                 last = self.limit
@@ -46,9 +46,9 @@ class Comparison:
         return last if value <= last else None
 
     def excess(self, value: int) -> int | None:
-        """Say how much smaller a value would have to be so that this no longer holds.
+        """Return how much smaller a value would have to be so that this no longer holds.
 
-        None where a smaller value is not the way out, or would have to be negative.
+        None if a smaller value does not help, or would have to be negative.
         """
         if self.operator not in (">", ">=") or not self.holds(value):
             return None
@@ -57,7 +57,7 @@ class Comparison:
 
 
 def parse_comparison(value: object) -> Comparison:
-    """Read what an admin wrote; a bare number means `>`. Raises ValueError in plain words."""
+    """Read a comparison; a bare number means `>`. Raises ValueError in plain words."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Comparison(">", value)
     match = _TEXT.fullmatch(value) if isinstance(value, str) else None
@@ -71,7 +71,7 @@ def covers(wide: Comparison | None, narrow: Comparison | None) -> bool:
     """Prove that every number of leaf cells that fits `narrow` fits `wide`; None fits all."""
     if wide is None or wide == narrow:
         return True
-    # Between and beyond the limits nothing changes, so the numbers next to them stand for all.
+    # Nothing changes between and beyond the limits, so the numbers next to them are enough.
     limits = (0, wide.limit, narrow.limit if narrow is not None else 0)
     points = [max(0, limit + step) for limit in limits for step in (-1, 0, 1)]
     return all(wide.holds(point) for point in points if narrow is None or narrow.holds(point))

@@ -1,7 +1,7 @@
-"""What the rules decided about one submission, and how it is told to people.
+"""What the rules decided about one submission, as data and in words.
 
-Data first, sentences after: everything that a sentence says is in the fields, so the same decision
-always reads the same, in a refusal, a `Warning:` line, the log and `cellgate explain`.
+Everything that a sentence says is in the fields, so the same decision always reads the same: in a
+refusal, a `Warning:` line, the log and `cellgate explain`.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,11 @@ from typing import Final
 
 from policy.rules.comparison import Comparison
 from policy.submission import ClassName, Occupancy, Submission
-from policy.wording import count_of, listing, plain
+from policy.wording import count_of, listing, name, plain
 
-NAME_CHARS: Final = 80
 NOTE_CHARS: Final = 200
 WARNING_CHARS: Final = 256
-"""kubectl cuts longer warnings; 120 is the advice, which only a long note exceeds."""
+"""kubectl cuts longer warnings. Kubernetes advises 120, which only a long note exceeds."""
 
 
 class Outcome(StrEnum):
@@ -45,7 +44,7 @@ class ComparedNumber:
 
     @property
     def excess(self) -> int | None:
-        """How many leaf cells fewer would keep the rule from matching, where that helps."""
+        """With how many leaf cells fewer the rule would not match; None if that is not enough."""
         excess = self.comparison.excess(self.value)
         if excess is not None and self.quantity is Quantity.CURRENT and excess >= self.value:
             return None  # a gang that asks for nothing is not a gang
@@ -57,23 +56,23 @@ class Hit:
     """A rule that took effect."""
 
     index: int
-    """Place in the document, from 0; people are told the number from 1."""
+    """Place in the document, from 0; messages count from 1."""
     then: str
     note: str
     class_before: ClassName
     class_after: ClassName
     numbers: tuple[ComparedNumber, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
-    """The other fields that the rule has, each with what it asks for."""
+    """The other fields of the rule, each with its text."""
 
     @property
     def number(self) -> int:
-        """The rule's number as people count."""
+        """The rule's number, from 1."""
         return self.index + 1
 
 
 class WarningKind(StrEnum):
-    """What did not go as the admins meant it."""
+    """Why a rule could not be applied."""
 
     USAGE_UNKNOWN = "usage-unknown"
     WHEN_FAILED = "when-failed"
@@ -81,7 +80,7 @@ class WarningKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleWarning:
-    """A rule that could not be judged."""
+    """A rule that could not be applied."""
 
     index: int
     """Place of the rule, from 0."""
@@ -91,12 +90,13 @@ class RuleWarning:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Up to which usage, beside this gang, the rules decide the same; None: whatever it is.
+    """Up to which usage, without this gang, the rules decide the same; None: for any usage.
 
-    Beside it, since whether it counts as high changes with its class on the way down.
+    Without this gang, since its class changes while rules lower it, and with it whether it counts
+    as high.
 
-    What a decision was made from may have grown when it is put into effect. Only then must it be
-    made again: most submissions of one user can be put into effect in any order.
+    Usage may have grown between a decision and its charge. Only beyond this range must the gang be
+    decided again: most submissions of one user can be charged in any order.
     """
 
     occupied: int | None = None
@@ -105,18 +105,18 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDecision:
-    """The answer of a rule table to one submission."""
+    """The decision of a rule table about one submission."""
 
     submission: Submission
     usage: Occupancy | None
     outcome: Outcome
     final_class: ClassName
-    """On a refusal: the class as lowered so far."""
+    """For a refusal: the class as lowered so far."""
     hits: tuple[Hit, ...] = ()
     warnings: tuple[RuleWarning, ...] = ()
     valid: Range = Range()
     needs_usage: bool = False
-    """Whether another usage, larger or smaller, might have led to another decision."""
+    """Whether the decision depends on usage."""
 
     @property
     def requested_class(self) -> ClassName:
@@ -125,12 +125,12 @@ class RuleDecision:
 
     @property
     def is_lowered(self) -> bool:
-        """Tell whether the gang may run, in a lower class than asked for."""
+        """Whether the gang may run, in a lower class than asked for."""
         return self.outcome is Outcome.ADMITTED and self.final_class != self.requested_class
 
     @property
     def asked(self) -> str:
-        """Who asked for what, as the beginning of a sentence."""
+        """The submitter and the request, as the beginning of a sentence."""
         cells = count_of(self.submission.leaf_count, "leaf cell")
         return f"{_user(self)} asked for {cells} in {class_text(self.requested_class)}"
 
@@ -138,38 +138,38 @@ class RuleDecision:
     def holdings(self) -> str:
         """What the submitter holds, as a sentence."""
         if self.usage is None:
-            return f"What {_user(self)} holds is not known at the moment."
+            return f"The usage of {_user(self)} is not known at the moment."
         cells = count_of(self.usage.occupied, "leaf cell")
         return f"{_user(self)} holds {cells}, {self.usage.occupied_high} of them in high classes."
 
     def hit_texts(self) -> tuple[str, ...]:
-        """Tell every rule hit, its note, and what would change it."""
+        """Describe every rule that took effect, its note, and what would change it."""
         return tuple(_hit_text(hit, self) for hit in self.hits)
 
     def explain(self) -> tuple[str, ...]:
-        """Tell everything, one sentence or two per element: who, which rules, which numbers."""
+        """Describe the whole decision: who, which rules, which numbers; a few sentences each."""
         hits = self.hit_texts() or ("No rule applied.",)
         return (_headline(self), self.holdings, *hits, *self.warning_texts())
 
     def warning_texts(self) -> tuple[str, ...]:
-        """Tell which rules could not be judged."""
+        """Describe the rules that could not be applied."""
         return tuple(_warning_text(warning, self) for warning in self.warnings)
 
     def format_refusal(self) -> str:
-        """Tell the submitter why not: every rule hit, its note, and what would change it."""
+        """Explain a refusal to the submitter: every rule, its note, and what would change it."""
         return " ".join([_headline(self), self.holdings, *self.hit_texts()])
 
     def format_warnings(self) -> tuple[str, ...]:
         """Write the lines that kubectl shows as `Warning:`, none for a refusal.
 
-        A `when` that failed is the admins' business: it is in `explain`, not here.
+        A `when` that failed concerns admins: it is in `explain`, not here.
         """
         if self.outcome is Outcome.REFUSED:
             return ()
-        # A note is for the submitter, also that of a rule which keeps the class.
-        told = [hit for hit in self.hits if hit.class_after != hit.class_before or hit.note]
+        # A note is shown to the submitter, also that of a rule which keeps the class.
+        shown = [hit for hit in self.hits if hit.class_after != hit.class_before or hit.note]
         unknown = [item for item in self.warnings if item.kind is WarningKind.USAGE_UNKNOWN]
-        lines = [_warning_line(hit, self) for hit in told]
+        lines = [_warning_line(hit, self) for hit in shown]
         lines += [_warning_text(warning, self) for warning in unknown]
         return tuple(plain(f"cellgate: {line}", limit=WARNING_CHARS) for line in lines)
 
@@ -195,7 +195,7 @@ def _effect(hit: Hit) -> str:
         case "retain":
             return f"keeps {class_text(hit.class_before)}"
         case _:
-            lower = plain(hit.class_after, limit=NAME_CHARS)
+            lower = name(hit.class_after)
             return f"lowers {class_text(hit.class_before)} to {lower}"
 
 
@@ -211,7 +211,7 @@ def _number_text(number: ComparedNumber, decision: RuleDecision) -> str:
 
 
 def _way_out(hit: Hit) -> str:
-    """Say what the submitter could change, if anything; nothing to change about a kept class."""
+    """Say what the submitter could change, if anything."""
     if hit.then == "retain":
         return ""
     ways = [(number.excess, number) for number in hit.numbers if number.excess is not None]
@@ -219,17 +219,16 @@ def _way_out(hit: Hit) -> str:
         fewest, number = min(ways, key=lambda way: way[0])
         verb = "asked for" if number.quantity is Quantity.CURRENT else "held or asked for"
         where = " in high classes" if number.quantity is Quantity.OCCUPIED_HIGH else ""
-        return (
-            f" With {fewest} fewer leaf cell{'s'[: fewest != 1]} {verb}{where} it would not apply."
-        )
-    return "" if hit.numbers else f" It is for {_audience(hit)}."
+        cells = f"{fewest} fewer leaf cell{'s'[: fewest != 1]}"
+        return f" With {cells} {verb}{where} the rule would not apply."
+    return "" if hit.numbers else f" It applies to {_audience(hit)}."
 
 
 def _audience(hit: Hit) -> str:
-    fields = [f"{name} {plain(text, limit=NAME_CHARS)}" for name, text in hit.conditions]
-    by_expression = any(name == "when" for name, _ in hit.conditions)
-    always = "" if by_expression else ", whatever is asked for or held"
-    return f"{listing(fields) or 'everybody'}{always}"
+    fields = [f"{field} {name(text)}" for field, text in hit.conditions]
+    by_expression = any(field == "when" for field, _ in hit.conditions)
+    always = "" if by_expression else ", regardless of what is asked for or held"
+    return f"{listing(fields) or 'all gangs'}{always}"
 
 
 def _warning_line(hit: Hit, decision: RuleDecision) -> str:
@@ -243,18 +242,20 @@ def _warning_line(hit: Hit, decision: RuleDecision) -> str:
 def _warning_text(warning: RuleWarning, decision: RuleDecision) -> str:
     rule = f"rule {warning.index + 1}"
     if warning.kind is WarningKind.WHEN_FAILED:
-        return f"{rule.capitalize()} does not match: its `when` has no answer: {warning.detail}."
+        return (
+            f"{rule.capitalize()} does not match: its `when` cannot be evaluated: {warning.detail}."
+        )
     kept = class_text(decision.final_class)
     return f"Usage is not known at the moment, so {rule} is not applied and {kept} is kept."
 
 
 def _user(decision: RuleDecision) -> str:
-    return plain(decision.submission.user, limit=NAME_CHARS)
+    return name(decision.submission.user)
 
 
-def class_text(name: ClassName) -> str:
-    """Name a class to people."""
-    return f"class {plain(name, limit=NAME_CHARS)}" if name else "the default class"
+def class_text(class_name: ClassName) -> str:
+    """Name a class in a sentence."""
+    return f"class {name(class_name)}" if class_name else "the default class"
 
 
 def _rule(hit: Hit) -> str:

@@ -1,21 +1,21 @@
 """`when` of a rule: a CEL expression over one submission, compiled once.
 
-An expression comes from an admin, its inputs from whoever submits, so neither may be able to make
-an evaluation long:
+An expression comes from an admin and its inputs from a submitter, so neither may be able to make an
+evaluation slow:
 
-- the text is bounded, so is (by the library) its nesting;
-- only list functions that stop at a yes or no (`all`, `exists`, `exists_one`) are allowed, and not
-  one inside another: the work is then linear in the submission. `map` and `filter` copy their
-  result for each element, which is quadratic in something that a submitter chooses (labels);
+- the length of the text is bounded, and its nesting by the library;
+- only the list functions `all`, `exists` and `exists_one` are allowed, and not one inside another:
+  the work is then linear in the submission. `map` and `filter` copy their result for each element,
+  which is quadratic in the number of labels, which a submitter chooses;
 - `matches` is our own, on the linear-time engine of `policy.rules.patterns` with a bounded size of
-  the pattern. The library's compiles the pattern at each call (45 ms for `\\pL{200}`).
+  the pattern. The library's own compiles the pattern at each call (45 ms for `\\pL{200}`).
 
-`namespace` is a variable here, though CEL reserves the word. Both names are exchanged before the
-library sees them, for ones of the same length: positions in its messages stay right.
+`namespace` is a variable here, although CEL reserves the word. It and `matches` are replaced by
+names of the same length before the library sees them, so positions in its messages stay right.
 
-What can be known without a submission is reported by `parse_expression`: syntax, unknown names, a
-result that is not true or false. What is left (a label that is missing, a division by zero) is an
-EvaluationError, and the rule does not match.
+`parse_expression` reports what is wrong for every submission: syntax, unknown names, a result that
+is not true or false. Anything else (a missing label, a division by zero) is an EvaluationError, and
+the rule does not match.
 """
 
 import re
@@ -46,7 +46,7 @@ VARIABLES: Final[Mapping[str, object]] = {
     "namespace": "namespace",
     "labels": {},
 }
-"""What an expression can use, each with an example of its type."""
+"""The variables of an expression, each with an example of its type."""
 FUNCTIONS: Final = (
     "contains",
     "double",
@@ -77,7 +77,7 @@ _NOT_CODE: Final = re.compile(
 _LIST_FUNCTION: Final = re.compile(
     r"\.\s*(all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,"
 )
-# Variables stand alone, functions are called; a label may have either name and keep it.
+# A variable follows no dot, a function is called; a label may have either name and keeps it.
 _RENAMABLE: Final = re.compile(r"(?<!\.)(?<!\.\s)\bnamespace\b|\bmatches(?=\s*\()")
 _NAME: Final = re.compile(r"\b[A-Za-z_]\w*")
 _BEFORE_PATTERN: Final = re.compile(r"\bmatches\s*\((?:[^()]*,)?\s*$")
@@ -85,7 +85,7 @@ _SYNTAX_ERROR: Final = re.compile(r"<input>:(\d+):(\d+): (.*)")
 
 
 class EvaluationError(Exception):
-    """The expression has no true or false for this submission; the text says why."""
+    """The expression is neither true nor false for this submission; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Expression:
 
     source: str
     needs_usage: bool = field(compare=False)
-    """It mentions what the submitter holds."""
+    """Whether it uses what the submitter holds."""
     depends_on_class: bool = field(compare=False)
     _program: Any = field(repr=False, compare=False)
 
@@ -103,36 +103,36 @@ class Expression:
 
     @property
     def cost(self) -> int:
-        """What it took to compile, in the unit of `policy.documents.models.Budget`."""
+        """What it took to compile, in the unit of `policy.documents.models.CompileBudget`."""
         return _COST_PER_CHAR * len(self.source)
 
     def holds(self, inputs: cel.Context) -> bool:
-        """Evaluate. Raises EvaluationError if the answer is neither true nor false."""
+        """Evaluate. Raises EvaluationError if the result is neither true nor false."""
         try:
             result = self._program.execute(inputs)
         except Exception as exc:
             raise EvaluationError(_failure(exc)) from exc
         if not isinstance(result, bool):
-            raise EvaluationError(f"it gives {describe(result)} instead of true or false")
+            raise EvaluationError(f"its result is {describe(result)} instead of true or false")
         return result
 
 
 def build_inputs(values: Mapping[str, object]) -> cel.Context:
-    """Make the inputs of one submission, for any number of expressions; all VARIABLES are given.
+    """Build the inputs of one submission, for any number of expressions, from all VARIABLES.
 
-    Raises EvaluationError for a value that no expression can work with.
+    Raises EvaluationError for a value that the library cannot use.
     """
     renamed = {_RENAMED.get(name, name): value for name, value in values.items()}
     functions = {_RENAMED["matches"]: _matches}
     try:
         return cel.Context(renamed, functions)
     except Exception:
-        # Rare enough to be found out by trying: a text that is not Unicode.
+        # Rare: a text that is not Unicode.
         cleaned = {name: _clean(value) for name, value in renamed.items()}
     try:
         return cel.Context(cleaned, functions)
     except Exception as exc:
-        raise EvaluationError("the submission holds a number that is too large") from exc
+        raise EvaluationError("the submission has a number that is too large") from exc
 
 
 def _clean(value: object) -> object:
@@ -148,7 +148,7 @@ def _clean(value: object) -> object:
 
 
 def parse_expression(value: object) -> Expression:
-    """Compile what an admin wrote. Raises ValueError in plain words."""
+    """Compile an expression. Raises ValueError in plain words."""
     if not isinstance(value, str):
         raise ValueError(f"must be a CEL expression in quotes, not {describe(value)}")
     if len(value) > MAX_CHARS:
@@ -226,7 +226,7 @@ def _closing_bracket(code: str, opening: int) -> int:
 def _check_names(program: cel.Program, code: str) -> None:
     written = set(_NAME.findall(code))
     bound = {match.group(2) for match in _LIST_FUNCTION.finditer(code)}
-    ours = _INTERNAL - written  # what we put in; whoever writes such a name means something else
+    ours = _INTERNAL - written  # names that we put in; in the source they would mean something else
     variables = {*VARIABLES, *bound, *_TYPES, *ours}
     for name in program.variables():
         if name not in variables:
@@ -250,9 +250,9 @@ def _rename(source: str, code: str) -> str:
 
 
 def _matches(*arguments: object) -> bool | None:
-    """Find a pattern in a text; None, which is neither true nor false, if that cannot be done.
+    """Find a pattern in a text; None, which is neither true nor false, for wrong arguments.
 
-    Does not raise: the library would log it.
+    Does not raise, because the library would log it.
     """
     match arguments:
         case (str(text), str(source)):
@@ -271,7 +271,7 @@ def _pattern(source: str) -> Pattern | None:
 
 
 def _check_result(expression: Expression) -> None:
-    """Evaluate an example: types do not depend on the submission, so wrong ones show here."""
+    """Evaluate an example: types do not depend on the submission, so this finds wrong ones."""
     try:
         expression.holds(build_inputs(VARIABLES))
     except EvaluationError as exc:
@@ -280,7 +280,7 @@ def _check_result(expression: Expression) -> None:
 
 
 def _depends_on_values(error: BaseException | None) -> bool:
-    """Tell whether another submission could do better, as with a label that the example lacks."""
+    """Whether another submission may succeed, such as one with a label that the example lacks."""
     if isinstance(error, RuntimeError):
         # `Function 'int' error: …` is a value that cannot be converted; others are wrong names.
         return str(error).startswith("Function ")
@@ -288,7 +288,7 @@ def _depends_on_values(error: BaseException | None) -> bool:
 
 
 def _failure(error: Exception) -> str:
-    """Put the library's error into our words, which do not change with its version."""
+    """Describe an error of the library in words that do not change with its version."""
     match error:
         case KeyError():
             return f"there is no key {quote(str(error.args[0]))}"
@@ -299,6 +299,6 @@ def _failure(error: Exception) -> str:
         case OverflowError():
             return "a number is too large"
         case TypeError():
-            return "values of different types are combined, such as a number and a text"
+            return "values of different types are combined, such as a number and a string"
         case _:
-            return "a value cannot be converted, or a function does not take such values"
+            return "a value cannot be converted, or a function does not accept such values"

@@ -1,9 +1,9 @@
 """Regular expressions of rules: found anywhere unless anchored, in time linear in the text.
 
-The engine is RE2: no pattern, however clever, can make it slow, and it refuses what would need
-backtracking. `PatternIndex` searches all patterns of a table at once in one pass over the text, so
-the cost of a decision hardly depends on how many rules there are (about 1 µs for 1,000 patterns,
-against 1.5 µs for each one alone).
+The engine is RE2: no pattern can make it slow, and it refuses patterns that would need
+backtracking. `PatternIndex` searches for all patterns of a table in one pass over the text, so the
+cost of a decision hardly depends on the number of rules (about 1 µs for 1,000 patterns, against
+1.5 µs for each one alone).
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def _options(max_bytes: int) -> re2.Options:
     options = re2.Options()
     options.max_mem = max_bytes
     options.never_capture = True
-    # It would write to stderr: explanation goes out in the problem instead.
+    # It would write to stderr; the problem explains the error instead.
     options.log_errors = False
     return options
 
@@ -41,16 +41,16 @@ class Pattern:
 
     @property
     def cost(self) -> int:
-        """What it took to compile, in the unit of `policy.documents.models.Budget`."""
+        """What it took to compile, in the unit of `policy.documents.models.CompileBudget`."""
         return int(self._compiled.programsize)
 
     def found_in(self, text: str) -> bool:
-        """Tell whether the pattern occurs in the text."""
+        """Whether the pattern occurs in the text."""
         return self._compiled.search(text.encode("utf-8", "replace")) is not None
 
 
 def parse_pattern(value: object) -> Pattern:
-    """Compile what somebody wrote. Raises ValueError in plain words."""
+    """Compile a pattern. Raises ValueError in plain words."""
     if not isinstance(value, str):
         raise ValueError(f"must be a regular expression in quotes, not {describe(value)}")
     if len(value) > MAX_CHARS:
@@ -71,9 +71,9 @@ def _reason(error: Exception) -> str:
 
 
 class PatternIndex:
-    """Tells for which places of a sequence the pattern is found in a text.
+    """Finds the places of a sequence whose pattern occurs in a text.
 
-    Sets of places are whole numbers used as bit sets: bit `i` stands for place `i`.
+    Sets of places are whole numbers used as bit sets: bit `i` is place `i`.
     """
 
     __slots__ = ("_always", "_masks", "_patterns", "_set")
@@ -88,7 +88,7 @@ class PatternIndex:
             else:
                 masks[pattern] = masks.get(pattern, 0) | 1 << place
         self._patterns = tuple(masks)
-        # Number 0 of the set is a pattern that is always found, see `_found`.
+        # Number 0 of the set is a pattern that always matches, see `_found`.
         self._masks = (0, *masks.values())
         self._set = _build_set(self._patterns) if masks else None
 
@@ -111,7 +111,7 @@ class PatternIndex:
         found: Sequence[int] | None = None
         if self._set is not None:
             found = self._set.Match(text.encode("utf-8", "replace"))
-        # Out of memory looks like "nothing found"; then even number 0 is missing.
+        # Out of memory looks like "no match"; then even number 0 is missing.
         return found if found is not None else self._found_one_by_one(text)
 
     def _found_one_by_one(self, text: str) -> Sequence[int]:

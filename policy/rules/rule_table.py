@@ -1,25 +1,25 @@
-"""Priority rules: at which class may this gang run?
+"""Applies the priority rules to a submission: in which class may this gang run?
 
-Rules are tried in order. A rule matches if every field that it has matches; what a rule does not
-have matches all. A matching rule says
+Rules are tried in order. A rule matches if every field that it has matches; a field that is missing
+matches all. A matching rule has one of these effects:
 
-- `retain` or `fail`: stop, admitted in the class as lowered so far, or refused;
-- a class: lower to it, and go on with the *next* rules and the new class.
+- `retain` or `fail` stops: the gang is admitted in its class as lowered so far, or refused;
+- a class lowers the gang to it, and matching goes on with the *next* rules and the new class.
 
-A rule never raises: one that names a class not lower than the present one is passed over as if it
-did not match, its note is not told. Numbers include this gang: `occupied` is what the submitter
-holds and asks for together; `occupiedHigh` is the same in high classes, to which this gang belongs
-while its class, as lowered so far, is a high one.
+A rule never raises a class: one that names a class not lower than the present one has no effect,
+and its note is not shown. Numbers include this gang: `occupied` is what the submitter holds and
+asks for together; `occupiedHigh` is the same in high classes, to which this gang belongs while its
+class, as lowered so far, is a high one.
 
-If it is not known what the submitter holds, the first rule reached that needs to know (all its
-other fields match) acts as `retain`, with a warning. A `when` that has no answer for a submission
-does not match, also with a warning.
+If usage is not known, the first rule reached that depends on it (all its other fields match) acts
+as `retain`, with a warning. A `when` that cannot be evaluated for a submission does not match, also
+with a warning.
 
 Example: rules `[prod → test, test and occupied > 2 → oppo, oppo and occupied > 10 → fail]`. A gang
 of 4 in class prod becomes test, then (4 > 2) oppo; it is refused if the submitter holds 7 already.
 
-Cost: the four regular expressions of all rules are searched together, once per decision (`priority`
-once per class); only rules for which they are found are looked at one by one.
+Cost: the regular expressions of all rules are searched together, once per decision (`priority`
+once per class); only the rules that they match are tried one by one.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ from policy.submission import ClassName, Occupancy, Submission
 RETAIN: Final = "retain"
 FAIL: Final = "fail"
 MAX_WHEN_WARNINGS: Final = 10
-"""Enough to find the fault; a decision must not grow with a broken table."""
+"""Enough to find the mistake; a decision must not grow with a broken table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +67,12 @@ class Rule:
 
     @property
     def stops(self) -> bool:
-        """Tell whether later rules are not reached if this one matches."""
+        """Whether later rules are not tried if this one matches."""
         return self.then in (RETAIN, FAIL)
 
     @property
     def needs_usage(self) -> bool:
-        """Tell whether it matters to this rule what the submitter holds."""
+        """Whether this rule depends on what the submitter holds."""
         return (
             self.occupied is not None
             or self.occupied_high is not None
@@ -108,12 +108,12 @@ class RuleTable:
     def decide(
         self, submission: Submission, *, usage: Occupancy | None, classes: Classes
     ) -> RuleDecision:
-        """Decide at which class the gang may run; `usage` is what its submitter holds already."""
+        """Decide in which class the gang may run; `usage` is what its submitter holds already."""
         walk = _Walk(table=self, submission=submission, usage=usage, classes=classes)
         return walk.run()
 
     def for_submission(self, submission: Submission) -> int:
-        """Return, as a bit set, the rules for this submitter and VC, whatever the class."""
+        """Return, as a bit set, the rules for this submitter and VC in any class."""
         return (
             self._user.places(submission.user)
             & self._vc.places(submission.vc)
@@ -130,24 +130,7 @@ NO_RULES: Final = RuleTable(())
 
 
 class _Walk:
-    """One way down a table: the class as lowered so far, and what happened on the way."""
-
-    __slots__ = (
-        "_classes",
-        "_counted_high",
-        "_hits",
-        "_inputs",
-        "_needs_usage",
-        "_occupied",
-        "_occupied_high",
-        "_present",
-        "_submission",
-        "_table",
-        "_usage",
-        "_valid",
-        "_valid_high",
-        "_warnings",
-    )
+    """One pass through a table: the class as lowered so far, and the rules that took effect."""
 
     def __init__(
         self, *, table: RuleTable, submission: Submission, usage: Occupancy | None, classes: Classes
@@ -165,7 +148,7 @@ class _Walk:
         self._enter(submission.requested_class)
 
     def run(self) -> RuleDecision:
-        """Go down the table; called once."""
+        """Try the rules in order; called once."""
         ours = self._table.for_submission(self._submission)
         candidates = self._candidates(ours)
         index = candidates.find("1")
@@ -188,7 +171,7 @@ class _Walk:
     def _candidates(self, ours: int) -> str:
         """Write the rules for the present class as bits, the first rule first.
 
-        To find the next "1" in a text costs next to nothing; to shift a long number does not.
+        Finding the next "1" in a string is much faster than shifting a long number.
         """
         return bin(ours & self._table.for_class(self._present))[:1:-1]
 
@@ -200,7 +183,7 @@ class _Walk:
         self._inputs: cel.Context | None = None
 
     def _matches(self, index: int, rule: Rule) -> bool:
-        """Check what the index did not; with usage unknown, all but what needs it."""
+        """Check the fields that the index did not; without usage, those that do not need it."""
         if rule.current is not None and not rule.current.holds(self._submission.leaf_count):
             return False
         self._needs_usage = self._needs_usage or rule.needs_usage
@@ -229,7 +212,7 @@ class _Walk:
 
     def _answers(self, index: int, when: Expression) -> bool:
         if when.needs_usage:
-            # An expression may change its mind at any number.
+            # The result of an expression may change at any number.
             self._keep_valid(self._occupied)
             self._keep_valid_high(self._occupied_high)
         try:

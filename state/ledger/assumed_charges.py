@@ -1,13 +1,12 @@
-"""Charges that only this process counts: what was let in while the ledger did not answer.
+"""Charges that only this process counts: gangs admitted while Postgres was unavailable.
 
-    untold    the ledger has not heard of it
-    told      it has, and whoever looks next finds it there: then it is forgotten here
-    nameless  the oldest, when there are too many: which gangs they are is forgotten, not how much
+    unsent   the ledger does not have the charge yet
+    sent     the ledger has it; the entry is dropped when usage is next read from Postgres
+    unnamed  the oldest, beyond a limit: their sums are kept, the names of their gangs are not
 
-So what is let in counts through an outage of any length, memory is bounded, and what a scope holds
-is known at once however many there are. A charge that the ledger still does not have some time
-after it is back was for pods that never came, or those who compare it with the pods have charged
-it: it counts no longer.
+So admitted gangs count for the whole outage, memory is bounded, and the sum of a scope is known at
+once. If a charge is still not in the ledger some time after Postgres is back, its pods never
+appeared, or the leader charged it while reconciling: the entry is dropped.
 """
 
 from collections import OrderedDict
@@ -28,13 +27,13 @@ _MOST: Final = 20_000
 class _Assumed:
     charge: Charge
     held: int
-    """Leaf cells of it that the ledger counts already."""
+    """Leaf cells of the gang that the ledger already counts."""
     since: float
 
 
 @dataclass(slots=True)
 class _Sum:
-    """What the assumed charges of one scope hold together."""
+    """The sum of the assumed charges of one scope."""
 
     leaf_cells: int = 0
     leaf_cells_high: int = 0
@@ -64,89 +63,89 @@ class _Sum:
 
 
 class AssumedCharges:
-    """What this process let in and the ledger may not have heard of, oldest first."""
+    """Charges of this process that the ledger may not have, oldest first."""
 
     def __init__(self, *, most: int = _MOST) -> None:
         self._most = most
-        self._untold: OrderedDict[GangKey, _Assumed] = OrderedDict()
-        self._told: OrderedDict[GangKey, _Assumed] = OrderedDict()
+        self._unsent: OrderedDict[GangKey, _Assumed] = OrderedDict()
+        self._sent: OrderedDict[GangKey, _Assumed] = OrderedDict()
         self._sums: dict[Scope, _Sum] = {}
-        self._nameless: OrderedDict[Scope, _Sum] = OrderedDict()
-        self._nameless_since = 0.0
+        self._unnamed: OrderedDict[Scope, _Sum] = OrderedDict()
+        self._unnamed_since = 0.0
 
     def __len__(self) -> int:
-        """Those whose gangs are known."""
-        return len(self._untold) + len(self._told)
+        """The charges whose gangs are known by name."""
+        return len(self._unsent) + len(self._sent)
 
     def find(self, gang: GangKey) -> Charge | None:
-        """Return what is assumed of a gang."""
-        assumed = self._untold.get(gang) or self._told.get(gang)
+        """Return the assumed charge of a gang."""
+        assumed = self._unsent.get(gang) or self._sent.get(gang)
         return None if assumed is None else assumed.charge
 
     def add(self, charge: Charge, *, held: int = 0, now: float) -> None:
-        """Count a charge, but for what the ledger counts of it; what was assumed before goes."""
-        before = self._untold.get(charge.gang) or self._told.get(charge.gang)
+        """Count a charge except `held` leaf cells; it replaces an earlier charge of the gang."""
+        before = self._unsent.get(charge.gang) or self._sent.get(charge.gang)
         self.forget(charge.gang)
         held = held if before is None else before.held
         assumed = _Assumed(charge=charge, held=held, since=now)
-        self._untold[charge.gang] = assumed
-        self._weigh(assumed, times=1)
+        self._unsent[charge.gang] = assumed
+        self._change_sums(assumed, times=1)
         if len(self) > self._most:
-            self._forget_name()
+            self._drop_oldest_name()
 
     def forget(self, gang: GangKey) -> None:
-        """Do not count a charge any more."""
-        assumed = self._untold.pop(gang, None) or self._told.pop(gang, None)
+        """Stop counting the charge of a gang."""
+        assumed = self._unsent.pop(gang, None) or self._sent.pop(gang, None)
         if assumed is not None:
-            self._weigh(assumed, times=-1)
+            self._change_sums(assumed, times=-1)
 
     def add_to(self, usage: ScopeUsage) -> ScopeUsage:
-        """Return the usage of a scope with what is assumed of it."""
-        for sums in (self._sums, self._nameless):
+        """Return the usage of a scope with its assumed charges added."""
+        for sums in (self._sums, self._unnamed):
             if (found := sums.get(usage.scope)) is not None:
                 usage = found.add_to(usage)
         return usage
 
-    def untold(self, most: int) -> list[Charge]:
-        """Return the oldest that the ledger has not heard of."""
-        return [assumed.charge for assumed in islice(self._untold.values(), most)]
+    def unsent(self, most: int) -> list[Charge]:
+        """Return the oldest charges that the ledger does not have."""
+        return [assumed.charge for assumed in islice(self._unsent.values(), most)]
 
-    def note_told(self, charges: Iterable[Charge]) -> None:
-        """The ledger has heard of these; one that has grown meanwhile is to be told again."""
+    def note_sent(self, charges: Iterable[Charge]) -> None:
+        """Note that the ledger has these charges; one that has grown since must be sent again."""
         for charge in charges:
-            assumed = self._untold.get(charge.gang)
+            assumed = self._unsent.get(charge.gang)
             if assumed is not None and assumed.charge == charge:
-                self._told[charge.gang] = self._untold.pop(charge.gang)
+                self._sent[charge.gang] = self._unsent.pop(charge.gang)
 
     def expected(self, most: int) -> list[GangKey]:
-        """Return gangs that are to be forgotten once the ledger has them; those first it must have.
+        """Return gangs to drop once the ledger has them, those that were sent first.
 
-        One whose charge has grown is not among them before the ledger has heard of that.
+        A gang whose charge has grown is left out until the larger charge was sent.
         """
-        new = (gang for gang, assumed in self._untold.items() if not assumed.held)
-        return list(islice(chain(self._told, new), most))
+        new = (gang for gang, assumed in self._unsent.items() if not assumed.held)
+        return list(islice(chain(self._sent, new), most))
 
     def drop_older(self, too_old: float) -> None:
-        """Forget what was assumed before a moment: the ledger had time enough to get it."""
-        for assumed in (self._told, self._untold):
+        """Drop charges that were assumed before a moment."""
+        for assumed in (self._sent, self._unsent):
             while assumed and (first := next(iter(assumed.values()))).since < too_old:
                 self.forget(first.charge.gang)
-        if self._nameless and self._nameless_since < too_old:
-            self._nameless.clear()
+        if self._unnamed and self._unnamed_since < too_old:
+            self._unnamed.clear()
 
-    def _weigh(self, assumed: _Assumed, *, times: int) -> None:
+    def _change_sums(self, assumed: _Assumed, *, times: int) -> None:
         for scope in assumed.charge.scopes:
             total = self._sums.setdefault(scope, _Sum())
             total.add(assumed, times=times)
             if not total.leaf_cells and not total.gangs:
                 del self._sums[scope]
 
-    def _forget_name(self) -> None:
-        """Count the oldest one by its scopes only; of too many scopes, forget the oldest."""
-        _, oldest = (self._told or self._untold).popitem(last=False)
-        self._weigh(oldest, times=-1)
-        self._nameless_since = oldest.since
+    def _drop_oldest_name(self) -> None:
+        """Keep the oldest charge as a part of its scopes' sums only; bound the scopes too."""
+        _, oldest = (self._sent or self._unsent).popitem(last=False)
+        self._change_sums(oldest, times=-1)
+        self._unnamed_since = oldest.since
         for scope in oldest.charge.scopes:
-            self._nameless.setdefault(scope, _Sum()).add(oldest)
-        while len(self._nameless) > self._most:
-            self._nameless.popitem(last=False)
+            self._unnamed.setdefault(scope, _Sum()).add(oldest)
+        while len(self._unnamed) > self._most:
+            self._unnamed.popitem(last=False)

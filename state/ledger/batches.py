@@ -1,12 +1,12 @@
-"""Charges that wait at the same time share one transaction.
+"""Batches of requests that share one transaction.
 
-A transaction costs a write to the disk, and until that is done it holds the rows of its users and
-groups: one charge at a time, a user who submits a thousand gangs would get as many as the disk
-has writes. So whatever waits when a connection becomes free goes in one statement, whose answer
-holds one answer for each. A charge that finds a free connection waits for nobody.
+A transaction costs one write to disk, and it locks the rows of its users and groups until that
+write is done. With one transaction for each charge, a user's charges would be limited to the write
+rate of the disk. So all requests that wait when a connection becomes free are sent in one
+statement, which returns one answer for each. A request that finds a free connection does not wait.
 
-A batch that fails is tried again one by one if Postgres said no to its content; so a charge that
-can never be made costs no other.
+If Postgres refuses the content of a batch, its requests are tried one by one, so that one bad
+request does not fail the others.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class _Waiting(Generic[Asked, Answered]):
 
 
 class Batches(Generic[Asked, Answered]):
-    """Runs `work` on batches of what is asked, with at most so many batches under way."""
+    """Runs `work` on batches of requests, at most `lanes` batches at a time."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Batches(Generic[Asked, Answered]):
         self._running: set[asyncio.Task[None]] = set()
 
     async def ask(self, asked: Asked, *, timeout_seconds: float) -> Answered:
-        """Return the answer, or raise what the work raised; TimeoutError if it takes too long.
+        """Return the answer, or raise the error of `work`; TimeoutError at the deadline.
 
-        After a timeout the work may still be done, unless it had not begun.
+        A batch that had started by the deadline continues, so the request may still take effect.
         """
         waiting: _Waiting[Asked, Answered] = _Waiting(asked)
         self._waiting.append(waiting)
@@ -57,8 +57,8 @@ class Batches(Generic[Asked, Answered]):
             return await waiting.answer
 
     async def aclose(self) -> None:
-        """Wait for what is under way, and give up what has not begun."""
-        _fail(self._waiting, ConnectionAbortedError("charging ends"))
+        """Wait for batches that have started; fail the requests that have not."""
+        _fail(self._waiting, ConnectionAbortedError("the ledger is being closed"))
         self._waiting.clear()
         await asyncio.gather(*self._running)
 
@@ -67,7 +67,7 @@ class Batches(Generic[Asked, Answered]):
             while batch := self._next():
                 await self._answer(batch)
         finally:
-            # In the same step in which nothing was left: whoever asks next starts another.
+            # No await since the queue was empty: the next `ask` starts a new task.
             task = asyncio.current_task()
             assert task is not None
             self._running.discard(task)
@@ -76,7 +76,7 @@ class Batches(Generic[Asked, Answered]):
         batch: list[_Waiting[Asked, Answered]] = []
         while self._waiting and len(batch) < self._batch_size:
             waiting = self._waiting.popleft()
-            if not waiting.answer.done():  # else its caller has given up
+            if not waiting.answer.done():  # otherwise its caller has timed out
                 batch.append(waiting)
         return batch
 
@@ -89,10 +89,10 @@ class Batches(Generic[Asked, Answered]):
             for waiting in batch:
                 await self._answer([waiting])
         except Exception as error:
-            # Whoever asked must hear it, or would wait for nothing.
+            # The callers wait for an answer until their deadline: tell them now.
             _fail(batch, error)
         except asyncio.CancelledError:
-            _fail(batch, ConnectionAbortedError("charging was cancelled"))
+            _fail(batch, ConnectionAbortedError("the charge was cancelled"))
             raise
         else:
             for waiting, answer in zip(batch, answers, strict=True):

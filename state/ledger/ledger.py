@@ -1,24 +1,25 @@
-"""The ledger: who holds or has reserved how many leaf cells, and within which limits.
+"""The port of the ledger: charges, scopes, usage, and the answers to a charge.
 
-A *charge* is one gang's claim. The webhook makes it before it answers; the extender's leader
-confirms it when the gang's pods appear, releases it when the last one has ended, and expires it
-if none ever came. `Ledger` is the port; `state.ledger.postgres` and `state.ledger.memory` are
-held to one contract.
+A *charge* is one gang's claim to leaf cells. The webhook makes it before it answers the API server.
+The extender's leader confirms it when the gang's pods appear, releases it when the last pod has
+ended, and expires it if no pod ever appeared. `state.ledger.postgres` and `state.ledger.memory`
+implement `Ledger`, and one contract suite tests both.
 
-A *scope* is whose holdings are summed: a user, a group, or a user within a group. Every charge
-counts in all of its own scopes, so a limit is one comparison, and all limits of a charge are
-looked at in one atomic step.
+A *scope* names the holder of a sum: a user, a group, or a user within a group. A charge counts in
+every scope it belongs to, so checking a limit is one comparison. All limits of a charge are checked
+in one atomic step.
 
-Four answers, none of them an exception: `Charged`, `Held` (the gang has another charge than the one
-asked for: one decision per gang), `Queued` (it waits uncharged, by another decision) and `Refused`.
-BackendError means "not known": the charge may have been made; it then expires by itself, or is
-confirmed with its pods.
+A charge has four possible answers, none of them an exception: `Charged`; `Held`, when the gang has
+a charge that differs from the requested one (a gang has one decision); `Queued`, when the gang
+waits uncharged by another decision; and `Refused`. BackendError means that the outcome is unknown:
+the charge may exist. If it does, it expires, or is confirmed when the pods appear.
 
-Leaf-cell-hours are leaf cells times the time from charge to release, exact to the microsecond, by
-UTC day, ISO week and month. A charge that expired is taken back altogether: nobody can use up
-somebody else's hours with pods that never come.
+Leaf-cell-hours are leaf cells multiplied by the time from charge to release, exact to the
+microsecond, summed by UTC day, ISO week and month. An expired charge adds no hours, so requests for
+pods that never appear cannot use up the hours of a user.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -28,17 +29,21 @@ from uuid import UUID
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 
+logger = logging.getLogger(__name__)
+
 MICROS_PER_HOUR = 3_600_000_000
+MOST_EXPIRED = 1000
+"""Charges that one call of `expire` ends."""
 _MICROSECOND = timedelta(microseconds=1)
 _UNLIMITED = 2**63 - 1
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_KEY = 2500
-"""Bytes: what a page of an index of Postgres takes is a little more."""
+"""Bytes; the limit of a Postgres index page is slightly higher."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What one gang asks for. Neither user nor group name is the empty text."""
+    """The claim of one gang. The names of user and group are not empty."""
 
     decision: UUID
     gang: GangKey
@@ -50,23 +55,23 @@ class Charge:
     leaf_type: LeafType | None = None
     leaf_count: int
     places: int = field(default=0, compare=False)
-    """Of a gang that may have more members than it needs: how many of those that are still to come
-    it covers. The ledger counts them (`join`)."""
+    """For a gang that may have more members than its minimum: how many members that do not exist
+    yet the charge covers. `join` takes one of them."""
     gang_size: int | None = field(default=None, compare=False)
-    """For how many members it was charged, if that is known."""
+    """The number of members that it was charged for, if known."""
     leaf_count_each: int | None = field(default=None, compare=False)
-    """With how many leaf cells each of them was reckoned, if members may differ."""
+    """The leaf cells that each member was charged with, if members may differ."""
 
     @property
-    def is_reckoned(self) -> bool:
-        """Whether it still has as much for each member as when it was made, or more."""
+    def covers_each_member(self) -> bool:
+        """Whether it has at least `leaf_count_each` for each of its `gang_size` members."""
         if self.gang_size is None or self.leaf_count_each is None:
             return False
         return self.leaf_count >= self.gang_size * self.leaf_count_each
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """All scopes in which it counts."""
+        """The scopes that it counts in."""
         if self.group is None:
             return (Scope(self.user),)
         return (Scope(self.user), Scope(self.user, self.group), Scope(None, self.group))
@@ -74,17 +79,17 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveCharge:
-    """A charge that counts."""
+    """A charge that counts towards usage."""
 
     charge: Charge
     charged_at: datetime
     expires_at: datetime | None
-    """When it ends unless its pods appear; None once they have."""
+    """When it expires unless its pods appear; None once they have appeared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeUsage:
-    """What one scope holds, and the leaf-cell-time it has used in the current periods."""
+    """What one scope holds now, and the leaf-cell-time it has used in the current periods."""
 
     scope: Scope
     leaf_cells: int = 0
@@ -95,12 +100,12 @@ class ScopeUsage:
     week_micros: int = 0
     month_micros: int = 0
     counted_at: datetime | None = field(default=None, compare=False)
-    """When that was so: leaf-cell-time has grown since. None if nothing was ever held."""
+    """When the leaf-cell-time was counted; it has grown since. None if nothing was ever held."""
     version: int = field(default=0, compare=False)
-    """Grows with each change; of two, the higher one is newer."""
+    """Increases with each change: the higher of two versions is the newer one."""
 
     def advance(self, now: datetime) -> "ScopeUsage":
-        """Return what it is at a later moment, if nothing is charged or released meanwhile."""
+        """Return the usage at a later moment if nothing is charged or released until then."""
         if self.counted_at is None or now <= self.counted_at:
             return self
         day = datetime.combine(now.astimezone(UTC).date(), time(), UTC)
@@ -114,13 +119,13 @@ class ScopeUsage:
         )
 
     def _since(self, begin: datetime, used: int, now: datetime) -> int:
-        """Count a period that began then; one that ended since the last count starts at nothing."""
+        """Return the use since `begin`; a period that began after the last count starts at zero."""
         assert self.counted_at is not None
         counted = used if begin <= self.counted_at else 0
         return counted + self.leaf_cells * ((now - max(begin, self.counted_at)) // _MICROSECOND)
 
     def used(self, measure: Measure, leaf_type: LeafType | None = None) -> int:
-        """How much of a measure: leaf cells, gangs, or leaf-cell-microseconds."""
+        """Return the use of a measure: leaf cells, gangs, or leaf-cell-microseconds."""
         match measure:
             case Measure.LEAF_CELLS:
                 return self.leaf_cells
@@ -140,16 +145,16 @@ class ScopeUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charged:
-    """The charge counts, now or since an earlier call with the same decision."""
+    """The charge counts, from now on or since an earlier call with the same decision."""
 
     live: LiveCharge
     usage: tuple[ScopeUsage, ...]
-    """Of its scopes, with this charge."""
+    """The usage of its scopes, this charge included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Nothing changed: the gang is charged already, by another decision or otherwise than asked."""
+    """Nothing changed: the gang already has a charge that differs from the requested one."""
 
     live: LiveCharge
     usage: tuple[ScopeUsage, ...]
@@ -157,14 +162,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Nothing changed: these limits would be exceeded, all of them."""
+    """Nothing changed: the charge would exceed these limits."""
 
     exceeded: tuple[Exceeded, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """Nothing changed: the gang waits for room in its quotas, and will be charged like this."""
+    """Nothing changed: the gang waits until its quotas allow this charge."""
 
     charge: Charge
 
@@ -174,7 +179,7 @@ ChargeAnswer = Charged | Held | Queued | Refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderTerm:
-    """A leadership term: only its holder confirms, releases, expires and reconciles."""
+    """A leadership term: only its leader confirms, releases, expires and reconciles charges."""
 
     leadership: str
     epoch: int
@@ -182,14 +187,14 @@ class LeaderTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerDrift:
-    """What a reconcile found different from the pods, and made equal."""
+    """The charges that a reconcile changed to match the pods."""
 
     released: tuple[Charge, ...] = ()
-    """Charged, but without pods."""
+    """Charges that had no pods."""
     created: tuple[Charge, ...] = ()
-    """With pods, but not charged (or not as it is: then it is in `corrected` too)."""
+    """Charges that were missing, and those that replace an entry of `corrected`."""
     corrected: tuple[Charge, ...] = ()
-    """Charged otherwise than the pods are, as it was charged."""
+    """Charges that differed from the pods, as they were before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +213,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayUse:
-    """Leaf-cell-time of one UTC day."""
+    """The leaf-cell-time of one holder on one UTC day."""
 
     day: date
     user: UserName
@@ -220,54 +225,55 @@ class DayUse:
 
     @property
     def hours(self) -> float:
-        """In leaf-cell-hours."""
+        """The leaf-cell-hours."""
         return self.leaf_micros / MICROS_PER_HOUR
 
 
 class Ledger(Protocol):
-    """The port. Every method raises BackendError if the ledger does not answer in time."""
+    """The port. Every method raises BackendError if the database does not answer in time."""
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
-        """Charge a gang if no limit is exceeded, all looked at in one step.
+        """Charge a gang unless a limit would be exceeded; all limits are checked in one step.
 
-        Raises ValueError if the decision is that of another live gang, or by `check_storable`.
+        Raises ValueError if another gang has a live charge with this decision, or if the charge
+        cannot be stored (`check_storable`).
         """
 
     async def queue(self, charge: Charge) -> Held | Queued:
-        """Remember that a gang waits uncharged; return the decision that its members follow.
+        """Record that a gang waits uncharged; return the decision that its members follow.
 
-        Like a charge it is forgotten soon unless it is confirmed, and when it is released; also
-        when the gang is charged by the same decision, as only the leader does.
+        Like a charge, the record expires unless it is confirmed, and it ends when the gang is
+        released, or when the leader charges the gang with the same decision.
         """
 
     async def resize(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
-        """Let a charged gang have more leaf cells, if the limits allow it, or fewer.
+        """Change the leaf cells of a charged gang; an increase must be within the limits.
 
-        Held if it is not charged like `live` any more: then look again.
+        Returns Held if the charge is no longer equal to `live`; the caller then decides again.
         """
 
     async def join(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
-        """Give one more member a place in a charged gang, else let it grow by so many leaf cells.
+        """Use one of the charge's `places` for a new member, or else add `leaf_count` leaf cells.
 
-        Whatever it has grown to by now; Held if it is another one, or has to be looked at again. A
-        member that is asked about twice may count twice.
+        The current size of the charge counts, not that of `live`. Returns Held if the gang has
+        another charge, or none that can grow. A call that is repeated may count a member twice.
         """
 
     async def confirm(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
-        """Keep the charges of gangs whose pods were seen; return the gangs that have one.
+        """Keep the charges of gangs whose pods appeared; return the gangs that have a charge.
 
-        This and all that take a term raise ConflictError if a later epoch has written.
+        Every method that takes a term raises ConflictError if a later epoch has written.
         """
 
     async def release(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
-        """End the charges of gangs whose last pod has ended; return the gangs that had one."""
+        """End the charges of gangs whose last pod has ended; return the gangs that had a charge."""
 
     async def expire(self, *, term: LeaderTerm) -> tuple[Charge, ...]:
-        """End charges that were not confirmed in time; return them. Many at a time, not all."""
+        """End charges that were not confirmed in time, at most `MOST_EXPIRED`; return them."""
 
     async def reconcile(
         self,
@@ -277,36 +283,36 @@ class Ledger(Protocol):
         grace_seconds: float = 30.0,
         seen: Sequence[LiveCharge] = (),
     ) -> LedgerDrift:
-        """Make the ledger equal to the gangs that have pods, one entry for each gang.
+        """Make the charges match the gangs that have pods; `existing` has one entry for each gang.
 
-        Confirmed charges without pods end if they are older than the grace time. One that is not
-        as it was `seen` any more has grown for a pod that was not: it is left as it is. What
-        `check_storable` refuses is left out.
+        Confirmed charges without pods end once they are older than the grace time. A charge that
+        changed since it was `seen` has grown for a pod that the caller does not know yet: it is
+        left unchanged. Charges that cannot be stored (`check_storable`) are logged and skipped.
         """
 
     async def charges(self) -> tuple[LiveCharge, ...]:
-        """Return all live charges, by gang."""
+        """Return all live charges, sorted by gang."""
 
     async def charges_aged(
         self, *, least_seconds: float, most_seconds: float
     ) -> tuple[LiveCharge, ...]:
-        """Return live charges that were made, or had their size changed, so long ago; by gang."""
+        """Return live charges that were made or resized within a range of ages, sorted by gang."""
 
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
-        """Return those of some gangs that have a live charge."""
+        """Return the gangs, among those given, that have a live charge."""
 
     async def usage(self, scope: Scope) -> ScopeUsage:
-        """Return what a scope holds and has used in this day, week and month."""
+        """Return what a scope holds, and has used in the current day, week and month."""
 
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
-        """Return who held what at a moment, or holds now; expired charges counted, too."""
+        """Return the leaf cells of each holder now or at a moment, expired charges included."""
 
     async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
         """Return the leaf-cell-time used on each of these UTC days."""
 
 
 def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
-    """Leave out limits that say nothing about this charge."""
+    """Return the limits that apply to a charge."""
     scopes = charge.scopes
     return [limit for limit in limits if limit.scope in scopes and _applies(limit, charge)]
 
@@ -335,7 +341,7 @@ def find_exceeded(
 
 
 def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
-    """Tell a limit's numbers, hours as hours; `used` is without the charge."""
+    """Describe an exceeded limit, with hours in hours; `used` is without the charge."""
     if limit.measure.is_hours:
         return Exceeded(limit=limit, used=used / MICROS_PER_HOUR, asked=0)
     asked = 1 if limit.measure is Measure.GANGS else charge.leaf_count
@@ -343,23 +349,43 @@ def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
 
 
 def to_units(limit: Limit) -> int:
-    """Return the limit in the units that are counted: leaf cells, gangs or microseconds."""
+    """Return the limit in the units of `ScopeUsage.used`."""
     return round(min(limit.most * (MICROS_PER_HOUR if limit.measure.is_hours else 1), _UNLIMITED))
 
 
 def check_storable(charge: Charge) -> None:
-    """Raise ValueError for a charge that no ledger can hold, before it costs another one."""
+    """Raise ValueError for a charge that no ledger can store.
+
+    Checked before a charge joins a batch, so that it cannot make the whole batch fail.
+    """
     if not charge.user or charge.group == "":
         raise ValueError(f"gang {charge.gang}: the name of its user or group is empty")
     if not 0 <= charge.leaf_count <= _LARGEST_COUNT:
-        raise ValueError(f"gang {charge.gang}: {charge.leaf_count} leaf cells cannot be counted")
-    for texts in ((charge.gang.namespace, charge.gang.name), _whose(charge)):
-        length = sum(len(text.encode(errors="replace")) for text in texts)
+        raise ValueError(
+            f"gang {charge.gang}: {charge.leaf_count} leaf cells are not within 0 and "
+            f"{_LARGEST_COUNT}"
+        )
+    holder = (charge.user, charge.group or "", charge.vc, charge.class_name, charge.leaf_type or "")
+    for key in ((charge.gang.namespace, charge.gang.name), holder):
+        length = sum(len(name.encode(errors="replace")) for name in key)
         if length > _LONGEST_KEY:
-            raise ValueError(f"names of {length} bytes are too long for the ledger")
+            raise ValueError(
+                f"the names of a gang or of its holder have {length} bytes, at most {_LONGEST_KEY} "
+                "can be stored"
+            )
 
 
-def _whose(charge: Charge) -> tuple[str, ...]:
-    """Name whom and what its hours are summed for."""
-    group, leaf_type = charge.group or "", charge.leaf_type or ""
-    return charge.user, group, charge.vc, charge.class_name, leaf_type
+def choose_storable(charges: Iterable[Charge]) -> list[Charge]:
+    """Return the charges that can be stored, so that one bad charge does not block the others."""
+    return [charge for charge in charges if _is_storable(charge)]
+
+
+def _is_storable(charge: Charge) -> bool:
+    try:
+        check_storable(charge)
+    except ValueError as error:
+        logger.error(
+            "gang cannot be charged", extra={"gang": str(charge.gang), "error": str(error)}
+        )
+        return False
+    return True

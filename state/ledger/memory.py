@@ -1,7 +1,7 @@
-"""The ledger in memory, for tests: the same answers as Postgres, computed the plain way.
+"""The ledger in memory, for tests: the same answers as Postgres, computed in the simplest way.
 
-Where Postgres keeps sums in step, this one adds up all charges, past and live, at each question:
-slow and evident, so that a mistake in the sums shows as a difference between the two.
+Postgres keeps running sums. This ledger adds up all past and live charges for every answer, so that
+a mistake in the sums of Postgres shows as a difference between the two.
 """
 
 from collections import defaultdict
@@ -12,8 +12,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, LeafType
-from state.ledger import memory_sums
+from state.ledger import rows
 from state.ledger.ledger import (
+    MOST_EXPIRED,
     Charge,
     ChargeAnswer,
     Charged,
@@ -27,12 +28,13 @@ from state.ledger.ledger import (
     Refused,
     ScopeUsage,
     check_storable,
+    choose_storable,
     find_exceeded,
 )
 
 _MICROSECOND = timedelta(microseconds=1)
-_REMEMBERED = timedelta(hours=24)
-_EXPIRED_AT_ONCE = 1000
+_DAY = timedelta(days=1)
+_QUEUED_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class _Past:
 
 
 class MemoryLedger:
-    """A Ledger that forgets everything at its end, and can be taken away."""
+    """A Ledger without storage; `is_away` makes it fail like a database that is unavailable."""
 
     def __init__(
         self, clock: Callable[[], datetime] | None = None, *, ttl_seconds: float = 10.0
@@ -59,9 +61,9 @@ class MemoryLedger:
         self.is_away = False
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
-        """Charge a gang if no limit is exceeded."""
+        """Charge a gang unless a limit would be exceeded."""
         check_storable(charge)
-        self._check_there()
+        self._check_available()
         now = self._clock()
         existing = self._live.get(charge.gang)
         if existing is not None:
@@ -73,16 +75,16 @@ class MemoryLedger:
         if exceeded:
             return Refused(exceeded=exceeded)
         if any(live.charge.decision == charge.decision for live in self._live.values()):
-            raise ValueError(f"decision {charge.decision} is that of another gang")
+            raise ValueError(f"decision {charge.decision} belongs to another gang")
         live = LiveCharge(charge=charge, charged_at=now, expires_at=now + self._ttl)
         self._put(live)
         self._queued.pop(charge.gang, None)
         return Charged(live=live, usage=self._usages(charge))
 
     async def queue(self, charge: Charge) -> Held | Queued:
-        """Remember that a gang waits uncharged."""
+        """Record that a gang waits uncharged."""
         check_storable(charge)
-        self._check_there()
+        self._check_available()
         now = self._clock()
         existing = self._live.get(charge.gang)
         if existing is not None:
@@ -98,15 +100,15 @@ class MemoryLedger:
     async def resize(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
-        """Let a charged gang have more leaf cells, or fewer."""
+        """Change the leaf cells of a charged gang."""
         grown = replace(live, leaf_count=leaf_count)
         existing = self._live.get(live.gang)
         if existing is None:
             return await self.charge(grown, limits=limits)
-        self._check_there()
+        self._check_available()
         if existing.charge != live:
             return Held(live=existing, usage=self._usages(existing.charge))
-        # The hours that it has had count, but its leaf cells must not count twice.
+        # The hours that the gang has used count; its present leaf cells must not count twice.
         found = {one.limit: one for one in find_exceeded(grown, limits, self.current_usage)}
         found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
         del self._live[live.gang]
@@ -129,13 +131,13 @@ class MemoryLedger:
     async def join(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
-        """Give one more member a place in a charged gang, else let it grow."""
+        """Use a place of the charge for a new member, or else add leaf cells."""
         existing = self._live.get(live.gang)
         live = existing.charge if existing and _is_of(existing.charge, live) else live
         if existing is None or existing.charge != live or not live.places:
             grown = live.leaf_count + leaf_count
             return await self.resize(replace(live, places=0), grown, limits=limits)
-        self._check_there()
+        self._check_available()
         left = replace(existing.charge, places=existing.charge.places - 1)
         self._live[live.gang] = replace(existing, charge=left)
         return self._existing(self._live[live.gang], left, self._clock())
@@ -148,13 +150,13 @@ class MemoryLedger:
         return answer(live=existing, usage=self._usages(existing.charge))
 
     async def confirm(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
-        """Keep the charges of gangs whose pods were seen."""
+        """Keep the charges of gangs whose pods appeared."""
         self._fence(term)
         found = frozenset(gangs) & self._live.keys()
         for gang in found:
             self._live[gang] = replace(self._live[gang], expires_at=None)
         for gang in frozenset(gangs) & self._queued.keys():
-            self._queued[gang] = (self._queued[gang][0], self._clock() + _REMEMBERED)
+            self._queued[gang] = (self._queued[gang][0], self._clock() + _QUEUED_FOR)
         return found
 
     async def release(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
@@ -176,7 +178,7 @@ class MemoryLedger:
             for gang, live in self._live.items()
             if live.expires_at is not None and live.expires_at <= now
         ]
-        gangs = [gang for _, gang in sorted(over)[:_EXPIRED_AT_ONCE]]
+        gangs = [gang for _, gang in sorted(over)[:MOST_EXPIRED]]
         return tuple(self._end(gang, is_billed=False) for gang in sorted(gangs))
 
     async def reconcile(
@@ -187,10 +189,10 @@ class MemoryLedger:
         grace_seconds: float = 30.0,
         seen: Sequence[LiveCharge] = (),
     ) -> LedgerDrift:
-        """Make the ledger equal to the gangs that have pods."""
+        """Make the charges match the gangs that have pods."""
         self._fence(term)
         known = {live.charge.gang: live for live in seen}
-        wanted = {charge.gang: charge for charge in existing if _is_storable(charge)}
+        wanted = {charge.gang: charge for charge in choose_storable(existing)}
         grown_at = self._clock() - timedelta(seconds=grace_seconds)
         gone = [
             gang
@@ -215,60 +217,65 @@ class MemoryLedger:
         return LedgerDrift(released=released, created=created, corrected=corrected)
 
     async def charges(self) -> tuple[LiveCharge, ...]:
-        """Return all live charges, by gang."""
-        self._check_there()
+        """Return all live charges, sorted by gang."""
+        self._check_available()
         return tuple(self._live[gang] for gang in sorted(self._live))
 
     async def charges_aged(
         self, *, least_seconds: float, most_seconds: float
     ) -> tuple[LiveCharge, ...]:
-        """Return live charges that were made, or had their size changed, so long ago."""
+        """Return live charges that were made or resized within a range of ages."""
         least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
         now = self._clock()
         live = await self.charges()
         return tuple(one for one in live if least <= now - one.charged_at < most)
 
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
-        """Return those of some gangs that have a live charge."""
-        self._check_there()
+        """Return the gangs, among those given, that have a live charge."""
+        self._check_available()
         return frozenset(gangs) & self._live.keys()
 
     async def usage(self, scope: Scope) -> ScopeUsage:
-        """Return what a scope holds and has used in this day, week and month."""
-        self._check_there()
+        """Return what a scope holds, and has used in the current day, week and month."""
+        self._check_available()
         return self.current_usage(scope)
 
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
-        """Return who held what at a moment, or holds now."""
-        self._check_there()
-        sums: defaultdict[Holding, list[int]] = defaultdict(lambda: [0, 0])
+        """Return the leaf cells held by each holder now, or at a moment."""
+        self._check_available()
+        found: defaultdict[Holding, list[Charge]] = defaultdict(list)
         for charge in self._held(when):
-            total = sums[memory_sums.to_holding(charge)]
-            total[0] += charge.leaf_count
-            total[1] += 1
-        held = [replace(key, leaf_cells=cells, gangs=n) for key, (cells, n) in sums.items()]
-        return tuple(sorted(held, key=memory_sums.order))
+            row = rows.to_charge_row(charge) | {"leaf_count": 0, "gang_count": 0}
+            found[rows.from_holding(row)].append(charge)
+        held = [
+            replace(key, leaf_cells=sum(one.leaf_count for one in charges), gangs=len(charges))
+            for key, charges in found.items()
+        ]
+        return tuple(sorted(held, key=rows.order_of))
 
     async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
         """Return the leaf-cell-time used on each of these UTC days."""
-        self._check_there()
+        self._check_available()
         sums: defaultdict[DayUse, int] = defaultdict(int)
         for charge, since, until in self._billed():
-            for day, micros in memory_sums.split(since, until):
+            for day, micros in _split_days(since, until):
                 if first <= day <= last and charge.leaf_count:
-                    sums[memory_sums.to_day(charge, day)] += charge.leaf_count * micros
+                    row = rows.to_charge_row(charge) | {"day": day, "leaf_micros": 0}
+                    sums[rows.from_day(row)] += charge.leaf_count * micros
         found = [replace(key, leaf_micros=micros) for key, micros in sums.items()]
-        return tuple(sorted(found, key=lambda use: (use.day, *memory_sums.order(use))))
+        return tuple(sorted(found, key=rows.order_of))
 
-    def _check_there(self) -> None:
+    def _check_available(self) -> None:
         if self.is_away:
-            raise BackendError("the ledger is away")
+            raise BackendError("the ledger is unavailable")
 
     def _fence(self, term: LeaderTerm) -> None:
-        self._check_there()
+        self._check_available()
         highest = self._epochs.get(term.leadership, term.epoch)
         if highest > term.epoch:
-            raise ConflictError(f"epoch {term.epoch} of {term.leadership} is over")
+            raise ConflictError(
+                f"epoch {term.epoch} of {term.leadership} has ended: epoch {highest} has written"
+            )
         self._epochs[term.leadership] = term.epoch
 
     def _put(self, live: LiveCharge) -> None:
@@ -309,7 +316,7 @@ class MemoryLedger:
         return tuple(self.current_usage(scope) for scope in charge.scopes)
 
     def current_usage(self, scope: Scope) -> ScopeUsage:
-        """Return what a scope holds, even while the ledger is away."""
+        """Return what a scope holds, even while `is_away` is set."""
         held = [live.charge for live in self._live.values() if scope in live.charge.scopes]
         by_type: defaultdict[LeafType, int] = defaultdict(int)
         for charge in held:
@@ -338,12 +345,14 @@ class MemoryLedger:
         )
 
 
-def _is_storable(charge: Charge) -> bool:
-    try:
-        check_storable(charge)
-    except ValueError:
-        return False
-    return True
+def _split_days(since: datetime, until: datetime) -> Iterator[tuple[date, int]]:
+    """Yield the microseconds of each UTC day between two moments."""
+    day = since.astimezone(UTC).date()
+    while (start := datetime.combine(day, time(), UTC)) < until:
+        micros = (min(until, start + _DAY) - max(since, start)) // _MICROSECOND
+        if micros:
+            yield day, micros
+        day += _DAY
 
 
 def _is_same(one: Charge, other: Charge) -> bool:

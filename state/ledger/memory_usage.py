@@ -1,4 +1,4 @@
-"""Usage in memory beside a ledger in memory, for tests: always fresh, unless it is taken away."""
+"""A substitute for `UsageCache` over a ledger in memory, for tests: always up to date."""
 
 from policy.quotas.limits import Scope
 from state.ledger.assumed_charges import AssumedCharges
@@ -7,7 +7,7 @@ from state.ledger.memory import MemoryLedger
 
 
 class MemoryUsage:
-    """Tells what a `MemoryLedger` knows, without waiting."""
+    """The usage of a `MemoryLedger`; `is_known` can be set to False."""
 
     def __init__(self, ledger: MemoryLedger, *, is_known: bool = True) -> None:
         self._ledger = ledger
@@ -19,9 +19,9 @@ class MemoryUsage:
         return self.assumed.add_to(self._ledger.current_usage(scope))
 
     def held(self, scope: Scope) -> ScopeUsage:
-        """Return the same: here it costs nothing to know all."""
+        """Return the same as `usage`: here the leaf-cell-time costs nothing."""
         return self.usage(scope)
 
     def assume(self, charge: Charge, *, held: int = 0) -> None:
-        """Count a charge that the ledger has not heard of."""
+        """Count a charge that is not in the ledger."""
         self.assumed.add(charge, held=held, now=0.0)

@@ -1,10 +1,9 @@
-"""The ledger in Postgres: each call is one round trip to a function of the schema.
+"""The ledger in Postgres: each call is one round trip to an SQL function of the schema.
 
-The functions are in the migrations, and with them the order of locks. Here is what surrounds
-them: deadlines, the translation of rows and errors, and batches of charges (`batches`).
+The SQL functions, and with them the order of locks, are in the migrations. This module adds
+deadlines, the translation of rows and errors, and batches of charges (`batches`).
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from state.database.queries import sql
 from state.ledger import rows
 from state.ledger.batches import Batches
 from state.ledger.ledger import (
+    MOST_EXPIRED,
     Charge,
     ChargeAnswer,
     Charged,
@@ -37,17 +37,15 @@ from state.ledger.ledger import (
     build_exceeded,
     check_storable,
     choose_applicable,
+    choose_storable,
 )
 
-logger = logging.getLogger(__name__)
-
 _EPOCH_IS_OVER = "CG001"
-# What is wrong with a charge itself, and will be tomorrow: bad data, a broken constraint, too long.
+# SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too long.
 _REFUSED_CLASSES = ("22", "23", "54")
-# Lost a race against another writer: nothing was changed, and the next attempt sees what it did.
+# Lost races against another writer: nothing changed, and a retry sees the other write.
 _LOST_RACES = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _ATTEMPTS = 3
-_EXPIRED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +53,22 @@ class LedgerSettings:
     """How this process uses the ledger."""
 
     ttl_seconds: float = 10.0
-    """How long a charge counts until its pods must be there. Too short, and a gang whose pods come
-    slowly is charged when they are seen; too long, and pods that never come block others."""
+    """How long an unconfirmed charge counts. If too short, a gang whose pods are created slowly is
+    charged late; if too long, requests without pods block the quota of others."""
 
     charge_timeout_seconds: float = 0.25
-    """How long an answer to the API server may wait for Postgres: what a user feels, at most, when
-    it hangs. Too short, and a busy Postgres is taken for one that is away."""
+    """The longest time that an answer to the API server waits for Postgres. If too short, a busy
+    Postgres is treated as unavailable."""
 
     timeout_seconds: float = 10.0
-    """The same for the leader's writes and for reads."""
+    """The deadline of reads and of the leader's writes."""
 
     lanes: int = 2
-    """Connections used for charging at once. More make smaller batches, which cost more of both
-    machines, and charges of one group wait for each other in any case."""
+    """Connections that charge at the same time. More connections mean smaller and so more costly
+    batches, and charges of one group wait for each other in any case."""
 
     batch_size: int = 64
-    """Charges in one transaction: they hold the rows of their users and groups together."""
+    """Charges in one transaction, which locks the rows of all their users and groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,7 @@ class _Asked:
     charge: Charge
     limits: Sequence[Limit] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What else than a charge is wanted: see the function `ledger_charge`."""
+    """Fields for other requests than a plain charge: see the SQL function `ledger_charge`."""
 
 
 class PostgresLedger:
@@ -92,9 +90,9 @@ class PostgresLedger:
         clock: Callable[[], datetime] | None = None,
         on_usage: Callable[[Sequence[ScopeUsage]], None] | None = None,
     ) -> None:
-        """Use the clock of the database unless a test brings its own.
+        """Use the clock of the database unless a test passes its own.
 
-        `on_usage` hears what this process has changed: the live cache's `observe`.
+        `on_usage` is called with the usage that this process changed (`UsageCache.observe`).
         """
         self._pool = pool
         self._settings = settings or LedgerSettings()
@@ -106,25 +104,25 @@ class PostgresLedger:
         )
 
     async def aclose(self) -> None:
-        """Wait for charges under way."""
+        """Wait for charges that are in progress."""
         await self._batches.aclose()
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
-        """Charge a gang if no limit is exceeded, all looked at in one step."""
+        """Charge a gang unless a limit would be exceeded."""
         return await self._ask(_Asked(charge=charge, limits=choose_applicable(charge, limits)))
 
     async def queue(self, charge: Charge) -> Held | Queued:
-        """Remember that a gang waits uncharged."""
+        """Record that a gang waits uncharged."""
         answer = await self._ask(_Asked(charge=charge, extra={"queues": True}))
         if isinstance(answer, Charged):
             return Held(live=answer.live, usage=answer.usage)
-        assert not isinstance(answer, Refused), "nothing was limited"
+        assert not isinstance(answer, Refused), "a queued gang has no limits"
         return answer
 
     async def resize(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
-        """Let a charged gang have more leaf cells, or fewer."""
+        """Change the leaf cells of a charged gang."""
         grown = replace(live, leaf_count=leaf_count)
         applicable = choose_applicable(grown, limits)
         extra = {"grows_from": live.leaf_count}
@@ -133,7 +131,7 @@ class PostgresLedger:
     async def join(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
-        """Give one more member a place in a charged gang, else let it grow."""
+        """Use a place of the charge for a new member, or else add leaf cells."""
         grown = replace(live, leaf_count=live.leaf_count + leaf_count)
         applicable = choose_applicable(grown, limits)
         extra = {"joins": leaf_count}
@@ -150,7 +148,7 @@ class PostgresLedger:
         return answer
 
     async def confirm(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
-        """Keep the charges of gangs whose pods were seen."""
+        """Keep the charges of gangs whose pods appeared."""
         found = await self._write("confirm", term, rows.to_gangs_json(gangs))
         return frozenset(map(rows.from_gang, orjson.loads(found)))
 
@@ -161,7 +159,7 @@ class PostgresLedger:
 
     async def expire(self, *, term: LeaderTerm) -> tuple[Charge, ...]:
         """End charges that were not confirmed in time."""
-        ended = await self._write("expire", term, _EXPIRED_AT_ONCE, self._now())
+        ended = await self._write("expire", term, MOST_EXPIRED, self._now())
         return self._ended(ended)
 
     async def reconcile(
@@ -172,9 +170,9 @@ class PostgresLedger:
         grace_seconds: float = 30.0,
         seen: Sequence[LiveCharge] = (),
     ) -> LedgerDrift:
-        """Make the ledger equal to the gangs that have pods."""
+        """Make the charges match the gangs that have pods."""
         grace = timedelta(seconds=grace_seconds)
-        charges = rows.to_charges_json([one for one in existing if _is_storable(one)], seen)
+        charges = rows.to_charges_json(choose_storable(existing), seen)
         drift = rows.from_drift_json(
             await self._write("reconcile", term, charges, grace, self._now())
         )
@@ -183,28 +181,28 @@ class PostgresLedger:
         return drift
 
     async def charges(self) -> tuple[LiveCharge, ...]:
-        """Return all live charges, by gang."""
+        """Return all live charges, sorted by gang."""
         return _to_live_charges(await self._read("live_charges"))
 
     async def charges_aged(
         self, *, least_seconds: float, most_seconds: float
     ) -> tuple[LiveCharge, ...]:
-        """Return live charges that were made, or had their size changed, so long ago."""
+        """Return live charges that were made or resized within a range of ages."""
         least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
         return _to_live_charges(await self._read("charges_aged", least, most, self._now()))
 
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
-        """Return those of some gangs that have a live charge."""
+        """Return the gangs, among those given, that have a live charge."""
         names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
         return frozenset(map(rows.from_gang, await self._read("charged_gangs", *names)))
 
     async def usage(self, scope: Scope) -> ScopeUsage:
-        """Return what a scope holds and has used in this day, week and month."""
+        """Return what a scope holds, and has used in the current day, week and month."""
         found = await self._read("usage_of_scope", scope.user or "", scope.group or "", self._now())
         return rows.from_usage(orjson.loads(found[0][0])) if found else ScopeUsage(scope=scope)
 
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
-        """Return who held what at a moment, or holds now."""
+        """Return the leaf cells held by each holder now, or at a moment."""
         found = await self._read("holdings_at", when)
         return tuple(sorted(map(rows.from_holding, found), key=rows.order_of))
 
@@ -214,8 +212,8 @@ class PostgresLedger:
         return tuple(sorted(map(rows.from_day, found), key=rows.order_of))
 
     async def _charge_all(self, asked: Sequence[_Asked]) -> list[ChargeAnswer | ValueError]:
-        """Charge a batch in one transaction. Raises ValueError if Postgres takes none of it."""
-        # In one order everywhere: two replicas that charge the same gangs wait, and not in a ring.
+        """Charge a batch in one transaction. Raises ValueError if Postgres refuses all of it."""
+        # Every replica locks gangs in the same order, so that two batches cannot deadlock.
         order = sorted(range(len(asked)), key=lambda number: asked[number].charge.gang)
         charges = [
             {
@@ -258,7 +256,7 @@ class PostgresLedger:
         return ended
 
     async def _write(self, name: str, term: LeaderTerm, *values: Any) -> str:  # noqa: ANN401
-        """Call a function that only the leader may."""
+        """Call an SQL function that only the leader may call."""
         with backend_errors(f"writing to the ledger ({name})"):
             try:
                 found = await self._fetch(
@@ -291,21 +289,9 @@ class PostgresLedger:
             return found
 
 
-def _is_storable(charge: Charge) -> bool:
-    """Leave out, and tell of, a gang that would keep all others from being reconciled."""
-    try:
-        check_storable(charge)
-    except ValueError as error:
-        logger.error(
-            "gang cannot be charged", extra={"gang": str(charge.gang), "error": str(error)}
-        )
-        return False
-    return True
-
-
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Tell what Postgres will never take from what it did not take now."""
+    """Raise ValueError for what Postgres will refuse again; other errors pass unchanged."""
     try:
         yield
     except asyncpg.PostgresError as error:
@@ -322,7 +308,7 @@ def _to_live_charges(found: Sequence[asyncpg.Record]) -> tuple[LiveCharge, ...]:
 def _to_answer(asked: _Asked, row: rows.Row) -> ChargeAnswer | ValueError:
     match row["outcome"]:
         case "refused":
-            # Who joins asks for what the gang has by then, and more.
+            # A joining member asks for more than the charge has by then, so the row has it.
             charge = rows.from_charge(row["charge"]) if "charge" in row else asked.charge
             return Refused(
                 exceeded=tuple(
@@ -337,10 +323,10 @@ def _to_answer(asked: _Asked, row: rows.Row) -> ChargeAnswer | ValueError:
             live = rows.from_live_charge(row["charge"])
             return answer(live=live, usage=_to_usages(row, live.charge))
         case _:
-            return ValueError(f"decision {asked.charge.decision} is that of another gang")
+            return ValueError(f"decision {asked.charge.decision} belongs to another gang")
 
 
 def _to_usages(row: rows.Row, charge: Charge) -> tuple[ScopeUsage, ...]:
-    """In the order of the charge's scopes."""
+    """Build the usage of each scope, in the order of the charge's scopes."""
     known = {usage.scope: usage for usage in map(rows.from_usage, row["usage"])}
     return tuple(known[scope] for scope in charge.scopes)

@@ -1,6 +1,6 @@
-"""Charges, usage and the rest, from and to what the ledger's functions in Postgres speak.
+"""Charges and usage, from and to the rows of the ledger's SQL functions. Pure.
 
-Pure. A missing group or leaf type is '' there, because a key of Postgres has no NULL.
+A missing group or leaf type is the empty text in SQL, because a primary key has no NULL.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 
 def to_charge_row(charge: Charge) -> dict[str, Any]:
-    """Return the columns of `charges` that the services know."""
+    """Return the columns of `charges` that the services set."""
     return {
         "decision": str(charge.decision),
         "namespace": to_text(charge.gang.namespace),
@@ -47,11 +47,11 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
 
 
 def to_limit_rows(limits: Sequence[Limit]) -> list[Row]:
-    """Return limits as ledger_exceeded wants them; an answer names them by index."""
+    """Return limits as `ledger_exceeded` reads them; an answer refers to them by index."""
     return [_to_limit_row(index, limit) for index, limit in enumerate(limits)]
 
 
-# The limits of a group and its users are the same with every charge.
+# Cached, because every charge of a group or user has the same limits.
 @lru_cache(maxsize=8192)
 def _to_limit_row(index: int, limit: Limit) -> Row:
     return {
@@ -65,13 +65,13 @@ def _to_limit_row(index: int, limit: Limit) -> Row:
 
 
 def to_gangs_json(gangs: Sequence[GangKey]) -> str:
-    """Name gangs."""
+    """Return the keys of gangs as JSON."""
     names = [{"namespace": to_text(gang.namespace), "gang": to_text(gang.name)} for gang in gangs]
     return orjson.dumps(names).decode()
 
 
 def to_charges_json(charges: Sequence[Charge], seen: Sequence[LiveCharge]) -> str:
-    """Name charges with all they ask for, and as which they were seen."""
+    """Return charges as JSON, each with the size and time at which it was seen."""
     known = {live.charge.gang: live for live in seen}
     rows = [{**to_charge_row(one), **_to_seen(known.get(one.gang))} for one in charges]
     return orjson.dumps(rows).decode()
@@ -84,7 +84,7 @@ def _to_seen(live: LiveCharge | None) -> dict[str, Any]:
 
 
 def from_gang(row: Row) -> GangKey:
-    """Build the key of a gang."""
+    """Build the key of a gang from a row."""
     return GangKey(row["namespace"], row["gang"])
 
 
@@ -107,7 +107,7 @@ def from_charge(row: Row) -> Charge:
 
 
 def from_live_charge(row: Row) -> LiveCharge:
-    """Build a charge with its times."""
+    """Build a live charge from a row of `charges`."""
     expires_at = row["expires_at"]
     return LiveCharge(
         charge=from_charge(row),
@@ -117,12 +117,12 @@ def from_live_charge(row: Row) -> LiveCharge:
 
 
 def from_charges_json(text: str) -> tuple[Charge, ...]:
-    """Build charges, by gang."""
+    """Build charges from JSON, sorted by gang."""
     return _charges(orjson.loads(text))
 
 
 def from_drift_json(text: str) -> LedgerDrift:
-    """Build what a reconcile found."""
+    """Build the answer of `ledger_reconcile`."""
     return LedgerDrift(**{key: _charges(rows) for key, rows in orjson.loads(text).items()})
 
 
@@ -131,12 +131,12 @@ def _charges(rows: Sequence[Row]) -> tuple[Charge, ...]:
 
 
 def scope_of(row: Row) -> Scope:
-    """Say whose usage it is that ledger_usage returns."""
+    """Build the scope of a row of `ledger_usage`."""
     return Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"]))
 
 
 def from_usage(row: Row) -> ScopeUsage:
-    """Build what ledger_usage returns."""
+    """Build the usage of a row of `ledger_usage`."""
     return ScopeUsage(
         scope=scope_of(row),
         leaf_cells=row["leaf_cells"],
@@ -152,7 +152,7 @@ def from_usage(row: Row) -> ScopeUsage:
 
 
 def from_holding(row: Row) -> Holding:
-    """Build a row of the query `holdings_at`."""
+    """Build a holding from a row of the query `holdings_at`."""
     return Holding(
         user=UserName(row["user_name"]),
         group=_group(row["group_name"]),
@@ -166,7 +166,7 @@ def from_holding(row: Row) -> Holding:
 
 
 def from_day(row: Row) -> DayUse:
-    """Build a row of the query `leaf_time_of_days`."""
+    """Build the use of a day from a row of the query `leaf_time_of_days`."""
     return DayUse(
         day=row["day"],
         user=UserName(row["user_name"]),
@@ -179,7 +179,7 @@ def from_day(row: Row) -> DayUse:
 
 
 def order_of(row: Holding | DayUse) -> tuple[str, ...]:
-    """Order by code point, not by the collation of whichever database it is."""
+    """Return a sort key: by code point, independent of the collation of the database."""
     day = row.day.isoformat() if isinstance(row, DayUse) else ""
     high = str(row.is_high) if isinstance(row, Holding) else ""
     return (day, row.user, row.group or "", row.vc, row.class_name, row.leaf_type or "", high)

@@ -11,12 +11,12 @@ from tests.architecture.files import ROOT, tracked
 MOST_MODULES = 16
 PACKAGES = (
     "bench", "certs", "cli", "extender", "kube", "policy", "service", "simulation", "state",
-    "webhook",
+    "webhook", "tests/controlplane", "tests/support",
 )  # fmt: skip
 
 
 def _folders() -> list[Path]:
-    """Every folder of the product that holds modules."""
+    """Every folder of the product, of the benchmarks and of the tests' shared code."""
     return sorted({path.parent for package in PACKAGES for path in tracked(f"{package}/*.py")})
 
 

@@ -24,7 +24,7 @@ from policy.submission import GroupName, UserName
 from state.database.database import PoolSettings, open_database
 from state.ledger.ledger import Charged, LeaderTerm
 from state.ledger.postgres import PostgresLedger
-from tests.support.charges import a_charge, a_gang, at_most
+from tests.support.state.charges import a_charge, a_gang, at_most
 
 USERS = [UserName(f"user-{number}") for number in range(6)]
 GROUPS = [GroupName("vision"), GroupName("nlp")]

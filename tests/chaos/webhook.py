@@ -29,7 +29,7 @@ from tests.controlplane.forwarder import Backend, Forwarder
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import CERTS_SECRET, NAMESPACE, Installation
 from tests.support.installed.pod_load import Load
-from tests.support.wire import Wire
+from tests.support.state.wire import Wire
 
 REPLICAS = 3
 LIMIT = 60

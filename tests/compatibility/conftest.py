@@ -8,7 +8,7 @@ import pytest
 from state.database.database import Database, open_database
 from state.database.migrator import migrate
 from tests.compatibility.written import FOLDERS, Written
-from tests.support.postgres import empty_database_url, postgres
+from tests.support.state.postgres import empty_database_url, postgres
 
 __all__ = ["empty_database_url", "postgres"]
 

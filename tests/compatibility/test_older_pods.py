@@ -18,7 +18,7 @@ from state.database.database import Database, open_database
 from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from tests.compatibility.written import Written
-from tests.integration.cli.services import Service, running
+from tests.support.services.commands import Service, running
 
 _SECONDS = 30
 

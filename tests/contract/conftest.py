@@ -5,9 +5,9 @@ import pytest
 from state.ledger.ledger import Ledger
 from state.ledger.memory import MemoryLedger
 from state.ledger.postgres import PostgresLedger
-from tests.support.charges import Clock
-from tests.support.postgres import database, database_url, postgres
-from tests.support.stock_postgres import stock, stock_database
+from tests.support.state.charges import Clock
+from tests.support.state.postgres import database, database_url, postgres
+from tests.support.state.stock_postgres import stock, stock_database
 
 __all__ = ["database", "database_url", "postgres", "stock", "stock_database"]
 

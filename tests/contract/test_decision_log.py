@@ -9,7 +9,7 @@ from state.log.log import DecisionLog, DecisionStore, LogSettings
 from state.log.memory import MemoryDecisions
 from state.log.positions import Position
 from state.log.postgres import PostgresDecisions
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 
 @pytest.fixture(params=["memory", "database", "stock_database"])

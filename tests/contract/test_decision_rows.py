@@ -13,12 +13,12 @@ from state.history.facts import GangFacts
 from state.history.memory import MemoryHistory
 from state.history.runs import Hours, PostgresHistory
 from state.log.candidates import KnownNodes
-from state.log.epoch_journal import EpochJournal, find_holes
+from state.log.epoch_journal import EpochJournal, find_missing
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -144,7 +144,7 @@ async def test_a_replay_learns_from_the_rows_what_was_offered_each_time(stores: 
     await log.flush()
 
     rows = await stores.decisions.of_epoch("extender", epoch=4)
-    assert find_holes(row.sequence or 0 for row in rows) == []
+    assert find_missing(row.sequence or 0 for row in rows) == []
     known, replayed = KnownNodes(), []
     for row in rows:
         if row.kind == RowKind.NODE:

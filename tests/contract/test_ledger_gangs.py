@@ -13,7 +13,7 @@ from state.ledger.ledger import (
     Queued,
     Refused,
 )
-from tests.support.charges import ALICE, EVENING, TERM, Clock, a_charge, at_most
+from tests.support.state.charges import ALICE, EVENING, TERM, Clock, a_charge, at_most
 
 
 async def test_a_gang_that_waits_has_one_decision_wherever_its_members_ask(ledger: Ledger) -> None:

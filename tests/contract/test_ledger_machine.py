@@ -30,7 +30,7 @@ from policy.submission import ClassName, GroupName, LeafType, UserName
 from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge, ScopeUsage
 from state.ledger.memory import MemoryLedger
 from state.ledger.postgres import PostgresLedger
-from tests.support.charges import Clock, a_charge, a_gang
+from tests.support.state.charges import Clock, a_charge, a_gang
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.controlplane.gobuild import (
+from tests.controlplane.golang.gobuild import (
     KWOK_VERSION,
     MINIMUM_GO,
     GoError,
@@ -28,7 +28,7 @@ from tests.controlplane.gobuild import (
     NoGoError,
     find_go,
 )
-from tests.controlplane.gomodule import KubernetesVersion
+from tests.controlplane.golang.gomodule import KubernetesVersion
 
 DEFAULT_KUBERNETES = "1.37.1"
 KWOK = f"kwok-{KWOK_VERSION}"

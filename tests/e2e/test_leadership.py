@@ -48,7 +48,7 @@ async def _ask(cellgate: Installation, replica: int) -> tuple[dict[str, str], st
 async def test_a_standby_is_ready_and_answers_no_verb(cellgate: Installation, pods: str) -> None:
     leader = await leader_of(cellgate)
     refused, connection = await _ask(cellgate, 1 - leader)
-    assert refused["Error"] == "extender is not ready: this replica does not lead"
+    assert refused["Error"] == "extender is not ready: this replica is not the leader"
     assert connection == "close"
     answered, connection = await _ask(cellgate, leader)
     assert answered["Error"] == ""

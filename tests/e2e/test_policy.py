@@ -19,7 +19,6 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.identity import ALICE, BOB, User
 from tests.controlplane.waiting import poll_until
 from tests.fuzz.reviews import Fuzzer
-from tests.property.rule_reading import HIGH, read_plainly
 from tests.support.installed.installation import NAMESPACE, Installation
 from tests.support.installed.policies import (
     CONFIG_MAPS,
@@ -32,6 +31,7 @@ from tests.support.installed.policies import (
     put_policy,
     put_rules,
 )
+from tests.support.policy.rule_reading import HIGH, read_plainly
 
 CAROL, MARKER, BUSY = User("carol"), User("marker"), User("busy")
 SUBMITTERS = tuple(User(f"user-{letter}") for letter in "abcdefgh")
@@ -311,7 +311,7 @@ async def test_a_groups_admin_changes_the_own_quotas_only(
     await put_rules(plane, namespace, [])
     path = f"{CONFIG_MAPS}/cellgate-quotas"
     more = a_policy("quotas", text % "{name: alice, limits: {leafCells: 4}}")
-    with pytest.raises(ApiError, match="is no admin of policies or of the groups concerned"):
+    with pytest.raises(ApiError, match="is neither a policy admin nor an admin of these groups"):
         await plane.api_as("bob").patch(path, {"data": more["data"]})
     await plane.api_as("carol").patch(path, {"data": more["data"]})
     much = a_policy("quotas", text % "{name: alice, limits: {leafCells: 9}}")

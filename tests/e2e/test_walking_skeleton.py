@@ -161,7 +161,8 @@ async def test_a_class_that_is_not_listed_is_refused(
     assert answer.returncode != 0
     assert answer.stderr.strip().endswith(
         'admission webhook "pods.cellgate.io" denied the request: spec.priorityClassName: '
-        'class "system-cluster-critical" is not listed; listed are prod, test, oppo'
+        'class "system-cluster-critical" is not in the Classes document; '
+        "its classes are prod, test, oppo"
     )
 
 

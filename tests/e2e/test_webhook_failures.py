@@ -20,7 +20,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import Installation
 from tests.support.installed.pod_load import Load, a_pod
-from tests.support.wire import Wire
+from tests.support.state.wire import Wire
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

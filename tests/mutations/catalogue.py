@@ -32,17 +32,17 @@ from extender.cells.views import invariants
 from extender.cells.views.listings import Stepwise
 from tests.mutations.mutation import Mutation, Test, always, none, nothing
 from tests.property import test_engine_histories as histories
-from tests.unit.extender.cells import test_crowded as crowded
 from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_guarantees as guarantees
 from tests.unit.extender.cells import test_late_members as late
 from tests.unit.extender.cells import test_recovery as recovered
-from tests.unit.extender.cells import test_stale_decisions as stale
+from tests.unit.extender.cells.decide import test_validity as stale
+from tests.unit.extender.cells.fit import test_gang_fit as fits
 from tests.unit.extender.cells.observe import test_bound_pods as observed
 from tests.unit.extender.cells.observe import test_reconfiguration as topologies
 from tests.unit.extender.cells.preempt import test_ending_gangs as leaving
+from tests.unit.extender.cells.preempt import test_greedy_search as crowded
 from tests.unit.extender.cells.preempt import test_victims as weighed
-from tests.unit.extender.cells.state import test_gangs as gangs
 from tests.unit.extender.cells.views import test_invariants as checks
 
 
@@ -160,7 +160,7 @@ MUTATIONS = (
         Ranking,
         "put",
         nothing,
-        (gangs.test_unequal_members_are_packed_exactly,),
+        (fits.test_unequal_members_are_packed_exactly,),
     ),
     Mutation(
         "users of preassigned cells are not counted",
@@ -185,11 +185,11 @@ MUTATIONS = (
         (weighed.test_of_many_victims_the_one_that_does_not_help_is_spared,),
     ),
     Mutation(
-        "who has to end is not asked as if those that are ending were gone",
+        "the search for victims ignores gangs that are ending",
         ending_gangs,
         "candidates",
         lambda *_: [],
-        (leaving.test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it,),
+        (leaving.test_a_gang_on_two_nodes_that_it_shares_with_ending_gangs,),
     ),
     Mutation(
         "that a gang is ending, or not any more, is not noted as a change",
@@ -213,11 +213,11 @@ MUTATIONS = (
         (late.test_a_late_member_shares_a_node_with_its_gang_if_there_is_room,),
     ),
     Mutation(
-        "nobody makes room for anybody",
+        "no gang makes room for another",
         PreemptionSearch,
         "find",
         nothing,
-        (late.test_a_replacement_preempts_who_took_its_place,),
+        (late.test_a_replacement_preempts_the_gang_that_took_its_place,),
     ),
     # -- no leaf twice
     Mutation(
@@ -228,7 +228,7 @@ MUTATIONS = (
         (observed.test_seeing_a_pod_again_changes_nothing,),
     ),
     Mutation(
-        "a lease stays where somebody runs",
+        "a lease stays where a bound pod runs",
         PodObserver,
         "_evict_lease",
         nothing,
@@ -282,7 +282,7 @@ MUTATIONS = (
     ),
     # -- victims
     Mutation(
-        "anybody may be ended",
+        "any gang may be ended",
         PlacedGang,
         "may_be_ended_for",
         always,
@@ -292,7 +292,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "a preemption waits for somebody it may not end",
+        "a preemption waits for a gang that it may not end",
         GangLifecycle,
         "cancel_blocked_preemptions",
         nothing,
@@ -302,7 +302,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "foreign gangs are listed among those who may be ended",
+        "foreign gangs are registered as possible victims",
         Registry,
         "refresh",
         nothing,
@@ -331,12 +331,12 @@ MUTATIONS = (
     ),
     # -- nodes
     Mutation(
-        "missing devices stay the same, whoever runs",
+        "missing devices stay the same when pods come and go",
         NodeObserver,
         "mark_short",
         nothing,
         (
-            observed.test_which_devices_are_missing_follows_who_runs,
+            observed.test_missing_devices_are_never_those_of_running_pods,
             partial(recovered.test_recovery_counts_the_devices_of_a_node_that_lacks_some, True),
         ),
     ),

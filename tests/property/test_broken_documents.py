@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cli.policy_files import build_from_files
 from kube.follow.policies import PolicySink
 from policy.errors import SpecError
-from tests.support.events import KeptEvents
+from tests.support.kube.events import KeptEvents
 
 HEAD = {"apiVersion": "cellgate.io/v1"}
 DOCUMENTS: dict[str, dict[str, Any]] = {

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from tests.property.clusters import a_random_cluster
-from tests.property.test_engine import EngineHistory
 from tests.support.cells.builders import a_node
+from tests.support.cells.engine_history import EngineHistory
+from tests.support.cells.random_clusters import a_random_cluster
 
 HISTORIES = 2000 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 160
 STEPS = 12

@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, FreeMode, MemberRequest, NodeCell, Place
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import Decision, FreeMode, MemberRequest, NodeCell, Place, PlacedMember
 from policy.errors import ConflictError
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
-from tests.property.clusters import clusters
-from tests.property.snapshot import snapshot
 from tests.support.cells.builders import nodes_of
 from tests.support.cells.engine_calls import check, observe_bound, recover
+from tests.support.cells.random_clusters import clusters
+from tests.support.cells.snapshot import snapshot
 
 GANGS = st.integers(0, 5)
 MEMBERS = st.integers(0, 2)

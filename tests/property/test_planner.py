@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from extender.cells.model import Place
 from policy.submission import PodUid
-from tests.property.planner_world import FakePod, PlannerWorld
 from tests.support.cells.builders import a_cluster, a_gang
+from tests.support.queue.planner_world import FakePod, PlannerWorld
 
 CLUSTERS = {
     "one rack": lambda: (

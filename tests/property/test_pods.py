@@ -20,7 +20,7 @@ from kube.values.fields import Fields, Problems
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import LeafType, NodeName, VcName
-from tests.support.kube_objects import NVIDIA, PodBuilder, a_pod
+from tests.support.kube.pods import NVIDIA, PodBuilder, a_pod
 
 _KEYS = st.sampled_from(
     [

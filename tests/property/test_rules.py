@@ -14,7 +14,7 @@ from policy.errors import SpecError
 from policy.rules.decision import RuleDecision
 from policy.store import PolicyStore, PolicyText
 from policy.submission import ClassName, GangKey, GroupName, Occupancy, Submission, UserName, VcName
-from tests.property.rule_reading import HIGH, NAMES, OPERATORS, WHENS, RuleData, read_plainly
+from tests.support.policy.rule_reading import HIGH, NAMES, OPERATORS, WHENS, RuleData, read_plainly
 
 CLASSES = Classes.of(
     [

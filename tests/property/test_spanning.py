@@ -10,9 +10,9 @@ from extender.cells.model import MemberRequest, Place, Reject
 from extender.cells.state.tree import Cell
 from policy.submission import NodeName
 from policy.topology import ChainName, Topology
-from tests.property.clusters import a_random_cluster
-from tests.property.naive import Question, fits
+from tests.support.cells.brute_force import Question, fits
 from tests.support.cells.builders import a_gang, an_engine, nodes_of
+from tests.support.cells.random_clusters import a_random_cluster
 
 
 def a_used_cluster(random: Random) -> tuple[Topology, Engine]:

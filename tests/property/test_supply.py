@@ -10,8 +10,8 @@ from extender.cells.state.tree import Cell
 from policy.cluster.safety import find_shortage
 from policy.submission import VcName
 from policy.topology import ChainName
-from tests.property.clusters import a_random_cluster
-from tests.property.naive import is_safe
+from tests.support.cells.brute_force import is_safe
+from tests.support.cells.random_clusters import a_random_cluster
 
 
 def _promised(table: AllocationTable, chain: ChainName) -> list[int]:

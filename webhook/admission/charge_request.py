@@ -87,7 +87,7 @@ def leaf_count_with(request: ChargeRequest, held: Charge) -> int:
         return max(held.leaf_count, most)
     if held.gang_size is not None and request.submission.gang_size > held.gang_size:
         return held.leaf_count + own
-    if held.is_reckoned and held.leaf_count_each is not None:
+    if held.covers_each_member and held.leaf_count_each is not None:
         return held.leaf_count + max(0, own - held.leaf_count_each)
     return max(held.leaf_count, min(held.leaf_count + own - 1, most))
 

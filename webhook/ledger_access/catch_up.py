@@ -22,12 +22,12 @@ async def catch_up(ledger: Ledger, assumed: AssumedCharges) -> None:
     """Charge what only this replica counts, beyond any limit. Raises BackendError."""
     charged = 0
     # Includes what is admitted meanwhile: no later call would charge it.
-    while missing := assumed.untold(_AT_ONCE):
+    while missing := assumed.unsent(_AT_ONCE):
         charging = [_charge(ledger, charge) for charge in missing]
         for failure in await asyncio.gather(*charging, return_exceptions=True):
             if failure is not None:
                 raise failure
-        assumed.note_told(missing)
+        assumed.note_sent(missing)
         charged += len(missing)
     if charged:
         logger.info("gangs charged after an outage", extra={"gangs": charged})

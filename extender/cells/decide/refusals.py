@@ -61,10 +61,8 @@ def _refusal_of_min(request: MemberRequest) -> Reject | None:
 def _mismatch(request: MemberRequest, gang: PlacedGang) -> Reject | None:
     """Reject a member that disagrees with its gang: it could take the place of a real member."""
     first = gang.request
-    mine = (request.vc, request.priority, request.pinned, request.leaf_type, request.gang_min)
-    theirs = (first.vc, first.priority, first.pinned, first.leaf_type, first.gang_min)
-    is_alike = _are_equal(request.gang_leaf_counts, first.gang_leaf_counts)
-    if mine == theirs and is_alike:
+    have_equal_sizes = _are_equal(request.gang_leaf_counts, first.gang_leaf_counts)
+    if have_equal_sizes and terms(request) == terms(first):
         return None
     return disagreement(request, first=_all_terms(first), own=_all_terms(request))
 
@@ -73,7 +71,7 @@ def _are_equal(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return one == other or sorted(one) == sorted(other)
 
 
-def _all_terms(request: MemberRequest) -> dict[str, int | str]:
+def _all_terms(request: MemberRequest) -> dict[str, int | str | None]:
     counts = request.gang_leaf_counts
     return {**terms(request), MEMBER_SIZES: sizes_text(count_sizes(counts), len(counts))}
 

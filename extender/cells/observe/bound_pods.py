@@ -9,9 +9,9 @@ A bound pod is a fact: it is never refused, and leases and reservations on its l
 - If it uses more leaves than are known and free, the rest is counted when leaves become free.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from extender.cells.model import MemberRequest
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.cells.observe.claims import ClaimFinder, covers
 from extender.cells.observe.counted_leaves import find_leaves, named_leaves, unheld_leaves
 from extender.cells.observe.lifecycle import GangLifecycle
@@ -20,15 +20,7 @@ from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_
 from extender.cells.state.placements import slot_placement
 from extender.cells.state.tree import Cell
 from policy.placement import Placement
-from policy.submission import GangKey, NodeName, PodUid
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedMember:
-    """A member with the placement that its pod reports; empty if the engine did not place it."""
-
-    request: MemberRequest
-    placement: Placement
+from policy.submission import GangKey, NodeName
 
 
 def recovery_order(bound: PlacedMember) -> tuple[int, GangKey, str]:
@@ -57,7 +49,8 @@ class PodObserver:
     def observe(self, bound: PlacedMember) -> None:
         """Take in a member that runs on a node; one without leaf cells is forgotten."""
         member = bound.request.member
-        gang = self._gang_of(member)
+        key = self._lifecycle.gang_of.get(member)
+        gang = self._table.gangs[key] if key else None
         slot = gang.slot_of(member) if gang else None
         if _size(bound) < 1:
             self._lifecycle.forget_member(member)
@@ -68,10 +61,6 @@ class PodObserver:
             _bind(slot, bound)
         else:
             _bind(self._move(gang, slot, bound), bound)
-
-    def _gang_of(self, member: PodUid) -> PlacedGang | None:
-        key = self._lifecycle.gang_of.get(member)
-        return self._table.gangs[key] if key else None
 
     def _move(self, gang: PlacedGang, slot: MemberSlot, bound: PlacedMember) -> MemberSlot:
         """Correct the slot of a member that is bound elsewhere than planned."""

@@ -47,11 +47,9 @@ class GangLifecycle:
 
     def end(self, gang: PlacedGang) -> None:
         """Remove a gang; its leaves become free, or go to the gangs that reserved them."""
-        for slot in gang.slots:
-            if slot.member is not None:
-                self.gang_of.pop(slot.member, None)
         self.stop_waiting(gang)
-        self._table.remove_all_slots(gang)
+        for slot in list(gang.slots):
+            self.drop_slot(gang, slot)
         self._registry.remove(gang)
         del self._table.gangs[gang.key]
 

@@ -3,7 +3,7 @@
 The result is that of `Adopter.adopt_all` on a new table, at a cost proportional to the change. All
 slots on the affected nodes are removed, cells are removed and added, and then the slots are taken
 over again as after a restart; gangs elsewhere stay as they are. A leased slot whose node is gone is
-not taken over: its member is reported as unplaced and is planned again.
+not taken over: its member loses its place and is planned again.
 
 The results are equal, because a preassigned cell that is mapped now would be mapped to the same
 cell again as long as all mappings together are safe. Where this does not hold, that is, where a
@@ -22,10 +22,9 @@ from extender.cells.observe.reconfiguration import replay_order
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_key
 from extender.cells.state.placements import slot_placement
-from extender.cells.state.promises import count_promises
 from extender.cells.state.registry import Registry
 from extender.cells.state.tree_edits import add_cell, remove_cell
-from extender.cells.state.vcs import renumber
+from extender.cells.state.vcs import count_promises, renumber
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
 

@@ -9,10 +9,8 @@ cluster is ever made.
 
     allocation_table  The state of all cells, VCs and gangs; all changes go through it
     change_log        Cells and gangs that changed, for indexes that catch up when they are read
-    incomplete_slots  Slots that have fewer leaves than their member uses, by node
     placed_gangs      Gangs that hold or reserve leaf cells, and the slots of their members
-    placements        Translates the leaves of a slot to a `Placement`
-    promises          Adds up what all VCs were promised, for the supply and the rankings
+    placements        Translates the leaves of a slot to a `Placement`; slots by their node
     ranking           Bins ranked by room: finds the best bin without visiting all
     registry          Gangs by VC and priority: finds possible victims without visiting all
     supply            Free lists of one chain (split and merge), and the proof of VC safety

@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.state.change_log import ChangeLog
-from extender.cells.state.incomplete_slots import SlotsByNode
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.promises import count_promises
+from extender.cells.state.placements import SlotsByNode
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.supply import Supply
 from extender.cells.state.tree import Cell, ChainTree, build_tree
 from extender.cells.state.undo import Undoable
-from extender.cells.state.vcs import Claim, Vc, build_vc
+from extender.cells.state.vcs import Claim, Vc, build_vc, count_promises
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
 
@@ -82,35 +81,29 @@ class AllocationTable(Undoable):
     def hold(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
         """Set the holder of some leaves of one bin."""
         before = [leaf.holder for leaf in leaves]
-        was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf in leaves:
-            leaf.holder = gang
-        self._recount(leaves, was_idle)
-        self.record_undo(lambda: self._restore_holders(leaves, before))
+        self._set_holders(leaves, [gang] * len(leaves))
+        self.record_undo(lambda: self._set_holders(leaves, before))
         node = leaves[0].node if leaves else None
         if gang is None and node is not None and node in self.incomplete_slots:
             self.nodes_with_freed_leaves[node] = None
 
-    def _restore_holders(self, leaves: Sequence[Cell], before: Sequence[PlacedGang | None]) -> None:
+    def _set_holders(self, leaves: Sequence[Cell], holders: Sequence[PlacedGang | None]) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf, holder in zip(leaves, before, strict=True):
+        for leaf, holder in zip(leaves, holders, strict=True):
             leaf.holder = holder
         self._recount(leaves, was_idle)
 
     def reserve(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
         """Set the gang that gets some leaves of one bin when their holder has ended."""
         before = [leaf.reserver for leaf in leaves]
-        was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf in leaves:
-            leaf.reserver = gang
-        self._recount(leaves, was_idle)
-        self.record_undo(lambda: self._restore_reservers(leaves, before))
+        self._set_reservers(leaves, [gang] * len(leaves))
+        self.record_undo(lambda: self._set_reservers(leaves, before))
 
-    def _restore_reservers(
-        self, leaves: Sequence[Cell], before: Sequence[PlacedGang | None]
+    def _set_reservers(
+        self, leaves: Sequence[Cell], reservers: Sequence[PlacedGang | None]
     ) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
-        for leaf, reserver in zip(leaves, before, strict=True):
+        for leaf, reserver in zip(leaves, reservers, strict=True):
             leaf.reserver = reserver
         self._recount(leaves, was_idle)
 
@@ -231,41 +224,38 @@ class AllocationTable(Undoable):
 
     def add_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         """Add a slot to a gang; its leaves are held, or reserved if the slot is."""
-        gang.slots.append(slot)
-        self.changes.record(gang)
-        self.record_undo(lambda: self._undo_add_slot(gang, slot))
+        self._insert_slot(gang, len(gang.slots), slot)
+        self.record_undo(lambda: self._delete_slot(gang, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
-        if not slot.leaves:
-            self.leafless_slots.add(gang, slot)
-            self.record_undo(lambda: self.leafless_slots.drop(slot))
-        if slot.missing_leaves:
-            self.incomplete_slots.add(gang, slot)
-            self.record_undo(lambda: self.incomplete_slots.drop(slot))
-        self._occupy(gang, slot)
+        if slot.is_reserved:
+            self.reserve(slot.leaves, gang)
+        else:
+            self.hold(slot.leaves, gang)
 
-    def _undo_add_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        gang.slots.remove(slot)
-        self.changes.record(gang)
-
-    def _undo_remove_slot(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
+    def _insert_slot(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
         gang.slots.insert(index, slot)
         self.changes.record(gang)
+        if not slot.leaves:
+            self.leafless_slots.add(gang, slot)
+        if slot.missing_leaves:
+            self.incomplete_slots.add(gang, slot)
+
+    def _delete_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        gang.slots.remove(slot)
+        self.changes.record(gang)
+        if not slot.leaves:
+            self.leafless_slots.drop(slot)
+        if slot.missing_leaves:
+            self.incomplete_slots.drop(slot)
 
     def remove_slot(
         self, gang: PlacedGang, slot: MemberSlot, *, keeps_claims: bool = False
     ) -> None:
         """Remove a slot of a gang; its preassigned cell is unmapped if no other slot uses it."""
         index = gang.slots.index(slot)
-        del gang.slots[index]
-        self.changes.record(gang)
-        self.record_undo(lambda: self._undo_remove_slot(gang, index, slot))
-        if not slot.leaves:
-            self.leafless_slots.drop(slot)
-            self.record_undo(lambda: self.leafless_slots.add(gang, slot))
-        if slot.missing_leaves:
-            self.incomplete_slots.drop(slot)
-            self.record_undo(lambda: self.incomplete_slots.add(gang, slot))
+        self._delete_slot(gang, slot)
+        self.record_undo(lambda: self._insert_slot(gang, index, slot))
         if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
@@ -281,23 +271,10 @@ class AllocationTable(Undoable):
         self.incomplete_slots.drop(slot)
         self.hold(leaves, gang)
         self.changes.record(gang)
-        slot.leaves, slot.missing_leaves = (
-            (*slot.leaves, *leaves),
-            slot.missing_leaves - len(leaves),
-        )
+        slot.leaves = (*slot.leaves, *leaves)
+        slot.missing_leaves -= len(leaves)
         if slot.missing_leaves:
             self.incomplete_slots.add(gang, slot)
-
-    def _occupy(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        if slot.is_reserved:
-            self.reserve(slot.leaves, gang)
-        else:
-            self.hold(slot.leaves, gang)
-
-    def remove_all_slots(self, gang: PlacedGang) -> None:
-        """Remove all slots of a gang."""
-        for slot in list(gang.slots):
-            self.remove_slot(gang, slot)
 
     def remove_held_slots(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
         """Remove the slots that a gang holds; it keeps its reserved ones."""
@@ -330,20 +307,19 @@ class AllocationTable(Undoable):
     def _set_guaranteed(self, gang: PlacedGang, *, is_guaranteed: bool) -> None:
         before, gang.is_guaranteed = gang.is_guaranteed, is_guaranteed
         self.changes.record(gang)
-        self.record_undo(lambda: self._restore_standing(gang, before))
-
-    def _restore_standing(self, gang: PlacedGang, is_guaranteed: bool) -> None:
-        gang.is_guaranteed = is_guaranteed
-        self.changes.record(gang)
+        self.record_undo(lambda: self._set_guaranteed(gang, is_guaranteed=before))
 
     def _set_claim(self, slot: MemberSlot, claim: Claim | None) -> None:
         before, slot.claim = slot.claim, claim
-        self.record_undo(lambda: setattr(slot, "claim", before))
+        self.record_undo(lambda: self._set_claim(slot, before))
 
     def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
-        _add_user(claim, key, delta)
-        if self._undo is not None:
-            self.record_undo(lambda: _add_user(claim, key, -delta))
+        left = claim.users.get(key, 0) + delta
+        if left:
+            claim.users[key] = left
+        else:
+            del claim.users[key]
+        self.record_undo(lambda: self._count_user(claim, key, -delta))
 
     # -- lookups
 
@@ -370,14 +346,6 @@ class AllocationTable(Undoable):
 
 def _is_idle(leaf: Cell) -> bool:
     return leaf.holder is None and leaf.reserver is None and not leaf.is_bad
-
-
-def _add_user(claim: Claim, key: GangKey, delta: int) -> None:
-    left = claim.users.get(key, 0) + delta
-    if left:
-        claim.users[key] = left
-    else:
-        del claim.users[key]
 
 
 def _add_bad(leaf: Cell, delta: int) -> None:

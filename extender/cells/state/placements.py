@@ -1,11 +1,12 @@
-"""Translates the leaves of a slot to a `Placement`."""
+"""Translates the leaves of a slot to a `Placement`, and finds slots by the node of it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.cells.state.placed_gangs import MemberSlot
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import Cell
 from policy.placement import Placement
+from policy.submission import NodeName
 
 
 def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placement:
@@ -34,3 +35,18 @@ def slot_placement(slot: MemberSlot) -> Placement:
         placement = replace(placement, vc_cell=claim.address) if claim else placement
         slot.cached_placement = cached = leaves, claim, placement
     return cached[2]
+
+
+class SlotsByNode(dict[NodeName, dict[MemberSlot, PlacedGang]]):
+    """Slots by node, so that they are found when leaves of the node become known or free."""
+
+    def add(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Add a slot under the node of its placement."""
+        self.setdefault(slot_placement(slot).node, {})[slot] = gang
+
+    def drop(self, slot: MemberSlot) -> None:
+        """Remove a slot; its placement must still name the same node."""
+        node = slot_placement(slot).node
+        del self[node][slot]
+        if not self[node]:
+            del self[node]

@@ -6,15 +6,15 @@ same shape, so this loses nothing, and a mapping is one reference.
 """
 
 from bisect import insort
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from extender.cells.state.tree import Cell
+from extender.cells.state.ranking import Ranking
+from extender.cells.state.supply import Supply
+from extender.cells.state.tree import Cell, ChainTree
 from policy.submission import GangKey, VcName
 from policy.topology import ChainName, PinnedCellId, VirtualCluster
-
-if TYPE_CHECKING:
-    from extender.cells.state.ranking import Ranking
 
 
 @dataclass(slots=True, eq=False)
@@ -126,3 +126,25 @@ def _keeps_index(vc: Vc, claim: Claim) -> bool:
     mine = claim.virtual
     there = vc.virtual[mine.index] if mine.index < len(vc.virtual) else None
     return there is not None and (there.chain, there.level) == (mine.chain, mine.level)
+
+
+def count_promises(
+    vcs: Mapping[VcName, Vc],
+    trees: Mapping[ChainName, ChainTree],
+    supplies: Mapping[ChainName, Supply],
+) -> None:
+    """Set the promise counters of supplies and rankings after promises changed."""
+    unused = {name: Counter[int]() for name in trees}
+    for vc in vcs.values():
+        for chain in [chain for chain in vc.rankings if chain not in vc.chains()]:
+            del vc.rankings[chain]
+        for ranking in vc.rankings.values():
+            ranking.promised = 0
+        for (chain, level), left in sorted(vc.unmapped.items()):
+            unused[chain][level] += len(left)
+            ranking = vc.rankings.setdefault(chain, Ranking(trees[chain]))
+            ranking.promised += (
+                vc.promised[chain, level] * trees[chain].levels[level - 1].leaf_count
+            )
+    for name, supply in supplies.items():
+        supply.promise(unused[name])

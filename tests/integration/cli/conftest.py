@@ -1,5 +1,5 @@
 """A real PostgreSQL for the tests of whole services."""
 
-from tests.support.postgres import database_url, empty_database_url, postgres
+from tests.support.state.postgres import database_url, empty_database_url, postgres
 
 __all__ = ["database_url", "empty_database_url", "postgres"]

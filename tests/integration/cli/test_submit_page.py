@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import aiohttp
 
-from tests.integration.cli.test_run import Running, cellgate_run
-from tests.support.submit_page import Example, examples
+from tests.support.documents.submit_page import Example, examples
+from tests.support.services.cellgate_run import Running, cellgate_run
 
 _NAMESPACE: Final = "lab"
 _SECONDS: Final = 60

@@ -3,12 +3,12 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from tests.integration.cli.services import a_cluster, running
+from tests.support.services.commands import cluster_with_policies, running
 
 
 async def test_a_webhook_answers_from_what_it_knows(database_url: str, tmp_path: Path) -> None:
     async with AsyncExitStack() as kubernetes:
-        kubeconfig = await kubernetes.enter_async_context(a_cluster(tmp_path))
+        kubeconfig = await kubernetes.enter_async_context(cluster_with_policies(tmp_path))
         async with running(
             "webhook", kubeconfig=kubeconfig, database_url=database_url, folder=tmp_path
         ) as webhook:

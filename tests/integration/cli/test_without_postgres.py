@@ -11,15 +11,15 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tests.integration.cli.services import Service, a_cluster, running
-from tests.support.wire import Wire
+from tests.support.services.commands import Service, cluster_with_policies, running
+from tests.support.state.wire import Wire
 
 _UNKNOWN = "Quota database unavailable and usage unknown; quotas not applied"
 
 
 @pytest.fixture
 async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
-    async with a_cluster(tmp_path) as kubeconfig:
+    async with cluster_with_policies(tmp_path) as kubeconfig:
         yield kubeconfig
 
 

@@ -1,34 +1,20 @@
 """Cells as the cluster document says: from a ConfigMap or a file, changed while gangs run."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kube.api.client import MERGE_PATCH, KubeClient
 from policy.errors import SettingsError
-from tests.integration.extender.conftest import Caller, create, events, extending, simulated
-from tests.support.cluster_texts import derived_text, hived_text
+from tests.support.eventually import until
+from tests.support.policy.cluster_texts import derived_text, hived_text
+from tests.support.policy.documents import TWO_CLASSES_TEXT
+from tests.support.services.extender import Caller, create, events, extending
+from tests.support.services.simulated_cluster import simulated
 
 CLUSTER = "/api/v1/namespaces/cellgate-system/configmaps/cellgate-cluster"
 FOUR = [f"node-{index:02}" for index in range(4)]
-CLASSES = """
-apiVersion: cellgate.io/v1
-kind: Classes
-classes:
-- {name: prod, cellPriority: 100, high: true}
-- {name: oppo, cellPriority: -1}
-default: oppo
-"""
-
-
-async def until(condition: Callable[[], Awaitable[object]]) -> Any:
-    async with asyncio.timeout(15):
-        while not (found := await condition()):
-            await asyncio.sleep(0.02)
-    return found
 
 
 async def apply(client: KubeClient, text: str) -> None:
@@ -146,7 +132,7 @@ async def test_a_file_that_cannot_be_used_at_the_start_is_a_usage_error(
 
 
 async def test_the_class_is_the_engines_priority(tmp_path: Path) -> None:
-    policies = {"cluster": hived_text(lab=1), "classes": CLASSES}
+    policies = {"cluster": hived_text(lab=1), "classes": TWO_CLASSES_TEXT}
     async with (
         simulated(tmp_path, nodes=4, racks=2, policies=policies) as client,
         extending(client) as caller,

@@ -10,7 +10,7 @@ import pytest
 
 from kube.api.client import KubeClient
 from state.log.memory import MemoryDecisions
-from tests.integration.extender.conftest import NODES, PODS, Caller, create, extending
+from tests.support.services.extender import NODES, PODS, Caller, create, extending
 
 
 async def fill(client: KubeClient, caller: Caller) -> None:
@@ -56,7 +56,7 @@ async def test_nothing_is_leased_for_a_pod_that_is_bound_or_has_ended(caller: Ca
     }
     bound = {**pod, "spec": {**pod["spec"], "nodeName": "node-01"}}
     ended = {**pod, "status": {"phase": "Succeeded"}}
-    assert "bound to node node-01 already" in (await caller.filter(bound))["Error"]
+    assert "already bound to node node-01" in (await caller.filter(bound))["Error"]
     assert "has ended" in (await caller.filter(ended))["Error"]
     assert (await caller.get("/v1/leases"))["items"] == []
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from kube.api.client import KubeClient
-from tests.integration.extender.conftest import Caller, create, simulated
-from tests.integration.extender.test_documents import CLASSES
-from tests.support.cluster_texts import hived_text
+from tests.support.policy.cluster_texts import hived_text
+from tests.support.policy.documents import TWO_CLASSES_TEXT
+from tests.support.services.extender import Caller, create
+from tests.support.services.simulated_cluster import simulated
 
 FOUR = [f"node-{index:02}" for index in range(4)]
-POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=2, other=1), "classes": CLASSES}
+POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=2, other=1), "classes": TWO_CLASSES_TEXT}
 POD = {
     "spec": {
         "priorityClassName": "prod",

@@ -5,7 +5,7 @@ import asyncio
 from kube import marks
 from kube.api.client import KubeClient
 from kube.api.leadership import LeadershipSettings
-from tests.integration.extender.conftest import extending
+from tests.support.services.extender import extending
 
 PODS = "/api/v1/namespaces/cellgate-system/pods"
 

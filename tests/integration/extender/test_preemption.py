@@ -5,12 +5,14 @@ from pathlib import Path
 
 from kube import marks
 from kube.api.client import KubeClient
-from tests.integration.extender.conftest import Caller, create, events, extending, simulated
-from tests.integration.extender.test_documents import CLASSES, until
-from tests.support.cluster_texts import hived_text
+from tests.support.eventually import until
+from tests.support.policy.cluster_texts import hived_text
+from tests.support.policy.documents import TWO_CLASSES_TEXT
+from tests.support.services.extender import Caller, create, events, extending
+from tests.support.services.simulated_cluster import simulated
 
 FOUR = [f"node-{index:02}" for index in range(4)]
-POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=4), "classes": CLASSES}
+POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=4), "classes": TWO_CLASSES_TEXT}
 
 
 async def fill_with_borrowers(client: KubeClient, caller: Caller) -> dict[str, str]:

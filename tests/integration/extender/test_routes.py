@@ -12,7 +12,7 @@ from kube.api.client import KubeClient
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from tests.integration.extender.conftest import NODES, PODS, Caller, create
+from tests.support.services.extender import NODES, PODS, Caller, create
 
 DECISIONS = "/v1/decisions?limit=1&subject=lab/bert"
 

@@ -11,7 +11,7 @@ from kube.api.client import MERGE_PATCH, KubeClient, KubeError
 from kube.marks import PLACEMENT_ANNOTATION
 from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 HERE = {PLACEMENT_ANNOTATION: "here"}

@@ -14,7 +14,7 @@ from kube.api.leader_label import LeaderLabel
 from kube.marks import LEADER_LABEL
 from service.clock import Clock
 from simulation.cluster import SimulatedCluster
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 

@@ -11,7 +11,7 @@ from kube.api.client import KubeClient, KubeError, Object
 from kube.api.leadership import Leadership, LeadershipSettings
 from kube.marks import EPOCH_ANNOTATION
 from simulation.cluster import SimulatedCluster
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 

@@ -12,7 +12,7 @@ from kube.api.pod_ender import Ended, PodEnder
 from policy.errors import BackendError
 from service.clock import Clock
 from simulation.cluster import SimulatedCluster
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 BERT = f"{PODS}/bert-0"

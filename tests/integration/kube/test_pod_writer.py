@@ -12,7 +12,7 @@ from kube.api.pod_writer import PodWriter
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
 from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
 

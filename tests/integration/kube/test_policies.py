@@ -11,9 +11,10 @@ from kube.api.events import EventWriter
 from kube.api.feed import Feed
 from kube.follow.policies import PolicySink
 from service.clock import Clock
-from tests.integration.extender.conftest import events, simulated
-from tests.support.cluster_texts import hived_text
 from tests.support.eventually import eventually
+from tests.support.policy.cluster_texts import hived_text
+from tests.support.services.extender import events
+from tests.support.services.simulated_cluster import simulated
 
 CONFIG_MAPS = "/api/v1/namespaces/cellgate-system/configmaps"
 

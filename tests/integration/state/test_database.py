@@ -13,7 +13,7 @@ import pytest
 
 from policy.errors import BackendError, SettingsError
 from state.database.database import Database, PoolSettings, backend_errors, open_database
-from tests.support.postgres import Postgres
+from tests.support.state.postgres import Postgres
 
 _STARTED = "SELECT pg_postmaster_start_time()"
 _QUICK = PoolSettings(open_timeout_seconds=0.3)

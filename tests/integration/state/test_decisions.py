@@ -10,7 +10,7 @@ from state.database.migrator import migrate
 from state.log.log import DecisionLog, LogSettings
 from state.log.postgres import PostgresDecisions
 from tests.support.eventually import eventually
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _IMPATIENT = LogSettings(first_retry_seconds=0.01, longest_retry_seconds=0.05, batch_size=10)
 

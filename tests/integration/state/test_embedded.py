@@ -17,7 +17,7 @@ from policy.errors import BackendError, SettingsError
 from state.embedded import EmbeddedPostgres, server
 from state.embedded.data_directory import DataDirectory
 from tests.support.eventually import eventually
-from tests.support.postgres import Owner
+from tests.support.state.postgres import Owner
 
 
 async def _execute(url: str, statement: str) -> None:

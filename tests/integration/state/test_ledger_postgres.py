@@ -14,7 +14,7 @@ from policy.submission import GangKey, GroupName, UserName
 from state.database.database import Database
 from state.ledger.ledger import Charge, Charged, Held, LeaderTerm, ScopeUsage
 from state.ledger.postgres import LedgerSettings, PostgresLedger
-from tests.support.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang, at_most
+from tests.support.state.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang, at_most
 
 _SUMS = """
     SELECT sum(leaf_count) FROM holdings WHERE group_name = ''

@@ -11,7 +11,7 @@ from state.database.database import Database
 from state.database.maintenance import LogMaintenance, RetentionSettings
 from state.log.postgres import PostgresDecisions
 from tests.support.eventually import eventually
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 _DAY = timedelta(days=1)

@@ -11,7 +11,7 @@ from state.database.maintenance import LogMaintenance
 from state.database.queries import sql
 from state.history.facts import GangFacts
 from state.log.postgres import PostgresDecisions
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _DAY = datetime(2026, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)

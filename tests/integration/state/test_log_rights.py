@@ -12,7 +12,7 @@ from state.database.maintenance import LogMaintenance, RetentionSettings
 from state.history.facts import GangFacts
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _NOW = datetime(2026, 3, 10, tzinfo=UTC)
 

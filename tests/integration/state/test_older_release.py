@@ -12,8 +12,8 @@ from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
-from tests.support.charges import ALICE, TERM, a_charge
-from tests.support.records import a_decision
+from tests.support.state.charges import ALICE, TERM, a_charge
+from tests.support.state.records import a_decision
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _FENCE = """

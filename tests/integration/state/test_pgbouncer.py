@@ -15,9 +15,9 @@ from state.database.database import Database, PoolSettings, backend_errors, open
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import UsageCache
-from tests.support.charges import ALICE, TERM, VISION, a_charge, at_most
 from tests.support.eventually import eventually
-from tests.support.pgbouncer import pgbouncer
+from tests.support.state.charges import ALICE, TERM, VISION, a_charge, at_most
+from tests.support.state.pgbouncer import pgbouncer
 
 _IGNORES = (
     "ignore_startup_parameters = "

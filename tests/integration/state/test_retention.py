@@ -11,8 +11,8 @@ from state.history.runs import PostgresHistory
 from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
-from tests.support.charges import TERM, Clock, a_charge, a_gang
-from tests.support.records import a_decision
+from tests.support.state.charges import TERM, Clock, a_charge, a_gang
+from tests.support.state.records import a_decision
 
 _TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 _DAY = timedelta(days=1)

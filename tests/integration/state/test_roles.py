@@ -15,7 +15,7 @@ from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
-from tests.support.charges import ALICE, TERM, a_charge, a_gang
+from tests.support.state.charges import ALICE, TERM, a_charge, a_gang
 
 _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
 

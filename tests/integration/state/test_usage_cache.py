@@ -20,11 +20,11 @@ from state.ledger.ledger import ScopeUsage
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
-from tests.support.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 from tests.support.eventually import eventually
+from tests.support.state.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
 
-_ONLY_HINTS = CacheSettings(look_seconds=600)
-_ONLY_LOOKS = CacheSettings(look_seconds=0.05)
+_ONLY_NOTIFICATIONS = CacheSettings(read_seconds=600)
+_ONLY_POLLING = CacheSettings(read_seconds=0.05)
 _CHARGE = "SELECT ledger_charge($1::jsonb, interval '10 s', NULL)"
 
 
@@ -105,8 +105,8 @@ async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
 
 async def test_own_charges_are_seen_at_once_and_others_are_told(database: Database) -> None:
     async with (
-        _running(UsageCache(database.url, _ONLY_HINTS)) as mine,
-        _running(UsageCache(database.url, _ONLY_HINTS)) as theirs,
+        _running(UsageCache(database.url, _ONLY_NOTIFICATIONS)) as mine,
+        _running(UsageCache(database.url, _ONLY_NOTIFICATIONS)) as theirs,
     ):
         ledger = PostgresLedger(database.pool, on_usage=mine.observe)
         await ledger.charge(a_charge())
@@ -118,7 +118,7 @@ async def test_own_charges_are_seen_at_once_and_others_are_told(database: Databa
 
 
 async def test_a_change_that_nobody_announced_is_found(database: Database) -> None:
-    async with _running(UsageCache(database.url, _ONLY_LOOKS)) as cache:
+    async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         await PostgresLedger(database.pool).charge(a_charge())
         await eventually(lambda: cache.usage(ALICE).leaf_cells == 4)
 
@@ -131,7 +131,7 @@ async def test_a_transaction_that_commits_late_leaves_no_gap(database: Database)
         ' "leaf_type": "", "leaf_count": 3, "limits": []}]'
     )
     late = Scope(UserName("late"))
-    async with _running(UsageCache(database.url, _ONLY_LOOKS)) as cache:
+    async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         async with database.pool.acquire() as connection, connection.transaction():
             await connection.execute(_CHARGE, row)
             await PostgresLedger(database.pool).charge(a_charge())
@@ -151,7 +151,7 @@ async def test_usage_is_served_while_the_server_is_away_and_followed_when_it_is_
         await migrate(database.pool)
         ledger = PostgresLedger(database.pool)
         await ledger.charge(a_charge())
-        settings = CacheSettings(look_seconds=0.05, longest_retry_seconds=0.2)
+        settings = CacheSettings(read_seconds=0.05, longest_retry_seconds=0.2)
         async with _running(UsageCache(server.url, settings)) as cache:
             os.kill(server.pid, signal.SIGKILL)
             await eventually(lambda: cache.staleness_seconds > 0.3)
@@ -165,7 +165,7 @@ async def test_usage_is_served_while_the_server_is_away_and_followed_when_it_is_
 
 
 async def test_an_assumed_charge_counts_until_the_ledger_has_it(database: Database) -> None:
-    async with _running(UsageCache(database.url, _ONLY_LOOKS)) as cache:
+    async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         charge = a_charge(leaf_type=None)
         cache.assume(charge)
         assert cache.usage(VISION) == ScopeUsage(
@@ -177,7 +177,7 @@ async def test_an_assumed_charge_counts_until_the_ledger_has_it(database: Databa
 
 
 async def test_an_assumed_charge_that_nobody_confirms_is_forgotten(database: Database) -> None:
-    settings = CacheSettings(look_seconds=0.05, assumed_seconds=0.2)
+    settings = CacheSettings(read_seconds=0.05, assumed_seconds=0.2)
     async with _running(UsageCache(database.url, settings)) as cache:
         cache.assume(a_charge())
         await eventually(lambda: cache.usage(ALICE).gangs == 0)
@@ -185,7 +185,7 @@ async def test_an_assumed_charge_that_nobody_confirms_is_forgotten(database: Dat
 
 async def test_an_assumed_charge_outlives_an_outage_of_any_length(database: Database) -> None:
     seconds = 0.0
-    cache = UsageCache(database.url, _ONLY_LOOKS, clock=lambda: seconds)
+    cache = UsageCache(database.url, _ONLY_POLLING, clock=lambda: seconds)
     cache.assume(a_charge())
     seconds = 10_000.0
     async with _running(cache):

@@ -1,5 +1,5 @@
 """A real PostgreSQL for the webhook's tests."""
 
-from tests.support.postgres import database, database_url, postgres
+from tests.support.state.postgres import database, database_url, postgres
 
 __all__ = ["database", "database_url", "postgres"]

@@ -15,8 +15,8 @@ from policy.submission import GroupName, UserName
 from state.database.database import Database
 from state.ledger.postgres import LedgerSettings, PostgresLedger
 from state.ledger.usage_cache import UsageCache
-from tests.support.admission import World, a_policy
-from tests.support.charges import TERM
+from tests.support.state.charges import TERM
+from tests.support.webhook.admission_world import AdmissionWorld, a_policy
 from webhook.admission.admitter import Admitter
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
@@ -67,7 +67,7 @@ async def _admit_all(replicas: list[Admitter], requests: list[ChargeRequest]) ->
 
 
 async def _submit_all(replicas: list[Admitter], policy: Policy) -> Counter[tuple[str, str]]:
-    world = World(policy)
+    world = AdmissionWorld(policy)
     requests = [world.ask(f"gang-{number}") for number in range(SUBMISSIONS)]
     decisions = await _admit_all(replicas, requests)
     return Counter((str(decision.outcome), str(decision.final_class)) for decision in decisions)
@@ -105,7 +105,7 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
     replicas: list[Admitter], database: Database
 ) -> None:
     quotas = "groups: [{name: v, limits: {leafCells: 64}, users: [{name: alice}]}]"
-    world = World(a_policy(rules="- {occupied: '> 64', then: oppo}", quotas=quotas))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 64', then: oppo}", quotas=quotas))
     members = [world.ask("big", cells=64, size=64) for _ in range(64)]
     decisions = await _admit_all(replicas, members)
     assert len({(decision.id, decision.final_class) for decision in decisions}) == 1
@@ -126,7 +126,7 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
 async def test_members_beyond_what_a_group_needs_stay_within_the_limits_wherever_they_arrive(
     replicas: list[Admitter], database: Database, policy: Policy
 ) -> None:
-    world = World(policy)
+    world = AdmissionWorld(policy)
     members = [
         replace(world.ask("open", cells=8, size=8), may_grow=True, member_leaf_count=1)
         for _ in range(100)
@@ -140,7 +140,7 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_limits_wherever
 async def test_members_that_say_the_gang_is_larger_pay_for_themselves_wherever_they_arrive(
     replicas: list[Admitter], database: Database
 ) -> None:
-    world = World(
+    world = AdmissionWorld(
         a_policy(quotas="groups: [{name: v, limits: {leafCells: 5}, users: [{name: alice}]}]")
     )
     small = replace(world.member("sly", own=1, size=1), is_alone=False)
@@ -162,7 +162,7 @@ async def test_admissions_that_never_become_pods_expire(database: Database) -> N
         breaker=Breaker(lambda: ledger.usage(ALICE)),
         recent=RecentGangs(monotonic=lambda: 0.0),
     )
-    world = World()
+    world = AdmissionWorld()
     for number in range(3):
         await admitter.admit(world.ask(f"bert-*{number}"))
     await ledger.confirm([world.ask("bert-*0").submission.gang], term=TERM)

@@ -22,7 +22,7 @@ from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
-from tests.support.clusters import connected
+from tests.support.services.simulated_cluster import connected
 from webhook.app import WebhookSettings, run_webhook
 
 CLASSES = """

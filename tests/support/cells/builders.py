@@ -31,7 +31,7 @@ class _Rung:
 
 
 class ClusterBuilder:
-    """Builds a topology; each chain is told by the counts of its levels, the top first."""
+    """Builds a topology; each chain is described by the counts of its levels, the top first."""
 
     def __init__(self) -> None:
         self._chains: dict[ChainName, tuple[LeafType, list[_Rung]]] = {}
@@ -50,7 +50,7 @@ class ClusterBuilder:
         return self
 
     def without(self, *addresses: str) -> "ClusterBuilder":
-        """Leave out cells, and those above that have no other: cells of a level differ then."""
+        """Leave out cells, and parents without other children, so that cells of a level differ."""
         self._left_out.update(dict.fromkeys(addresses))
         return self
 
@@ -62,7 +62,7 @@ class ClusterBuilder:
     def promising(
         self, vc: str, *, pinned: Sequence[str] = (), chain: str = "", **counts: int
     ) -> "ClusterBuilder":
-        """Promise a VC so many cells of each level, by the level's name."""
+        """Promise a VC a number of cells of each level, by the level's name."""
         name = ChainName(chain or next(iter(self._chains)))
         levels = {rung.cell_type: rung.level for rung in self._levels(name)}
         known = self._vcs.get(VcName(vc), VirtualCluster(name=VcName(vc)))
@@ -162,7 +162,7 @@ def a_cluster(text: str, *, name: str = "", leaf_type: str = "gpu") -> ClusterBu
 
 
 def an_engine(cluster: ClusterBuilder | Topology, *, lease_seconds: float = 60) -> Engine:
-    """An engine whose nodes are all healthy."""
+    """An engine with healthy nodes only."""
     topology = cluster.build() if isinstance(cluster, ClusterBuilder) else cluster
     engine = Engine(lease_seconds=lease_seconds, topology=topology)
     for node in nodes_of(topology):
@@ -229,7 +229,7 @@ class GangBuilder:
         return self._with(gang_leaf_counts=sizes, leaf_count=sizes[0])
 
     def times(self, count: int, size: int) -> "GangBuilder":
-        """So many members of one size."""
+        """A number of members of one size."""
         return self.of(*(size,) * count)
 
     def lazy(self) -> "GangBuilder":

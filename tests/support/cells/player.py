@@ -1,7 +1,6 @@
-"""Plays scenarios on the engine: the part of kube-scheduler, kubelet and the people.
+"""Runs scenarios on the engine, in the roles of kube-scheduler, the kubelet and users.
 
-The language of the steps and checks is that of the shared conformance runner; here they act on the
-engine directly.
+Steps and checks are those of the shared conformance runner; here they call the engine directly.
 """
 
 from collections.abc import Mapping
@@ -36,7 +35,7 @@ class Pod:
     spec: Any
     namespace: str = "default"
     node: str | None = None
-    """Where it is born bound."""
+    """The node of a pod that is created bound."""
 
     @property
     def group(self) -> str:
@@ -76,7 +75,7 @@ class Pod:
 
 @dataclass
 class Outcome:
-    """What one attempt came to."""
+    """The result of one attempt."""
 
     kind: str
     node: str = ""
@@ -86,7 +85,7 @@ class Outcome:
 
 def topology_of(config: Mapping[str, Any]) -> Topology:
     """Read HiveD's configuration."""
-    from tests.support.policy_cluster_texts import topology_of as read
+    from tests.support.policy.cluster_texts import topology_of as read
 
     return read(orjson.dumps(config).decode())
 

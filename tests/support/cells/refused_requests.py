@@ -7,7 +7,7 @@ from extender.cells.model import Decision, Reason, ReasonCode
 from extender.cells.wording import explain
 from policy.submission import NodeName, PodUid
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
 def two_nodes() -> ClusterBuilder:
@@ -15,156 +15,156 @@ def two_nodes() -> ClusterBuilder:
 
 
 def no_room() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.place(a_gang("one").of(1).at(-1))
     return world.ask(a_gang("bert").of(2, 2).typed("A100").at(-1))
 
 
 def vc_full() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.place(a_gang("one").of(2))
     return world.ask(a_gang("bert").of(1))
 
 
 def pinned_full() -> Decision:
-    world = World(a_cluster("2 nodes x 2").pin("n1", "PIN").promising("a", pinned=["PIN"]))
+    world = EngineWorld(a_cluster("2 nodes x 2").pin("n1", "PIN").promising("a", pinned=["PIN"]))
     world.place(a_gang("one").of(2).pinned("PIN"))
     return world.ask(a_gang("bert").of(1).pinned("PIN"))
 
 
 def bad_cells() -> Decision:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.engine.observe_node(a_node("n0", is_healthy=False))
     return world.ask(a_gang("bert").of(2, 2))
 
 
 def no_candidate() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").of(2).strict(), nodes=["elsewhere"])
+    return EngineWorld(two_nodes()).ask(a_gang("bert").of(2).strict(), nodes=["elsewhere"])
 
 
 def not_offered() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.place(a_gang("bert").of(2))
     return world.ask(a_gang("bert").of(2), nodes=["n1"])
 
 
 def gang_full() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.place(a_gang("bert").of(2))
     extra = replace(a_gang("bert").of(2).member(), member=PodUid("bert-9"))
     return world.engine.plan(extra, candidate_nodes=world.nodes)
 
 
 def being_preempted() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.apply(world.ask(a_gang("bert").of(1, 1)))
     world.apply(world.ask(a_gang("urgent").of(2).at(9)))
     return world.ask(a_gang("bert").of(1, 1), member=1)
 
 
 def preempting_one() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.place(a_gang("low").of(2))
     return world.ask(a_gang("bert").of(2).at(9))
 
 
 def preempting_two() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.place(a_gang("low").of(1))
     world.place(a_gang("lower").of(1))
     return world.ask(a_gang("bert").of(2).at(9))
 
 
 def too_large_for_its_vc() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").of(2, 2))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").of(2, 2))
 
 
 def too_large_for_the_cluster() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").of(2, 2, 2).typed("A100").at(-1))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").of(2, 2, 2).typed("A100").at(-1))
 
 
 def too_wide_for_a_cell() -> Decision:
-    return World(a_cluster("1 nodes x 4").promising("a", gpu=4)).ask(a_gang("bert").of(2, 1))
+    return EngineWorld(a_cluster("1 nodes x 4").promising("a", gpu=4)).ask(a_gang("bert").of(2, 1))
 
 
 def too_wide_for_a_node() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").of(3).at(-1))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").of(3).at(-1))
 
 
 def too_many_members() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").times(budget.LARGEST_GANG + 1, 1))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").times(budget.LARGEST_GANG + 1, 1))
 
 
 def search_ended() -> Decision:
-    world = World(a_cluster("100 nodes x 4").promising("a", node=100))
+    world = EngineWorld(a_cluster("100 nodes x 4").promising("a", node=100))
     # Every bound holds, but a member of 3 leaves one leaf cell on its node, and none of 2 fits.
     return world.ask(a_gang("bert").of(*(3,) * 100, *(2,) * 50).at(-1))
 
 
 def unknown_vc() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").in_vc("c"))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").in_vc("c"))
 
 
 def unknown_pinned_cell() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").pinned("PIN"))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").pinned("PIN"))
 
 
 def unknown_leaf_type() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").typed("H100"))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").typed("H100"))
 
 
 def leaf_type_of_others() -> Decision:
     cluster = two_nodes().chain("1 pods x 1 nodes x 2", name="other", leaf_type="H100")
-    return World(cluster).ask(a_gang("bert").typed("H100"))
+    return EngineWorld(cluster).ask(a_gang("bert").typed("H100"))
 
 
 def bad_priority() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").at(1001))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").at(1001))
 
 
 def opportunistic_pinned() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").at(-1).pinned("PIN"))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").at(-1).pinned("PIN"))
 
 
 def bad_gang_min() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").of(1, 1).at_least(3))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").of(1, 1).at_least(3))
 
 
 def bad_leaf_count() -> Decision:
-    return World(two_nodes()).ask(a_gang("bert").of(1, 0))
+    return EngineWorld(two_nodes()).ask(a_gang("bert").of(1, 0))
 
 
 def no_members() -> Decision:
     request = replace(a_gang("bert").member(), gang_leaf_counts=())
-    return World(two_nodes()).engine.plan(request, candidate_nodes=[NodeName("n0")])
+    return EngineWorld(two_nodes()).engine.plan(request, candidate_nodes=[NodeName("n0")])
 
 
 def not_listed() -> Decision:
     request = replace(a_gang("bert").of(2, 2).member(), leaf_count=1)
-    return World(two_nodes()).engine.plan(request, candidate_nodes=[NodeName("n0")])
+    return EngineWorld(two_nodes()).engine.plan(request, candidate_nodes=[NodeName("n0")])
 
 
 def other_vc_and_priority() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.apply(world.ask(a_gang("bert").of(1, 1)))
     return world.ask(a_gang("bert").of(1, 1).in_vc("b").at(7), member=1)
 
 
 def other_sizes() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.apply(world.ask(a_gang("bert").of(1, 1)))
     return world.ask(a_gang("bert").of(2, 2), member=1)
 
 
 def other_wishes() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.apply(world.ask(a_gang("bert").of(1, 1)))
     strange = a_gang("bert").of(1, 1).typed("A100").pinned("PIN").at_least(1)
     return world.ask(strange, member=1)
 
 
 def pod_of_another_gang() -> Decision:
-    world = World(two_nodes())
+    world = EngineWorld(two_nodes())
     world.apply(world.ask(a_gang("other").of(1)))
     stray = replace(a_gang("bert").of(1).member(), member=PodUid("other-0"))
     return world.engine.plan(stray, candidate_nodes=world.nodes)

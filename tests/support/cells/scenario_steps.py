@@ -156,7 +156,7 @@ def _walk(cells: list[CellView]) -> Iterator[CellView]:
 
 
 def _leaves(player: Player, names: list[str]) -> list[tuple[CellView, ...]]:
-    """The ways from the top-level cell to each leaf of the pods."""
+    """The paths from the top-level cell to each leaf of the pods."""
     found: list[tuple[CellView, ...]] = []
 
     def walk(cell: CellView, way: tuple[CellView, ...]) -> None:

@@ -51,10 +51,10 @@ def test_every_problem_of_every_file_is_told(
         f'{bad}: expected a policy document, not "just a text"',
         f"{bad}: line 21, column 1: not valid YAML: did not find expected node content",
         f"{bad}: groups[1]: must be a mapping, not 5",
-        f'{bad}: groups[0].over: "nowhere" is no class, because there is no Classes document',
+        f'{bad}: groups[0].over: "nowhere" is not a class: there is no Classes document',
         "ConfigMap cellgate-rules: rules[1].user: is not a valid regular expression: missing ) in "
         '"("',
-        'ConfigMap cellgate-rules: rules[0].then: "nowhere" is no class, because there is no '
+        'ConfigMap cellgate-rules: rules[0].then: "nowhere" is not a class: there is no '
         "Classes document",
     ]
 
@@ -63,7 +63,7 @@ def test_documents_are_judged_together(tmp_path: Path, capsys: pytest.CaptureFix
     rules = tmp_path / "rules.yaml"
     rules.write_text("apiVersion: cellgate.io/v1\nkind: Rules\nrules: [{then: oppo}]\n")
     assert _check(rules) is Exit.FAILED
-    told = 'rules[0].then: "oppo" is no class, because there is no Classes document'
+    told = 'rules[0].then: "oppo" is not a class: there is no Classes document'
     assert capsys.readouterr().out == f"{rules}: {told}\n"
     classes = Path(__file__).parents[3] / "manifests" / "examples" / "classes.yaml"
     assert _check(rules, classes) is Exit.OK

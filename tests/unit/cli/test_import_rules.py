@@ -11,7 +11,7 @@ from policy.documents.parser import DocumentKind, parse_document
 from policy.documents.rules_document import RulesDocument
 from policy.errors import SettingsError
 from service.process import Exit
-from tests.unit.policy.rules.test_golden_tables import SAMPLE, SHIPPED
+from tests.support.policy.golden_tables import SAMPLE, SHIPPED
 
 MARKDOWN = """
 Some words before.

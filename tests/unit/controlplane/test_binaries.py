@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import binaries, gomodule
-from tests.controlplane.gomodule import KubernetesVersion
+from tests.controlplane import binaries
+from tests.controlplane.golang import gomodule
+from tests.controlplane.golang.gomodule import KubernetesVersion
 
 UPSTREAM_GO_MOD = """\
 module k8s.io/kubernetes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.metrics_page import format_page, metrics_of
+from tests.support.documents.metrics_page import format_page, metrics_of
 
 _PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 

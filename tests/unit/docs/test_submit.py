@@ -9,8 +9,8 @@ from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
 from simulation.objects.patch import json_patch
 from state.ledger.ledger import Charge
-from tests.support.reviews import Webhook, a_review
-from tests.support.submit_page import Example, examples
+from tests.support.documents.submit_page import Example, examples
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.reviews.pod_templates import find_templates
 from webhook.wire import ReviewResponse
 

@@ -10,8 +10,8 @@ from kube import marks
 from policy.submission import NodeName, PodUid
 from state.log.records import RowKind
 from tests.support.cells.engine_calls import check, list_nodes
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 NODES = [f"node-{index:02}" for index in range(4)]
 CONTEXT = DecisionContext(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True)

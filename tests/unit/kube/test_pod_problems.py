@@ -5,7 +5,7 @@ import pytest
 from kube import marks
 from kube.read.pods import read_pod
 from policy.errors import RequestError
-from tests.support.kube_objects import a_pod
+from tests.support.kube.pods import a_pod
 
 
 def test_every_problem_is_told_at_once() -> None:

@@ -5,7 +5,7 @@ import pytest
 from policy.classes import NO_CLASSES
 from policy.errors import RequestError
 from policy.submission import ClassName
-from tests.support.policy import CLASSES, OPPO, PROD, TEST
+from tests.support.policy.documents import CLASSES, OPPO, PROD, TEST
 
 OTHER = ClassName("other")
 
@@ -59,7 +59,8 @@ def test_a_class_that_is_not_listed_is_refused() -> None:
     with pytest.raises(RequestError) as raised:
         CLASSES.resolve("other", path="spec.priorityClassName")
     assert str(raised.value) == (
-        'spec.priorityClassName: class "other" is not listed; listed are prod, test, oppo'
+        'spec.priorityClassName: class "other" is not in the Classes document; '
+        "its classes are prod, test, oppo"
     )
 
 

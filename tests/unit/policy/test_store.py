@@ -3,28 +3,12 @@
 import pytest
 
 from policy.classes import NO_CLASSES
-from policy.documents.parser import DocumentKind
 from policy.errors import Problem, SpecError
 from policy.rules.rule_table import NO_RULES
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
-from tests.support.policy import CLASSES, HEAD
+from tests.support.policy.documents import CLASSES, CLASSES_TEXT, classes, rules
 
-CLASSES_TEXT = f"""{HEAD}Classes
-classes:
-- {{name: prod, cellPriority: 100, high: true}}
-- {{name: test, cellPriority: 10, high: true}}
-- {{name: oppo, cellPriority: -1}}
-default: test
-"""
 FEWER_CLASSES_TEXT = CLASSES_TEXT.replace("- {name: oppo, cellPriority: -1}\n", "")
-
-
-def classes(text: str = CLASSES_TEXT, source: str = "cm/classes") -> PolicyText:
-    return PolicyText(kind=DocumentKind.CLASSES, source=source, text=text)
-
-
-def rules(rules: str, source: str = "cm/rules") -> PolicyText:
-    return PolicyText(kind=DocumentKind.RULES, source=source, text=f"{HEAD}Rules\nrules:\n{rules}")
 
 
 def _thens(store: PolicyStore) -> list[str]:
@@ -98,7 +82,7 @@ def test_there_is_one_document_of_each_kind() -> None:
     store.update([rules("- {then: retain}")])
     store.update([rules("- {then: fail}", "cm/b"), rules("- {then: fail}", "cm/a")])
     assert _thens(store) == ["retain"]
-    assert store.problems == {"cm/b": [Problem("", "there is a Rules document already, cm/a")]}
+    assert store.problems == {"cm/b": [Problem("", "there is already a Rules document, cm/a")]}
 
 
 def test_the_version_is_of_what_documents_mean_not_of_how_they_are_written() -> None:

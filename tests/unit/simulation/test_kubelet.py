@@ -6,7 +6,7 @@ from simulation.kubelet import RUN_SECONDS, Kubelet
 from simulation.objects.fields import Object, clone, format_time, version_of
 from simulation.objects.resources import EVENTS, PODS
 from simulation.objects.store import Store
-from tests.support.simulation import Clock, a_pod
+from tests.support.kube.stored_objects import Clock, a_pod
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from simulation.objects.fields import Object, clone, key_of, version_of
 from simulation.objects.resources import PODS
 from simulation.objects.store import Store
 from simulation.scheduler import Scheduler
-from tests.support.simulation import Clock, a_node, a_pod
+from tests.support.kube.stored_objects import Clock, a_node, a_pod
 
 
 class FakeExtender(Extender):

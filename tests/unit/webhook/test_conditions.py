@@ -10,10 +10,10 @@ from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
 from policy.identity.identity import BUILT_IN_CONTROLLERS
 from simulation.objects.patch import json_patch
-from tests.support.conditions import fail_open_guard, hook_of, is_asked
-from tests.support.kube_objects import PodBuilder, a_pod
-from tests.support.policy import HEAD
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.policy.documents import HEAD
+from tests.support.webhook.conditions import fail_open_guard, hook_of, is_asked
+from tests.support.webhook.reviews import Webhook, a_review
 
 GUARD = hook_of("Validating", "pods")
 TEMPLATES = hook_of("Mutating", "templates")

@@ -1,4 +1,4 @@
-"""Every search ends, whatever is asked, and says so; steps are counted, never timed."""
+"""Every search ends within its budget and says so; steps are counted, never timed."""
 
 from collections.abc import Collection, Iterator
 
@@ -12,7 +12,7 @@ from policy.submission import NodeName
 from policy.topology import ChainName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine, nodes_of
 from tests.support.cells.engine_calls import observe_bound
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
 class CountedNodes(Collection[NodeName]):
@@ -56,7 +56,7 @@ def test_a_budget_ends_and_remembers_it() -> None:
 
 
 def test_a_decision_without_steps_left_is_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     monkeypatch.setattr(limits, "STEPS", 0)
     monkeypatch.setattr(limits, "STEPS_PER_MEMBER", 0)
 
@@ -114,7 +114,7 @@ def test_the_largest_gang_is_placed_and_a_larger_one_refused() -> None:
 
 
 def test_a_gang_that_its_vc_can_never_hold_costs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(a_cluster("4 nodes x 2").promising("a", node=2).promising("b", node=2))
+    world = EngineWorld(a_cluster("4 nodes x 2").promising("a", node=2).promising("b", node=2))
     monkeypatch.setattr(limits, "STEPS", 0)
     monkeypatch.setattr(limits, "STEPS_PER_MEMBER", 0)
 
@@ -138,7 +138,7 @@ def test_sizes_that_were_asked_for_once_are_not_remembered_for_ever() -> None:
 
 
 def test_a_large_gang_of_unequal_members_is_placed_in_unused_nodes() -> None:
-    world = World(a_cluster("10 racks x 10 nodes x 4").promising("a", node=100))
+    world = EngineWorld(a_cluster("10 racks x 10 nodes x 4").promising("a", node=100))
 
     decision = world.ask(a_gang("g").of(*(3, 1) * 90))
 
@@ -147,7 +147,7 @@ def test_a_large_gang_of_unequal_members_is_placed_in_unused_nodes() -> None:
 
 
 def test_a_gang_that_ignores_candidates_fits_though_one_node_is_offered() -> None:
-    world = World(a_cluster("20 racks x 5 nodes x 4").promising("a", node=100))
+    world = EngineWorld(a_cluster("20 racks x 5 nodes x 4").promising("a", node=100))
     gang = a_gang("g").times(4, 4)._with(ignores_candidates=True)
 
     decision = world.ask(gang, nodes=["r13/n2"])
@@ -165,10 +165,10 @@ def test_a_gang_that_ignores_candidates_fits_though_one_node_is_offered() -> Non
         ((2, 1), "a smaller gang or equal members would need fewer steps"),
     ],
 )
-def test_who_is_cut_off_is_told_what_it_could_do(
+def test_a_search_that_is_cut_off_says_what_could_help(
     sizes: tuple[int, ...], advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     monkeypatch.setattr(limits, "STEPS", 0)
     monkeypatch.setattr(limits, "STEPS_PER_MEMBER", 0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[4]
 HISTORY = """
 from random import Random
-from tests.property.clusters import a_random_cluster
+from tests.support.cells.random_clusters import a_random_cluster
 from tests.support.cells.builders import a_gang, an_engine, nodes_of
 from tests.support.cells.engine_calls import list_cells, list_vcs
 

@@ -1,4 +1,4 @@
-"""Gangs on nodes: whole or not at all, never a leaf cell twice."""
+"""Gangs on nodes without a topology: placed whole or not at all, and no leaf cell twice."""
 
 from dataclasses import replace
 
@@ -99,7 +99,7 @@ def test_a_gang_waits_when_only_part_of_it_fits(engine: Engine) -> None:
     )
 
 
-def test_a_leaf_type_that_nobody_has_waits(engine: Engine) -> None:
+def test_a_leaf_type_that_no_node_has_waits(engine: Engine) -> None:
     decision = engine.plan(a_member("a", leaf_type="H100"), candidate_nodes=NODES)
     assert isinstance(decision, Wait)
 
@@ -234,3 +234,11 @@ def test_a_bad_node_is_not_used(engine: Engine) -> None:
     engine.observe_node(NodeCell(name=NODES[0], leaf_type=None, leaf_count=8, is_healthy=False))
 
     assert place(engine, a_member("a")).node == "n1"
+
+
+def test_a_leaf_type_called_any_is_not_any_leaf_type(engine: Engine) -> None:
+    place(engine, a_member("first", size=2))
+    decision = engine.plan(a_member("second", size=2, leaf_type="any"), candidate_nodes=NODES)
+
+    assert isinstance(decision, Reject)
+    assert decision.reason.code is ReasonCode.GANG_MISMATCH

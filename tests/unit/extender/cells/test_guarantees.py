@@ -1,13 +1,15 @@
-"""What a VC was promised it gets, whoever else is there."""
+"""A VC gets the cells that it was promised, whatever other gangs run."""
 
 from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
 from tests.support.cells.builders import a_cluster, a_gang, a_node, without_node
 from tests.support.cells.engine_calls import observe_bound
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
 def test_a_rack_that_was_promised_is_not_broken_up_by_others() -> None:
-    world = World(a_cluster("2 racks x 2 nodes x 2").promising("a", rack=1).promising("b", node=2))
+    world = EngineWorld(
+        a_cluster("2 racks x 2 nodes x 2").promising("a", rack=1).promising("b", node=2)
+    )
 
     world.place(a_gang("b1").in_vc("b").of(2))
     world.place(a_gang("b2").in_vc("b").of(2))
@@ -18,7 +20,9 @@ def test_a_rack_that_was_promised_is_not_broken_up_by_others() -> None:
 
 
 def test_a_gang_of_several_nodes_does_not_break_up_a_promised_rack_either() -> None:
-    world = World(a_cluster("2 racks x 3 nodes x 2").promising("a", node=3).promising("b", rack=1))
+    world = EngineWorld(
+        a_cluster("2 racks x 3 nodes x 2").promising("a", node=3).promising("b", rack=1)
+    )
     world.place(a_gang("single").in_vc("a").of(2))
     world.place(a_gang("borrower").in_vc("b").of(2).at(-1))
     assert world.racks("single") == world.racks("borrower")
@@ -31,7 +35,7 @@ def test_a_gang_of_several_nodes_does_not_break_up_a_promised_rack_either() -> N
 
 
 def test_a_vc_gets_no_more_than_it_was_promised() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.place(a_gang("one").in_vc("a").of(2))
 
     decision = world.ask(a_gang("two").in_vc("a").of(1))
@@ -46,7 +50,7 @@ def test_a_vc_gets_no_more_than_it_was_promised() -> None:
 
 
 def test_opportunistic_gangs_use_what_others_do_not_and_leave_when_they_do() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.place(a_gang("borrower").in_vc("a").of(2, 2).at(-1))
 
     decision = world.ask(a_gang("owner").in_vc("b").of(2))
@@ -57,7 +61,7 @@ def test_opportunistic_gangs_use_what_others_do_not_and_leave_when_they_do() -> 
 
 
 def test_a_guaranteed_gang_of_another_vc_is_never_a_victim() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.place(a_gang("mine").in_vc("a").of(2))
     world.place(a_gang("theirs").in_vc("b").of(2))
 
@@ -65,15 +69,15 @@ def test_a_guaranteed_gang_of_another_vc_is_never_a_victim() -> None:
 
 
 def test_small_cells_of_one_node_are_not_put_together() -> None:
-    world = World(a_cluster("1 nodes x 4").promising("a", gpu=4))
+    world = EngineWorld(a_cluster("1 nodes x 4").promising("a", gpu=4))
 
     assert isinstance(world.ask(a_gang("wide").of(2)), Wait)
     world.place(a_gang("narrow").of(1, 1, 1, 1))
 
 
-def test_a_pinned_cell_serves_only_who_asks_for_it() -> None:
+def test_a_pinned_cell_serves_only_gangs_that_ask_for_it() -> None:
     cluster = a_cluster("2 nodes x 2").pin("n1", "PIN").promising("a", node=1, pinned=["PIN"])
-    world = World(cluster)
+    world = EngineWorld(cluster)
 
     world.place(a_gang("plain").of(2))
     assert isinstance(world.ask(a_gang("more").of(1)), Wait)
@@ -83,7 +87,7 @@ def test_a_pinned_cell_serves_only_who_asks_for_it() -> None:
 
 
 def test_requests_that_can_never_be_served_are_rejected_with_a_code() -> None:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
     cases = {
         ReasonCode.UNKNOWN_VC: a_gang("g").in_vc("nobody"),
         ReasonCode.UNKNOWN_PINNED_CELL: a_gang("g").pinned("PIN"),
@@ -98,7 +102,7 @@ def test_requests_that_can_never_be_served_are_rejected_with_a_code() -> None:
 
 
 def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.engine.observe_node(a_node("n0", is_healthy=False))
 
     world.place(a_gang("one").of(2))
@@ -111,7 +115,7 @@ def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
 
 
 def test_a_single_bad_device_spoils_only_itself() -> None:
-    world = World(a_cluster("1 nodes x 4").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 4").promising("a", node=1))
     world.engine.observe_node(a_node("n0", bad=(1,)))
 
     decision = world.place(a_gang("rest").of(3))
@@ -120,7 +124,7 @@ def test_a_single_bad_device_spoils_only_itself() -> None:
 
 
 def test_foreign_use_is_never_handed_out_nor_ended() -> None:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
     observe_bound(world.engine, a_gang("stranger").member(), node="n0", leaf_cells=())  # type: ignore[arg-type]
 
     decision = world.place(a_gang("one").of(1))
@@ -131,7 +135,7 @@ def test_foreign_use_is_never_handed_out_nor_ended() -> None:
 
 
 def test_a_gang_is_only_ever_placed_whole() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("one").of(1))
 
     assert isinstance(world.ask(a_gang("pair").of(2, 2)), Wait)
@@ -140,7 +144,7 @@ def test_a_gang_is_only_ever_placed_whole() -> None:
 
 def test_where_racks_differ_the_smaller_one_serves_a_promised_rack() -> None:
     whole = a_cluster("2 racks x 3 nodes x 2").promising("a", rack=1).promising("b", node=3).build()
-    world = World(without_node(whole, "r0/n2"))
+    world = EngineWorld(without_node(whole, "r0/n2"))
 
     for name in ("one", "two", "three"):
         world.place(a_gang(name).in_vc("b").of(2))
@@ -153,7 +157,7 @@ def test_where_racks_differ_the_smaller_one_serves_a_promised_rack() -> None:
 def test_where_nodes_differ_a_promised_node_is_not_the_one_that_others_need() -> None:
     small = ("n0/1", "n0/2", "n1/1", "n1/2")
     cluster = a_cluster("3 nodes x 3").without(*small).promising("a", node=1).promising("b", gpu=4)
-    world = World(cluster)
+    world = EngineWorld(cluster)
 
     # Given the node of three, VC a would leave two leaf cells of the four that b was promised.
     assert isinstance(world.ask(a_gang("three").of(3)), Wait)

@@ -1,4 +1,4 @@
-"""Members that come late or replace others: near their gang, and with victims if need be."""
+"""Late members and replacements are placed near their gang, with victims if necessary."""
 
 from dataclasses import replace
 
@@ -6,10 +6,10 @@ from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from policy.submission import PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.engine_calls import check
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
-def a_pair_that_lost_a_member(world: World) -> GangBuilder:
+def a_pair_that_lost_a_member(world: EngineWorld) -> GangBuilder:
     """`pair` runs at priority 5 with one of its two members; a borrower took the other's leaf."""
     pair = a_gang("pair").of(1, 1).at(5)
     world.place(pair)
@@ -18,11 +18,11 @@ def a_pair_that_lost_a_member(world: World) -> GangBuilder:
     return pair
 
 
-def one_node() -> World:
-    return World(a_cluster("1 nodes x 2").promising("a", node=1))
+def one_node() -> EngineWorld:
+    return EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
 
 
-def test_a_replacement_preempts_who_took_its_place() -> None:
+def test_a_replacement_preempts_the_gang_that_took_its_place() -> None:
     world = one_node()
     pair = a_pair_that_lost_a_member(world)
 
@@ -102,8 +102,8 @@ def test_a_higher_priority_overtakes_the_late_member_and_not_its_gang() -> None:
     assert isinstance(world.ask(pair, member=1), Wait)
 
 
-def test_a_gang_that_is_downgraded_preempts_nobody_any_more() -> None:
-    world = World(a_cluster("3 nodes x 2").promising("a", node=1).promising("b", node=2))
+def test_a_gang_that_is_downgraded_preempts_no_longer() -> None:
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=1).promising("b", node=2))
     pair = a_gang("pair").of(1, 1).at(5).lazy()
     world.place(pair)
     world.engine.forget_member(pair.member(1).member)
@@ -123,7 +123,7 @@ def test_a_gang_that_is_downgraded_preempts_nobody_any_more() -> None:
 
 
 def test_a_late_member_whose_reserved_node_went_bad_is_planned_anew() -> None:
-    world = World(a_cluster("3 nodes x 1").promising("a", node=3))
+    world = EngineWorld(a_cluster("3 nodes x 1").promising("a", node=3))
     pair = a_gang("pair").of(1, 1).at(5)
     world.place(pair)
     world.engine.forget_member(pair.member(1).member)
@@ -142,7 +142,7 @@ def test_a_late_member_whose_reserved_node_went_bad_is_planned_anew() -> None:
 
 
 def test_a_late_member_with_nowhere_left_gives_its_reservation_up() -> None:
-    world = World(a_cluster("2 nodes x 1").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 1").promising("a", node=2))
     pair = a_gang("pair").of(1, 1).at(5)
     world.place(pair)
     world.engine.forget_member(pair.member(1).member)
@@ -160,7 +160,7 @@ def test_a_late_member_with_nowhere_left_gives_its_reservation_up() -> None:
 
 
 def test_two_late_members_reserve_a_place_each() -> None:
-    world = World(a_cluster("1 nodes x 3").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 3").promising("a", node=1))
     gang = a_gang("three").of(1, 1, 1).at(5)
     world.place(gang)
     for index in (1, 2):
@@ -180,7 +180,7 @@ def test_two_late_members_reserve_a_place_each() -> None:
 
 
 def test_a_late_member_is_placed_near_its_gang() -> None:
-    world = World(a_cluster("3 racks x 3 nodes x 2").promising("a", node=9))
+    world = EngineWorld(a_cluster("3 racks x 3 nodes x 2").promising("a", node=9))
     gang = a_gang("team").of(2, 2, 2)
     world.place(a_gang("filler").of(2))
     world.place(gang)
@@ -198,7 +198,7 @@ def test_a_late_member_is_placed_near_its_gang() -> None:
 
 
 def test_a_late_member_shares_a_node_with_its_gang_if_there_is_room() -> None:
-    world = World(a_cluster("2 nodes x 4").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 4").promising("a", node=2))
     gang = a_gang("team").of(2, 1)
     world.place(a_gang("other").of(3))
     world.place(gang)
@@ -215,7 +215,7 @@ def test_a_late_member_shares_a_node_with_its_gang_if_there_is_room() -> None:
 
 
 def test_an_incremental_gang_preempts_for_the_members_that_are_enough() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("one").of(2).at(-1))
     world.place(a_gang("two").of(2).at(-1))
 
@@ -226,8 +226,8 @@ def test_an_incremental_gang_preempts_for_the_members_that_are_enough() -> None:
     assert len(decision.seats) == 1
 
 
-def test_an_incremental_gang_ends_nobody_while_enough_of_it_fits() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+def test_an_incremental_gang_ends_no_gang_while_enough_of_it_fits() -> None:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("borrower").of(2).at(-1))
 
     decision = world.ask(a_gang("grows").of(2, 2).at_least(1).at(5))
@@ -237,7 +237,7 @@ def test_an_incremental_gang_ends_nobody_while_enough_of_it_fits() -> None:
 
 
 def test_the_smallest_members_of_an_incremental_gang_start_first() -> None:
-    world = World(a_cluster("1 nodes x 4").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 4").promising("a", node=1))
 
     decision = world.ask(a_gang("mixed").of(1, 4, 1, 1).at_least(3))
 
@@ -246,7 +246,7 @@ def test_the_smallest_members_of_an_incremental_gang_start_first() -> None:
 
 
 def test_members_of_an_incremental_gang_preempt_for_themselves_later() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     world.place(a_gang("borrower").of(2).at(-1))
     grows = a_gang("grows").of(2, 2).at_least(1).at(5)
     world.apply(world.ask(grows))
@@ -260,12 +260,12 @@ def test_members_of_an_incremental_gang_preempt_for_themselves_later() -> None:
 # -- several chains
 
 
-def two_chains() -> World:
+def two_chains() -> EngineWorld:
     cluster = a_cluster("1 racks x 1 nodes x 2", name="one").chain(
         "1 pods x 1 nodes x 2", name="two"
     )
     cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1)
-    return World(cluster)
+    return EngineWorld(cluster)
 
 
 def test_a_gang_over_several_chains_preempts_in_all_of_them() -> None:
@@ -287,7 +287,7 @@ def test_unequal_members_are_divided_between_chains_in_whatever_way_fits() -> No
         "1 pods x 1 nodes x 3", name="two"
     )
     cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1)
-    world = World(cluster)
+    world = EngineWorld(cluster)
 
     # Filling the chain of three first with the largest member leaves 2 + 2 for the other.
     world.place(a_gang("wide").of(2, 2, 3).spanning())
@@ -295,12 +295,12 @@ def test_unequal_members_are_divided_between_chains_in_whatever_way_fits() -> No
 
 
 def test_a_gang_over_several_chains_waits_where_its_vc_has_none() -> None:
-    world = World(a_cluster("1 nodes x 4").promising("a", node=1).promising("b"))
+    world = EngineWorld(a_cluster("1 nodes x 4").promising("a", node=1).promising("b"))
 
     assert isinstance(world.ask(a_gang("wide").of(2, 1).in_vc("b").spanning()), Wait)
 
 
-def test_a_gang_over_several_chains_ends_only_who_is_in_the_way() -> None:
+def test_a_gang_over_several_chains_ends_only_gangs_in_its_way() -> None:
     world = two_chains()
     world.place(a_gang("left").of(2).at(-1))
 
@@ -312,7 +312,7 @@ def test_a_gang_over_several_chains_ends_only_who_is_in_the_way() -> None:
 
 def test_a_late_member_for_which_nothing_can_be_reserved_waits_for_its_victim() -> None:
     """`low` counts on a node that is bad: only when it has ended is there a node for the member."""
-    world = World(a_cluster("3 nodes x 2").promising("a", node=2).promising("b", node=1))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=2).promising("b", node=1))
     pair = a_gang("pair").of(2, 2).at(5)
     world.place(pair)
     world.engine.forget_member(pair.member(1).member)

@@ -1,18 +1,17 @@
-"""After a start: what runs is taken in, and what was released gets its lease again."""
+"""After a restart bound pods are taken in, and released pods get their lease again."""
 
 from dataclasses import replace
 
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import NodeCell, Wait
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import NodeCell, PlacedMember, Wait
 from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, an_engine
 from tests.support.cells.engine_calls import check, list_nodes, recover
-from tests.unit.extender.cells.observe.test_reconfiguration import downgraded
+from tests.support.cells.engine_world import world_with_a_downgraded_gang
 
 
 def bound(gang: GangBuilder, node: str, *leaf_cells: int) -> PlacedMember:
@@ -80,7 +79,7 @@ def test_released_pods_get_a_lease_on_the_place_they_were_told() -> None:
     assert engine.expire(now=65) == [late.member().gang]
 
 
-def test_a_released_pod_whose_place_is_taken_asks_again() -> None:
+def test_a_released_pod_is_planned_again_if_its_place_is_taken() -> None:
     engine = an_engine(a_cluster("2 nodes x 2").promising("a", node=2))
 
     lost = recover(
@@ -143,7 +142,7 @@ def test_a_released_pod_gives_way_to_what_runs_on_a_node_that_is_seen_later() ->
 
 
 def test_a_downgraded_gang_is_recovered_as_guaranteed_only_if_its_vc_has_room() -> None:
-    world = downgraded()
+    world = world_with_a_downgraded_gang()
     members = [
         PlacedMember(request=a_gang(name).of(2).at(priority).member(), placement=placement)
         for name, priority in (("high", 5), ("lazy", 0))

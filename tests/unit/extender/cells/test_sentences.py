@@ -10,7 +10,7 @@ from extender.cells.model import Decision, Place, Reason, ReasonCode
 from extender.cells.wording import WORDING, explain
 from tests.support.cells import refused_requests as requests
 from tests.support.cells.builders import a_cluster, a_gang
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     requests.no_room: (
@@ -225,13 +225,16 @@ def test_long_lists_are_cut() -> None:
     many_vcs = a_cluster("20 nodes x 1")
     for index in range(20):
         many_vcs.promising(f"vc-{index:02}", node=1)
-    reason = reason_of(lambda: World(many_vcs).ask(a_gang("bert").in_vc("c")))
+    reason = reason_of(lambda: EngineWorld(many_vcs).ask(a_gang("bert").in_vc("c")))
 
     assert reason.change == (
         "use one of vc-00, vc-01, vc-02, vc-03, vc-04, vc-05, vc-06, vc-07 and 12 more"
     )
     many_sizes = a_gang("bert").of(*range(1, 11)).in_vc("vc-00")
-    assert "needs 1 x 10 and 1 x 9 and" in reason_of(lambda: World(many_vcs).ask(many_sizes)).text
+    assert (
+        "needs 1 x 10 and 1 x 9 and"
+        in reason_of(lambda: EngineWorld(many_vcs).ask(many_sizes)).text
+    )
     assert "1 x 3 and 2 smaller leaf cells" in (
-        reason_of(lambda: World(many_vcs).ask(many_sizes)).text
+        reason_of(lambda: EngineWorld(many_vcs).ask(many_sizes)).text
     )

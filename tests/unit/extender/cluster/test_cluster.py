@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cells.model import MemberRequest
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
@@ -13,7 +12,7 @@ from kube.read.nodes import KubeNode
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid
 from tests.support.cells.engine_calls import check, list_cells
-from tests.support.cluster_texts import derived_text
+from tests.support.policy.cluster_texts import derived_text
 
 RACK = "topology.kubernetes.io/rack"
 

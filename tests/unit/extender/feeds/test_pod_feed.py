@@ -7,8 +7,8 @@ from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.cells.engine_calls import check, list_nodes
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 UID = PodUid("uid-of-a")
 

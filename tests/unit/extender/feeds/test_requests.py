@@ -11,7 +11,7 @@ from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid, VcName
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = Classes.of(
     [

@@ -1,9 +1,9 @@
 """Leaf cells and cells, counted by VC and state."""
 
 from extender.inspection.census import Census
-from tests.support.extender_shell import Shell
-from tests.support.gang_pods import bound
-from tests.support.kube_objects import a_pod
+from tests.support.extender.gang_pods import bound
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import a_pod
 
 
 def test_leaf_cells_are_counted_by_vc_and_state() -> None:

@@ -9,9 +9,9 @@ from policy.submission import NodeName
 from service.tasks import in_slices
 from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
-from tests.support.cluster_texts import hived_text
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 

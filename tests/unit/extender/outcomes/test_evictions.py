@@ -12,8 +12,8 @@ from policy.errors import BackendError
 from policy.submission import PodUid
 from tests.support.background import background
 from tests.support.eventually import eventually
-from tests.support.extender_shell import Shell
-from tests.support.gang_pods import bound
+from tests.support.extender.gang_pods import bound
+from tests.support.extender.shell import Shell
 
 WHY = "gang lab/bert is preempted by gang lab/gpt"
 OTHER = "gang lab/bert is preempted by gang lab/llama"

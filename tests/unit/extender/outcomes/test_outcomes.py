@@ -8,10 +8,10 @@ from extender.cluster.journal import DecisionContext
 from extender.outcomes.outcomes import EndedBy
 from policy.submission import GangKey, NodeName
 from state.log.records import RowKind
-from tests.support.cluster_texts import hived_text
-from tests.support.extender_shell import Shell
-from tests.support.gang_pods import bound, member
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.gang_pods import bound, member
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(4)]
 BERT = GangKey("lab", "bert")

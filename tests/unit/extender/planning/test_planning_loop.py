@@ -13,8 +13,9 @@ from extender.feeds.requests import to_member_request
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
-from extender.planning.planning_loop import Planner
+from extender.planning.planning_loop import PlanningLoop
 from extender.queue.model import Action, ReleasePod
 from kube import marks
 from kube.api.binder import PodRef
@@ -27,9 +28,9 @@ from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.background import background
-from tests.support.cluster_texts import hived_text
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 
 class Groups:
@@ -43,6 +44,16 @@ class Groups:
 
     def is_awaited(self, pod: ManagedPod) -> bool:
         return pod.gang.size is None and self.size(pod) is None
+
+
+class Quota:
+    """Holds every gang, unless there is room."""
+
+    def __init__(self) -> None:
+        self.has_room = True
+
+    def holds(self, _: ManagedPod) -> bool:
+        return not self.has_room
 
 
 class RecordingExecutor:
@@ -67,7 +78,8 @@ class Planning:
         self.executor = RecordingExecutor()
         choice = NodeChoice()
         self.nodes = NodeSink(self.shell.cluster, choice)
-        self.planner = Planner(
+        self.quota = Quota()
+        self.planner = PlanningLoop(
             cells=ClusterCells(
                 self.shell.cluster, self.shell.pods, outcomes=self.shell.outcomes, being_bound=()
             ),
@@ -75,10 +87,13 @@ class Planning:
             nodes=choice,
             to_request=lambda pod: to_member_request(pod, classes=self.classes, sizes=self.groups),
             executor=executor or self.executor,  # type: ignore[arg-type] # all that it uses
+            held=HeldPods(
+                awaits_group=self.groups.is_awaited,
+                quota=self.quota,  # type: ignore[arg-type] # all that it uses
+            ),
             outcomes=self.shell.outcomes,
             clock=self.shell.clock,
         )
-        self.planner.follow_groups(self.groups.is_awaited)
         self.shell.recover()
 
     def add_nodes(self, **spec: Any) -> None:
@@ -144,7 +159,7 @@ async def test_a_gang_waits_for_the_podgroup_that_says_how_large_it_is() -> None
             "or correct its name in the pods"
         }
         plans.groups.sizes["bert"] = 2
-        plans.planner.look_for_groups()
+        plans.planner.observe_groups()
         assert await plans.looked() == []
         assert plans.waiting() == {}
         plans.shell.pods.upsert(a_pod("b").with_gpus(8).in_vc("lab").in_native_gang("bert").gated())
@@ -193,22 +208,10 @@ async def test_a_gang_that_does_not_fit_waits_like_a_pod_that_was_never_gated() 
         assert [name for name, _ in plans.shell.events.said("Placed")] == ["c"]
 
 
-class Quota:
-    """Holds every gang until there is room."""
-
-    def __init__(self) -> None:
-        self.has_room = False
-        self.on_charged: list[Callable[[GangKey], None]] = []
-
-    def holds(self, _: ManagedPod) -> bool:
-        return not self.has_room
-
-
 async def test_a_gang_over_quota_waits_until_it_is_charged() -> None:
     async with planning() as plans:
         plans.add_nodes()
-        quota = Quota()
-        plans.planner.follow_quota(quota)  # type: ignore[arg-type] # all that it uses
+        plans.quota.has_room = False
         for name in "ab":
             pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=2).gated()
             plans.shell.pods.upsert(pod.labelled(marks.GROUP_LABEL, "vision"))
@@ -216,9 +219,8 @@ async def test_a_gang_over_quota_waits_until_it_is_charged() -> None:
         reason = "gang lab/bert waits for quota of group vision; starts once the group's quota has"
         assert plans.waiting() == {"lab/bert": f"{reason} room for 16 more leaf cells"}
         assert [name for name, _ in plans.shell.events.said("Waiting")] == ["a"]
-        quota.has_room = True
-        for tell in quota.on_charged:
-            tell(GangKey("lab", "bert"))
+        plans.quota.has_room = True
+        plans.planner.observe_charged(GangKey("lab", "bert"))
         assert plans.waiting() == {}
         assert await plans.looked() == ["uid-of-a", "uid-of-b"]
 

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from extender.planning.quota_queue import QuotaQueue
-from extender.upkeep.ledger_sync import LEADERSHIP
+from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
@@ -14,9 +14,9 @@ from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
 from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
 from state.ledger.memory import MemoryLedger
-from tests.support.events import KeptEvents
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.events import KeptEvents
+from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = """
 apiVersion: cellgate.io/v1
@@ -72,7 +72,7 @@ class World:
             pods=self.shell.pods,
             sizes=Groups(),
             policies=policies,
-            epoch=lambda: 1,
+            term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
         )
         self.told: list[GangKey] = []
         self.queue.on_charged.append(self.told.append)

@@ -2,9 +2,8 @@
 
 from extender.queue.model import NominatePod
 from policy.submission import PodUid
-from tests.property.planner_world import PlannerWorld
 from tests.support.cells.builders import a_gang
-from tests.support.queue_driver import (
+from tests.support.queue.driver import (
     deliver,
     is_whole,
     placement,
@@ -14,6 +13,7 @@ from tests.support.queue_driver import (
     submit,
     world_of_two_vcs,
 )
+from tests.support.queue.planner_world import PlannerWorld
 
 
 def _refuse(world: PlannerWorld, *uids: str) -> None:

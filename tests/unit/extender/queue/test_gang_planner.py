@@ -6,9 +6,8 @@ import pytest
 
 from extender.queue.model import NominatePod, ReleasePod
 from policy.submission import NodeName, PodUid
-from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
 from tests.support.cells.builders import a_gang
-from tests.support.queue_driver import (
+from tests.support.queue.driver import (
     deliver,
     is_whole,
     nodes_of_gang,
@@ -19,6 +18,7 @@ from tests.support.queue_driver import (
     submit,
     world_of_two_vcs,
 )
+from tests.support.queue.planner_world import LEASE_SECONDS, PlannerWorld
 
 
 def test_a_gang_is_left_alone_until_all_members_exist() -> None:

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from extender.queue.model import EvictPod
 from policy.submission import GangKey, PodUid
-from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
 from tests.support.cells.builders import a_cluster, a_gang
-from tests.support.queue_driver import (
+from tests.support.queue.driver import (
     deliver,
     is_released,
     is_whole,
@@ -17,6 +16,7 @@ from tests.support.queue_driver import (
     submit,
     world_of_two_vcs,
 )
+from tests.support.queue.planner_world import LEASE_SECONDS, PlannerWorld
 
 
 def test_pods_that_kube_scheduler_never_binds_hold_nobody_up() -> None:

@@ -3,9 +3,8 @@
 from extender.cells.model import GangState
 from extender.queue.model import EvictPod, ReleasePod
 from policy.submission import GangKey, PodUid
-from tests.property.planner_world import LEASE_SECONDS, PlannerWorld
 from tests.support.cells.builders import a_cluster, a_gang
-from tests.support.queue_driver import (
+from tests.support.queue.driver import (
     deliver,
     is_whole,
     nodes_of_gang,
@@ -14,6 +13,7 @@ from tests.support.queue_driver import (
     submit,
     world_of_two_vcs,
 )
+from tests.support.queue.planner_world import LEASE_SECONDS, PlannerWorld
 
 
 def test_victims_end_whole_and_the_preemptor_starts_in_their_place() -> None:

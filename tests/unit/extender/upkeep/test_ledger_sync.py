@@ -7,8 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from extender.settings import LEADERSHIP
 from extender.upkeep import ledger_sync
-from extender.upkeep.ledger_sync import Bookkeeper
+from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
 from kube.read.gangs import GangForm
 from kube.read.pods import ManagedPod
@@ -16,10 +17,10 @@ from policy.classes import Classes, PriorityClass
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, UserName, VcName
 from service.clock import Clock
-from state.ledger.ledger import Charge, Charged
+from state.ledger.ledger import Charge, Charged, LeaderTerm
 from state.ledger.memory import MemoryLedger
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = Classes.of(
     [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")
@@ -55,12 +56,12 @@ class Books:
         self.ledger = MemoryLedger(now)
         self.shell = Shell()
         self.seconds = 0.0
-        self.keeper = Bookkeeper(
+        self.keeper = LedgerSync(
             ledger=self.ledger,
             pods=self.shell.pods,
             sizes=Groups(),
             classes=lambda: CLASSES,
-            epoch=lambda: 1,
+            term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
             metrics=self.shell.metrics,
             clock=Clock(monotonic=lambda: self.seconds),
         )

@@ -1,4 +1,4 @@
-"""Drift between the engine and the pods that exist: found, corrected, counted."""
+"""DriftKind between the engine and the pods that exist: found, corrected, counted."""
 
 from extender.cells.answers import wait
 from extender.cells.model import ReasonCode
@@ -6,8 +6,8 @@ from extender.feeds.requests import to_bound
 from policy.classes import NO_CLASSES
 from policy.submission import GangKey, PodUid
 from tests.support.cells.engine_calls import check
-from tests.support.extender_shell import NoSizes, Shell
-from tests.support.gang_pods import bound, member
+from tests.support.extender.gang_pods import bound, member
+from tests.support.extender.shell import NoSizes, Shell
 
 
 def test_what_the_engine_missed_is_found_and_mended() -> None:

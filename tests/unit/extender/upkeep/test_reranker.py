@@ -11,10 +11,10 @@ from kube.follow.policies import PolicySink
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
-from tests.support.cluster_texts import hived_text
-from tests.support.events import KeptEvents
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.events import KeptEvents
+from tests.support.kube.pods import a_pod
+from tests.support.policy.cluster_texts import hived_text
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 
@@ -118,7 +118,7 @@ def test_documents_are_judged_by_the_cluster_document_in_force(ranks: Ranks) -> 
     assert list(ranks.policies.problems) == []
     ranks.policies.use_cluster_file(hived_text(lab=4), path="cluster.yaml")
     told = [problem.message for problem in ranks.policies.problems]
-    assert told == ['the Cluster document knows no VC "nobodys"']
+    assert told == ['the Cluster document has no VC "nobodys"']
 
 
 def test_a_gang_of_a_class_that_is_gone_goes_on(ranks: Ranks) -> None:

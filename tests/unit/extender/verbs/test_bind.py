@@ -9,7 +9,7 @@ import pytest
 from extender.cluster.journal import DecisionContext
 from extender.planning import pending_writes
 from extender.planning.pending_writes import PendingWrites
-from extender.verbs.bind import Binding
+from extender.verbs.bind import BindVerb
 from extender.verbs.wire import BindArguments
 from kube.api.binder import PodRef
 from kube.api.client import KubeError
@@ -17,8 +17,8 @@ from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
 from state.log.records import RowKind
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import a_pod
 
 UID = PodUid("uid-of-a")
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
@@ -60,7 +60,7 @@ class Bindings:
         )
         self.binder = SlowBinder()
         self.pending = PendingWrites()
-        self.binding = Binding(
+        self.binding = BindVerb(
             leading=Leads(),  # type: ignore[arg-type] # all of it that is used
             cluster=self.shell.cluster,
             pods=self.shell.pods,
@@ -133,7 +133,7 @@ async def test_nobody_is_bound_to_a_node_that_is_gone() -> None:
     world = Bindings()
     world.shell.cluster.forget_node(NodeName("node-00"))
     world.binder.may_answer.set()
-    with pytest.raises(RequestError, match="node node-00 of pod lab/a is gone"):
+    with pytest.raises(RequestError, match="node node-00 of pod lab/a does not exist any more"):
         await world.bind()
 
 

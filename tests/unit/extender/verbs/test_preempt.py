@@ -10,8 +10,8 @@ from extender.cells.model import MemberRequest, Preempt, Wait
 from extender.cluster.journal import DecisionContext
 from extender.outcomes.evictions import Evictions
 from extender.upkeep.lease_expiry import expire_unused
-from extender.verbs.preempt import Preemption
-from extender.verbs.questions import Questions
+from extender.verbs.pod_decider import PodDecider
+from extender.verbs.preempt import PreemptVerb
 from extender.verbs.wire import PreemptArguments
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
@@ -21,8 +21,8 @@ from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 from tests.support.background import background
 from tests.support.eventually import eventually
-from tests.support.extender_shell import Shell
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.extender.shell import Shell
+from tests.support.kube.pods import PodBuilder, a_pod
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 
@@ -55,7 +55,7 @@ class Verbs:
         self.enders = Enders()
         self.classes_are_gone = False
         cluster, pods = self.shell.cluster, self.shell.pods
-        self.questions = Questions(
+        self.decider = PodDecider(
             cluster=cluster,
             pods=pods,
             to_request=self._to_request,
@@ -63,14 +63,14 @@ class Verbs:
             clock=self.shell.clock,
         )
         self.evictions = Evictions(self.enders, pods=pods, outcomes=self.shell.outcomes)
-        self.preemption = Preemption(
+        self.preemption = PreemptVerb(
             plans_for=self.planned.__contains__,
-            questions=self.questions,
+            decider=self.decider,
             pods=pods,
             waiting=self.shell.waiting,
             cluster=cluster,
             evictions=self.evictions,
-            being_bound=self.being_bound,
+            is_bound=self.being_bound.__contains__,
         )
         for index in range(4):
             self.shell.pods.upsert(a_hived_pod(f"low-{index}", priority=0))
@@ -84,7 +84,7 @@ class Verbs:
     def place(self, name: str) -> None:
         pod = self.shell.pods.get(PodUid(f"uid-of-{name}"))
         assert pod is not None
-        self.questions.decide(pod, NODES, kind=RowKind.PLACEMENT)
+        self.decider.decide(pod, NODES, kind=RowKind.PLACEMENT)
 
     def preempt(self, pod: dict[str, Any], nodes: Sequence[str] = tuple(NODES)) -> Any:
         victims: dict[str, Any] = {node: {"Pods": []} for node in nodes}
@@ -154,7 +154,7 @@ def test_a_pod_whose_class_is_gone_is_passed_over_while_nobody_asks(verbs: Verbs
     verbs.preempt(high)
     (waiting,) = verbs.shell.waiting.pods.values()
     verbs.classes_are_gone = True
-    verbs.preemption.preempt_alone(waiting)
+    verbs.preemption.preempt_unasked(waiting)
     verbs.preemption.renew(waiting)
     assert len(verbs.ending) == 1
 

@@ -9,7 +9,7 @@ from kube.api.client import KubeClient, KubeError
 from kube.api.events import Event, EventWriter
 from service.clock import Clock
 from tests.support.eventually import eventually
-from tests.support.kube_objects import a_pod
+from tests.support.kube.pods import a_pod
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

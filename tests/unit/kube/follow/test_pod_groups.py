@@ -17,7 +17,7 @@ from kube.read.pods import ManagedPod, read_pod
 from policy.submission import GangKey
 from service.clock import Clock
 from tests.support.eventually import eventually
-from tests.support.kube_objects import a_pod
+from tests.support.kube.pods import a_pod
 
 
 def a_group(name: str, **spec: Any) -> dict[str, Any]:

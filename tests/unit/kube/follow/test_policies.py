@@ -7,8 +7,8 @@ import pytest
 
 from kube.api.events import Event
 from kube.follow.policies import PolicySink
-from tests.support.cluster_texts import hived_text
-from tests.support.events import KeptEvents
+from tests.support.kube.events import KeptEvents
+from tests.support.policy.cluster_texts import hived_text
 
 HEAD = "apiVersion: cellgate.io/v1\nkind: "
 RULES = HEAD + "Rules\nrules:\n- {then: %s}\n"
@@ -73,7 +73,7 @@ def test_an_event_names_the_first_problems_and_counts_the_rest() -> None:
     [
         (
             a_config_map("unheard-of", "", name="x"),
-            'ConfigMap x: cellgate.io/policy: "unheard-of" is not a kind of policy; known are ',
+            'ConfigMap x: cellgate.io/policy: "unheard-of" is not a kind of policy ',
         ),
         ({**a_config_map("rules", "", name="x"), "data": None}, "ConfigMap x: data has no policy."),
         (
@@ -151,5 +151,5 @@ def test_no_other_document_keeps_a_cluster_document_out() -> None:
     sink.upsert(a_config_map("cluster", hived_text(other=1)))
     assert sink.cluster_text == hived_text(other=1)
     assert list(map(str, sink.problems)) == [
-        'ConfigMap identity: vcs.lab: the Cluster document knows no VC "lab"'
+        'ConfigMap identity: vcs.lab: the Cluster document has no VC "lab"'
     ]

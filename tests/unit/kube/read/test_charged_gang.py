@@ -6,7 +6,7 @@ from kube.hived.spec import HivedSpec
 from kube.read.charged_gang import charged_gang
 from kube.read.pods import read_pod
 from policy.submission import GangKey, VcName
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_pod
 
 DECISION = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 

@@ -7,7 +7,7 @@ from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.pods import read_pod
 from policy.errors import RequestError
 from policy.submission import GangKey
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_pod
 
 _POD = a_pod("bert-0", namespace="lab").with_gpus(8)
 

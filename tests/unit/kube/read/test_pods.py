@@ -23,7 +23,7 @@ from policy.submission import (
     VcName,
 )
 from policy.topology import ChainName
-from tests.support.kube_objects import NVIDIA, PodBuilder, a_pod
+from tests.support.kube.pods import NVIDIA, PodBuilder, a_pod
 
 _SINGLE = DeclaredGang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
 _HIVED = HivedSpec(vc=VcName("VC1"), leaf_count=4, leaf_type=LeafType("K80"), priority=-1)

@@ -10,7 +10,7 @@ from kube.read.pods import read_pod
 from kube.read.trimming import trim_pod
 from policy.placement import Placement
 from policy.submission import NodeName, VcName
-from tests.support.kube_objects import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_pod
 
 PODS = [
     a_pod(),

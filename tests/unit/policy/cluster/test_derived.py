@@ -8,8 +8,8 @@ from policy.cluster.derived_promises import fair_shares
 from policy.cluster.document import BuiltCluster, LiveNode
 from policy.submission import NodeName, VcName
 from policy.topology import CellAddress, CellTypeName, ChainName, Level, PhysicalCell, Promise
-from tests.support.policy import HEAD
-from tests.support.policy_cluster_texts import addresses, cluster_of, problems_of
+from tests.support.policy.cluster_texts import addresses, cluster_of, problems_of
+from tests.support.policy.documents import HEAD
 
 ZONE, RACK, NODE = (
     "topology.kubernetes.io/zone",
@@ -146,8 +146,8 @@ def test_promises_that_the_live_nodes_cannot_hold_are_cut_fairly_and_told() -> N
 def test_a_promise_of_a_leaf_type_that_no_node_has_is_told() -> None:
     built = cluster_of(derived(promised(RACK, 2, "B200"))).build(NODES)
     assert told(built) == [
-        f'virtualClusters.lab.virtualCells[0]: 2 cells promised of level "{RACK}", but there is no '
-        'node of leaf type "B200" there'
+        f'virtualClusters.lab.virtualCells[0]: 2 cells promised of level "{RACK}", but no node '
+        'has leaf type "B200" and that level'
     ]
     assert built.topology.vcs[VcName("lab")].promises == ()
 

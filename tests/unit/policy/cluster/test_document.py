@@ -8,8 +8,8 @@ from policy.cluster.hived import HivedClusterDocument
 from policy.documents.parser import DocumentKind, parse_document, parse_label
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
-from tests.support.policy import HEAD
-from tests.support.policy_cluster_texts import hived, problems_of, topology_of
+from tests.support.policy.cluster_texts import hived, problems_of, topology_of
+from tests.support.policy.documents import HEAD
 
 DERIVED = f"""{HEAD}Cluster
 nodeTopology:

@@ -15,7 +15,7 @@ from policy.topology import (
     Promise,
     VirtualCluster,
 )
-from tests.support.policy_cluster_texts import (
+from tests.support.policy.cluster_texts import (
     addresses,
     chain_of,
     cluster_of,
@@ -260,12 +260,12 @@ def test_what_is_probably_not_meant_is_a_warning() -> None:
         "physicalCluster.physicalCells[0].cellChildren[1].colour: unknown key, it has no effect; "
         "known keys are cellType, cellAddress, pinnedCellId, cellChildren",
         "physicalCluster.physicalCells[0].cellChildren[0]: a node level cell without cellAddress "
-        'is taken as the node "0"',
+        'is assumed to be the node "0"',
         'virtualClusters.vc.virtualCells[0].cellType: the parts of "POOL.PAIR.NODE" are not in the '
         'order of the chain ("POOL", "NODE", "PAIR", "G"); only the first and the last count',
         "virtualClusters.vc.virtualCells[1].cellNumber: is not given, so no cell is promised",
         'physicalCluster.physicalCells[0].cellChildren[0].pinnedCellId: "PIN" is not promised to '
-        "any VC, so the cell is not held back",
+        "any VC, so it is not reserved",
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.policy_cluster_texts import hived, problems_of
+from tests.support.policy.cluster_texts import hived, problems_of
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ from tests.support.policy_cluster_texts import hived, problems_of
                 f"{name}: {{childCellType: {child}, childCellNumber: 1, isNodeLevel: true}}"
                 for name, child in [("A", "T0"), *((f"T{n}", f"T{n + 1}") for n in range(40))]
             ),
-            "physicalCluster.cellTypes.A: has more than 32 levels below and with it",
+            "physicalCluster.cellTypes.A: has more than 32 levels",
             id="too many levels",
         ),
     ],

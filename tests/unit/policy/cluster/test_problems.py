@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.policy_cluster_texts import POOL, TYPES, hived, problems_of
+from tests.support.policy.cluster_texts import POOL, TYPES, hived, problems_of
 
 CELLS = "physicalCluster.physicalCells"
 
@@ -119,7 +119,7 @@ N0, N1 = "{cellAddress: n0}", "{cellAddress: n1}"
         ),
         pytest.param(
             a_pool(N0, "{cellAddress: n/1}"),
-            '[0].cellChildren[1].cellAddress: "n/1" must not hold a /',
+            '[0].cellChildren[1].cellAddress: "n/1" must not contain a /',
             id="slash",
         ),
         pytest.param(
@@ -244,14 +244,13 @@ def test_a_pinned_cell_in_a_pinned_cell_is_promised_twice() -> None:
         (
             "cellAddress: n1",
             "cellAddress: n1, reservationId: P",
-            f"{CELLS}[0].cellChildren[1].reservationId: unknown key; pinnedCellId is what it is "
-            "called now",
+            f"{CELLS}[0].cellChildren[1].reservationId: unknown key; it is now called pinnedCellId",
         ),
         (
             "{cellAddress: n1}",
             "{<<: {cellAddress: n1}}",
-            f'{CELLS}[0].cellChildren[1]["<<"]: unknown key; merge keys are not supported, write '
-            "it out",
+            f'{CELLS}[0].cellChildren[1]["<<"]: unknown key; merge keys are not supported; '
+            "write the values out",
         ),
     ],
 )
@@ -314,7 +313,7 @@ def test_promises_that_do_not_fit_are_told_beside_other_problems_of_vcs() -> Non
     ids=["deep", "many"],
 )
 def test_more_cells_than_anybody_has_are_not_built(text: str) -> None:
-    message = "hold more than 400000 cells in all, the most that are allowed"
+    message = "contain more than 400000 cells in all; that is the limit"
     assert problems_of(text) == [f"{CELLS}: {message}"]
 
 

@@ -6,7 +6,7 @@ from policy.cluster import safety
 from policy.cluster.safety import Shortage, find_shortage
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell
-from tests.support.policy_cluster_texts import hived, problems_of, topology_of
+from tests.support.policy.cluster_texts import hived, problems_of, topology_of
 
 
 def racks(*sizes: list[int]) -> Chain:

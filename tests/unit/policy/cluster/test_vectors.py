@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.policy_cluster_texts import problems_of, topology_of
+from tests.support.policy.cluster_texts import problems_of, topology_of
 
 FOLDER = Path(__file__).parents[5] / "shared" / "reference" / "hived-vectors"
 REFUSED = "fatal_config_error"

@@ -7,7 +7,7 @@ from policy.errors import RequestError, SpecError
 from policy.identity.identity import Identity, TemplateKind
 from policy.store import PolicyText, build_policy
 from policy.submission import GroupName, UserName, VcName
-from tests.support.policy import HEAD
+from tests.support.policy.documents import HEAD
 
 SAMPLE = f"""{HEAD}Identity
 groups: {{vision: [alice, bob, carol], nlp: [alice]}}
@@ -54,7 +54,7 @@ def test_a_vc_that_is_listed_is_open_to_its_groups_and_users_only(
         return
     with pytest.raises(RequestError) as raised:
         check("lab")
-    told = f'vc: VC "lab" is not open to "{user}"; it is for groups vision and users dave'
+    told = f'vc: VC "lab" is not open to "{user}"; it is open to groups vision and users dave'
     assert str(raised.value) == told
 
 
@@ -100,9 +100,9 @@ templates:
         'cm/identity: templates[1].kind: must be such as "PyTorchJob", not "job"',
         "cm/identity: templates[1].path: must be a path such as "
         '"spec.pytorchReplicaSpecs.*.template", not 5',
-        "cm/identity: vcs.lab: names neither groups nor users: nobody could use the VC",
-        "cm/identity: vcs.big: names neither groups nor users: nobody could use the VC",
-        "cm/identity: templates[0]: Job of Kubernetes is known already",
+        "cm/identity: vcs.lab: names neither groups nor users, so no user could use the VC",
+        "cm/identity: vcs.big: names neither groups nor users, so no user could use the VC",
+        "cm/identity: templates[0]: Job of Kubernetes is built in; remove the entry",
     ]
 
 
@@ -114,8 +114,8 @@ virtualClusters: {{lab: {{}}, other: {{}}}}
 """
     cluster = PolicyText(kind=DocumentKind.CLUSTER, source="cm/cluster", text=text)
     assert _problems(identity(SAMPLE.replace("lab:", "nowhere:")), cluster) == [
-        'cm/identity: vcs.nowhere: the Cluster document knows no VC "nowhere"'
+        'cm/identity: vcs.nowhere: the Cluster document has no VC "nowhere"'
     ]
     known = build_policy([cluster]).identity
-    with pytest.raises(RequestError, match='VC "nowhere" is not known; known are lab, other'):
+    with pytest.raises(RequestError, match='there is no VC "nowhere"; the VCs are lab, other'):
         known.check_vc(VcName("nowhere"), user=UserName("a"), groups=(), path="")

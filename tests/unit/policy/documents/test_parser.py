@@ -9,7 +9,7 @@ from policy.errors import Problem, SpecError
 from policy.rules.comparison import Comparison
 from policy.rules.patterns import parse_pattern
 from policy.rules.rule_table import Rule
-from tests.support.policy import CLASSES, HEAD, classes_of, rules_of
+from tests.support.policy.documents import CLASSES, HEAD, classes_of, rules_of
 
 RULE_KEYS = "user, group, vc, priority, current, occupied, occupiedHigh, when, then, note"
 
@@ -198,7 +198,8 @@ def test_a_document_that_takes_too_long_to_compile_is_refused() -> None:
     lines = [f"- {{user: '\\pL{{4}}{number}', then: fail}}\n" for number in range(2000)]
     problems = _problems(f"{HEAD}Rules\nrules:\n{''.join(lines)}")
     assert problems[0].endswith(
-        ".user: is not read: the document's regular expressions and `when` are too large together"
+        ".user: is not compiled: all regular expressions and `when` of the document together "
+        "are too large"
     )
 
 
@@ -215,8 +216,8 @@ def test_an_unknown_label_is_refused() -> None:
     assert raised.value.problems == (
         Problem(
             "cellgate.io/policy",
-            '"Rules" is not a kind of policy; known are classes, rules, cluster, quotas, identity, '
-            "shaping",
+            '"Rules" is not a kind of policy document; the kinds are '
+            "classes, rules, cluster, quotas, identity, shaping",
         ),
     )
 

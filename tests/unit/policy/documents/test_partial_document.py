@@ -5,8 +5,7 @@ import pytest
 from policy.documents.parser import DocumentKind
 from policy.errors import SpecError
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
-from tests.support.policy import HEAD
-from tests.unit.policy.test_store import CLASSES_TEXT
+from tests.support.policy.documents import CLASSES_TEXT, HEAD
 
 
 def _texts(**texts: str) -> list[PolicyText]:
@@ -36,7 +35,7 @@ rules:
         "occupied, occupiedHigh, when, then, note",
         'rules: rules[1].user: is not a valid regular expression: missing ) in "("',
         'rules: rules[1].current: must be a comparison such as "> 4" or 4, not "about 4"',
-        "rules: rules[2]: can never be reached: whatever it matches, rule 1 (retain) stops",
+        "rules: rules[2]: can never apply: rule 1 (retain) matches the same gangs and stops",
         'rules: rules[3].then: "nosuch" is not one of the classes prod, test, oppo',
         "rules: rules[4].then: prod is not lower than any class that the rule matches: oppo",
     ]

@@ -9,8 +9,7 @@ from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaTable
 from policy.store import PolicyText, build_policy
 from policy.submission import GroupName, LeafType, UserName
-from tests.support.policy import HEAD
-from tests.unit.policy.test_store import classes
+from tests.support.policy.documents import HEAD, classes
 
 ALICE, BOB, ZOE = UserName("alice"), UserName("bob"), UserName("zoe")
 VISION, NLP = GroupName("vision"), GroupName("nlp")
@@ -93,7 +92,7 @@ def test_the_group_that_pays_is_the_named_one_else_the_first_that_lists_the_user
     ("user", "named", "message"),
     [
         (BOB, VISION, '"vision" is not a quota group of yours; your groups with quotas are "nlp"'),
-        (ZOE, VISION, '"vision" is not a quota group of yours; you are in none'),
+        (ZOE, VISION, '"vision" is not a quota group of yours; you have none'),
         (BOB, GroupName("x"), '"x" is not a quota group of yours; your groups with quotas are "n'),
     ],
 )
@@ -174,7 +173,7 @@ def test_the_class_over_quota_must_be_a_lower_one(over: str, problem: str) -> No
 def test_a_group_has_quotas_in_one_document_only() -> None:
     text = f"{HEAD}Quotas\ngroups: [{{name: vision}}]"
     assert _problems(quotas(text, "cm/b"), quotas(text, "cm/a")) == [
-        'cm/b: groups[0].name: cm/a has quotas of group "vision" already'
+        'cm/b: groups[0].name: group "vision" already has quotas in cm/a'
     ]
 
 

@@ -5,7 +5,7 @@ import pytest
 from policy.classes import NO_CLASSES
 from policy.documents.rule_checks import check_policy, check_priorities
 from policy.errors import Problem
-from tests.support.policy import CLASSES, rules_of
+from tests.support.policy.documents import CLASSES, rules_of
 
 
 def _problems(rules: str) -> list[str]:
@@ -49,7 +49,7 @@ def test_what_rules_say_about_classes(rules: str, problems: list[str]) -> None:
 def test_without_classes_a_rule_cannot_name_one_and_can_match_any() -> None:
     rules = rules_of("- {priority: x, then: retain}\n- {then: oppo}")
     assert check_policy(NO_CLASSES, rules) == [
-        Problem("rules[1].then", '"oppo" is no class, because there is no Classes document')
+        Problem("rules[1].then", '"oppo" is not a class: there is no Classes document')
     ]
 
 
@@ -68,7 +68,7 @@ def test_priority_classes_must_be_in_the_order_of_the_classes() -> None:
     ]
 
 
-UNREACHABLE = "rules[1]: can never be reached: whatever it matches, rule 1 ({}) stops"
+UNREACHABLE = "rules[1]: can never apply: rule 1 ({}) matches the same gangs and stops"
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,6 @@ def test_a_rule_in_between_that_lowers_can_make_a_later_one_reachable(
 def test_the_first_covering_rule_is_named_and_every_unreachable_one_is_told() -> None:
     rules = "- {user: a, then: fail}\n- {then: retain}\n- {user: a, then: fail}\n- {then: fail}"
     assert _problems(rules) == [
-        "rules[2]: can never be reached: whatever it matches, rule 1 (fail) stops",
-        "rules[3]: can never be reached: whatever it matches, rule 2 (retain) stops",
+        "rules[2]: can never apply: rule 1 (fail) matches the same gangs and stops",
+        "rules[3]: can never apply: rule 2 (retain) matches the same gangs and stops",
     ]

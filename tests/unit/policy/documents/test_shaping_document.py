@@ -3,11 +3,10 @@
 import pytest
 
 from policy.documents.parser import parse_document
-from policy.documents.shaping_document import ShapingDocument
 from policy.errors import SpecError
-from policy.shaping import Mount, Shapes
+from policy.shaping import Mount
 from policy.submission import UserName
-from tests.support.policy import HEAD, a_submission
+from tests.support.policy.documents import HEAD, a_submission, shapes_of
 
 SAMPLE = f"""{HEAD}Shaping
 shapes:
@@ -24,12 +23,6 @@ shapes:
   maxRunSeconds: 86400
 - {{name: all, imagePullSecrets: [hub]}}
 """
-
-
-def shapes_of(text: str) -> Shapes:
-    document = parse_document(text)
-    assert isinstance(document, ShapingDocument)
-    return document.build()
 
 
 def _problems(shapes: str) -> list[str]:
@@ -107,8 +100,8 @@ def test_what_no_field_says_alone_is_told_too() -> None:
 """
     ) == [
         "shapes[1].name: duplicate of shapes[0].name",
-        "shapes[0]: gives nothing to the pods that it matches",
-        "shapes[2].tolerations[0]: has a value, which operator Exists does not look at",
+        "shapes[0]: has no effect on the pods that it matches",
+        "shapes[2].tolerations[0]: operator Exists takes no value",
         "shapes[2].tolerations[1]: needs a key, or operator Exists to tolerate all taints",
         "shapes[2].tolerations[2]: tolerationSeconds needs effect NoExecute",
         "shapes[2].mounts[0]: must have exactly one of persistentVolumeClaim, configMap, "
@@ -126,12 +119,12 @@ def test_what_no_field_says_alone_is_told_too() -> None:
             "path: mnt, memory: 1Gi",
             'path: must be an absolute path without a colon, not "mnt"',
         ),
-        ("path: /a/../b, memory: 1Gi", 'path: must not lead upwards, as "/a/../b" does'),
+        ("path: /a/../b, memory: 1Gi", 'path: must not contain .., as "/a/../b" does'),
         ("path: /a, configMap: A", 'configMap: must be the name of an object, not "A"'),
-        ("path: /a, configMap: a, subPath: ../x", 'subPath: must not lead upwards, as "../x" does'),
+        ("path: /a, configMap: a, subPath: ../x", 'subPath: must not contain .., as "../x" does'),
         (
             'path: /a, configMap: a, subPath: "{name}"',
-            "subPath: knows no other placeholder than {user}",
+            "subPath: may contain no other placeholder than {user}",
         ),
         (
             "path: /a, configMap: a, subPath: /x",

@@ -63,9 +63,8 @@ def test_an_admin_may_give_up_but_not_grant_what_the_group_has() -> None:
         ),
     ):
         assert _refusal((VISION,), (replace(VISION, allowance=more, over="queue"),)) == [
-            "groups[0].over: only an admin of policies may change fail to queue",
-            "groups[0].limits: only an admin of policies may raise or remove a limit of the group "
-            "itself",
+            "groups[0].over: only a policy admin may change fail to queue",
+            "groups[0].limits: only a policy admin may raise or remove a limit of the group itself",
         ]
 
 
@@ -84,7 +83,7 @@ def test_an_admin_may_give_up_but_not_grant_what_the_group_has() -> None:
             ['groups: "carol" is an admin of group vision and may not change the quotas of '
              "group nlp"],
         ),
-        ((VISION,), (), ["groups: only an admin of policies may remove group vision"]),
+        ((VISION,), (), ["groups: only a policy admin may remove group vision"]),
     ],
     ids=["another group's", "adds another group", "deletes the own"],
 )  # fmt: skip
@@ -96,7 +95,7 @@ def test_an_admin_of_a_group_is_no_admin_of_others(
 
 def test_nobody_else_may_change_quotas() -> None:
     assert _refusal((VISION,), (VISION,), Editor(user="mallory", groups=("vision",))) == [
-        'groups: "mallory" is no admin of policies or of the groups concerned'
+        'groups: "mallory" is neither a policy admin nor an admin of these groups'
     ]
 
 
@@ -105,7 +104,7 @@ def test_a_groups_admin_may_change_no_other_document() -> None:
     with pytest.raises(RequestError) as raised:
         check_other_change(CAROL, in_force=IN_FORCE)
     assert str(raised.value) == (
-        '"carol" is an admin of group vision and may change the quotas of no more than that'
+        '"carol" is an admin of group vision and may change no other document than its quotas'
     )
 
 
@@ -113,7 +112,7 @@ def test_an_admin_charges_nobody_for_whom_another_group_pays() -> None:
     """Whoever is listed first is charged there: with a limit of 0 the other group would be lost."""
     bob = {UserName("bob"): Allowance(most={Measure.LEAF_CELLS: 0})}
     taking, listing_bob = replace(VISION, users=bob), replace(NLP, users=bob)
-    refused = ['groups[0].users: only an admin of policies may list "bob", for whom group nlp pays']
+    refused = ['groups[0].users: only a policy admin may list "bob", who is charged to group nlp']
     assert _refusal((VISION,), (taking,), in_force=QuotaTable([VISION, listing_bob])) == refused
     assert _refusal((VISION,), (taking,), members={"bob": (GroupName("nlp"),)}) == refused
     assert _refusal((VISION,), (taking,), in_force=QuotaTable([listing_bob, VISION])) == []

@@ -8,7 +8,7 @@ from policy.quotas.quota_table import QuotaGroup
 from policy.quotas.wording import describe_excess
 from policy.rules.decision import Outcome
 from policy.submission import GroupName, LeafType, Occupancy, UserName
-from tests.support.policy import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
+from tests.support.policy.documents import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
 
 VISION = GroupName("vision")
 OWN, SHARED = Scope(UserName("alice"), VISION), Scope(None, VISION)
@@ -73,8 +73,8 @@ def test_quotas_take_up_where_rules_ended() -> None:
     assert lowered.explain() == (
         "alice asked for 4 leaf cells in class prod and gets class oppo.",
         "alice holds 15 leaf cells, 15 of them in high classes.",
-        "Rule 1 (prod is for admins) lowers class prod to test. It is for class prod, whatever is "
-        "asked for or held.",
+        "Rule 1 (prod is for admins) lowers class prod to test. "
+        "It applies to class prod, regardless of what is asked for or held.",
         "Over quota, class test is lowered to oppo: alice in group vision holds 15 leaf cells in "
         "high classes and 4 more are asked for; the limit is 16. A gang of 1 leaf cell would fit.",
     )
@@ -85,8 +85,8 @@ def test_a_refusal_tells_every_rule_hit_and_every_limit() -> None:
     refused = _admission("fail", rules="- {priority: prod, then: test, note: prod is for admins}")
     assert refused.format_refusal() == (
         "alice asked for 4 leaf cells in class prod: refused by the quotas of group vision. "
-        "Rule 1 (prod is for admins) lowers class prod to test. It is for class prod, whatever is "
-        "asked for or held. "
+        "Rule 1 (prod is for admins) lowers class prod to test. "
+        "It applies to class prod, regardless of what is asked for or held. "
         "alice in group vision holds 15 leaf cells in high classes and 4 more are asked for; the "
         "limit is 16. A gang of 1 leaf cell would fit."
     )
@@ -114,7 +114,7 @@ def test_notes_are_told_too() -> None:
         (
             too_much(Measure.LEAF_CELLS, used=16, asked=1),
             "alice in group vision holds 16 leaf cells and 1 more is asked for; the limit is 16. "
-            "It would fit after 1 leaf cell is released.",
+            "It would fit once 1 leaf cell is free again.",
         ),
         (
             too_much(Measure.LEAF_CELLS, used=16, asked=17),
@@ -122,12 +122,11 @@ def test_notes_are_told_too() -> None:
         ),
         (
             too_much(Measure.GANGS, used=1, asked=1, most=1),
-            "alice in group vision has 1 gang; the limit is 1. "
-            "It would fit after 1 gang has ended.",
+            "alice in group vision has 1 gang; the limit is 1. It would fit once 1 gang has ended.",
         ),
         (
             too_much(Measure.GANGS, used=3, asked=1, most=2),
-            "alice in group vision has 3 gangs; the limit is 2. It would fit after 2 gangs have "
+            "alice in group vision has 3 gangs; the limit is 2. It would fit once 2 gangs have "
             "ended.",
         ),
         (

@@ -4,7 +4,7 @@ import pytest
 
 from policy.rules.decision import RuleDecision
 from policy.submission import Occupancy
-from tests.support.policy import CLASSES, a_submission, rules_of
+from tests.support.policy.documents import CLASSES, a_submission, rules_of
 
 
 def _decide(
@@ -29,7 +29,7 @@ def test_a_lowered_class_is_explained_with_who_which_rule_which_numbers_and_the_
         "alice holds 9 leaf cells, 1 of them in high classes.",
         "Rule 1 (at most 2 high) lowers class prod to oppo: "
         "occupiedHigh would be 5 (1 held, 4 asked for), which is > 2. "
-        "With 3 fewer leaf cells held or asked for in high classes it would not apply.",
+        "With 3 fewer leaf cells held or asked for in high classes the rule would not apply.",
     )
     assert decision.format_warnings() == (
         "cellgate: rule 1 lowers class prod to oppo because occupiedHigh would be 5 "
@@ -44,17 +44,18 @@ def test_a_lowered_class_is_explained_with_who_which_rule_which_numbers_and_the_
         ("- {current: 0, then: retain}", "Rule 1 keeps class prod: current is 4, which is > 0."),
         (
             "- {then: fail}",
-            "Rule 1 refuses class prod. It is for everybody, whatever is asked for or held.",
+            "Rule 1 refuses class prod. "
+            "It applies to all gangs, regardless of what is asked for or held.",
         ),
         (
             "- {when: current > 2, vc: def, then: fail}",
-            "Rule 1 refuses class prod. It is for vc def, when current > 2.",
+            "Rule 1 refuses class prod. It applies to vc def, when current > 2.",
         ),
         (
             "- {current: '>= 4', occupied: '> 1', then: fail}",
             "Rule 1 refuses class prod: current is 4, which is >= 4 and "
             "occupied would be 4 (0 held, 4 asked for), which is > 1. "
-            "With 1 fewer leaf cell asked for it would not apply.",
+            "With 1 fewer leaf cell asked for the rule would not apply.",
         ),
         (
             "- {current: '== 4', then: fail}",
@@ -75,7 +76,7 @@ def test_a_gang_lowered_out_of_the_high_classes_is_not_counted_among_them() -> N
     decision = _decide(rules, held=Occupancy(occupied=3, occupied_high=2))
     assert decision.explain()[-1] == (
         "Rule 2 refuses class oppo: occupiedHigh would be 2 (2 held), which is > 1. "
-        "With 1 fewer leaf cell held or asked for in high classes it would not apply."
+        "With 1 fewer leaf cell held or asked for in high classes the rule would not apply."
     )
 
 
@@ -83,7 +84,7 @@ def test_unknown_usage_is_told_to_the_user() -> None:
     decision = _decide(HIGH, held=None)
     assert decision.explain() == (
         "alice asked for 4 leaf cells in class prod and gets it.",
-        "What alice holds is not known at the moment.",
+        "The usage of alice is not known at the moment.",
         "No rule applied.",
         "Usage is not known at the moment, so rule 1 is not applied and class prod is kept.",
     )
@@ -97,7 +98,7 @@ def test_a_when_that_failed_is_for_admins_not_for_users() -> None:
     decision = _decide("- {when: labels.a == 'b', then: fail}", held=Occupancy())
     assert decision.explain()[2:] == (
         "No rule applied.",
-        'Rule 1 does not match: its `when` has no answer: there is no key "a".',
+        'Rule 1 does not match: its `when` cannot be evaluated: there is no key "a".',
     )
     assert decision.format_warnings() == ()
 
@@ -121,8 +122,9 @@ def test_a_refusal_has_no_warnings_it_says_all_itself() -> None:
         "alice holds 0 leaf cells, 0 of them in high classes. "
         "Rule 1 (at most 2 high) lowers class prod to oppo: "
         "occupiedHigh would be 4 (0 held, 4 asked for), which is > 2. "
-        "With 2 fewer leaf cells held or asked for in high classes it would not apply. "
-        "Rule 2 (closed) refuses class oppo. It is for everybody, whatever is asked for or held."
+        "With 2 fewer leaf cells held or asked for in high classes the rule would not apply. "
+        "Rule 2 (closed) refuses class oppo. "
+        "It applies to all gangs, regardless of what is asked for or held."
     )
 
 

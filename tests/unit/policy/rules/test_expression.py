@@ -73,16 +73,16 @@ def test_an_expression_answers(source: str, answer: bool) -> None:
             "namespace == 'a' && user.matches('b') ==",
             "is not a valid CEL expression: mismatched input the end at line 1, column 41",
         ),
-        ("current", "can never be true or false: it gives 1 instead of true or false"),
+        ("current", "can never be true or false: its result is 1 instead of true or false"),
         (
             "occupied > '4'",
             "can never be true or false: values of different types are combined, "
-            "such as a number and a text",
+            "such as a number and a string",
         ),
         (
             "user.contains(1)",
             "can never be true or false: a value cannot be converted, "
-            "or a function does not take such values",
+            "or a function does not accept such values",
         ),
         (
             "false && user.matches('(a')",
@@ -118,14 +118,14 @@ def test_what_can_never_answer_is_refused_beforehand(source: object, problem: st
         ("current + 9223372036854775800 > 1", "a number is too large"),
         (
             "int(user) > 1",
-            "a value cannot be converted, or a function does not take such values",
+            "a value cannot be converted, or a function does not accept such values",
         ),
-        ("labels.stage", "it gives \"matches('x')\" instead of true or false"),
+        ("labels.stage", "its result is \"matches('x')\" instead of true or false"),
         (
             "labels.stage > 1",
-            "values of different types are combined, such as a number and a text",
+            "values of different types are combined, such as a number and a string",
         ),
-        ("user.matches(labels.stage + '(')", "it gives null instead of true or false"),
+        ("user.matches(labels.stage + '(')", "its result is null instead of true or false"),
     ],
 )
 def test_an_expression_without_an_answer_says_why(source: str, reason: str) -> None:
@@ -162,4 +162,4 @@ def test_an_expression_knows_what_it_depends_on(
 def test_a_submission_with_a_number_too_large_for_expressions_says_so() -> None:
     with pytest.raises(EvaluationError) as raised:
         build_inputs({**VARIABLES, "current": 1 << 2000})
-    assert str(raised.value) == "the submission holds a number that is too large"
+    assert str(raised.value) == "the submission has a number that is too large"

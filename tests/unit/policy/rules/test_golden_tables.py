@@ -1,8 +1,4 @@
-"""The two rule tables that we come from: what they did, and were meant to do.
-
-The first is the sample of the original's description, the second what its database shipped with.
-There a number means `>`, and `default` is the class of a pod that names none (`test`).
-"""
+"""The two rule tables that we come from: what they did, and were meant to do."""
 
 import pytest
 
@@ -10,41 +6,8 @@ from policy.documents.rule_checks import check_policy
 from policy.rules.decision import Outcome
 from policy.rules.rule_table import RuleTable
 from policy.submission import Occupancy
-from tests.support.policy import CLASSES, a_submission, rules_of
-
-SAMPLE = rules_of(
-    """
-- {user: ^fa_test$, then: retain}
-- {user: ^fa_test2$, priority: prod|test, occupiedHigh: 4, then: oppo}
-- {user: ^fa_test2$, priority: prod|test, occupiedHigh: 0, then: retain}
-- {user: ^fa_test2$, priority: oppo, occupied: 30, then: fail}
-- {user: ^fa_test2$, priority: oppo, occupied: 0, then: retain}
-- {user: ^user_proh$, then: fail}
-- {user: ^fa.*, priority: prod|test, occupiedHigh: 2, then: oppo}
-- {user: ^fa.*, priority: prod|test, occupiedHigh: 0, then: retain}
-- {user: .*, priority: prod|test, then: oppo, note: 普通用户只能提交oppo任务}
-- {user: .*, priority: oppo, occupied: 20, then: fail, note: 超过20将失败}
-- {user: .*, priority: oppo, occupied: 0, then: retain}
-- {user: .*, then: retain}
-"""
-)
-
-SHIPPED = rules_of(
-    """
-- {user: ^first$, then: retain}
-- {user: ^second$, then: retain}
-- {user: ^third$, then: retain}
-- {user: ^fourth$, then: retain}
-- {user: ^admin$, then: retain}
-- {user: ^user_proh$, then: fail, note: not allowed}
-- {user: .*, priority: prod, then: test, note: prod is for admins}
-- {user: .*, priority: test, occupied: 2, then: oppo, note: over 2 are opportunistic}
-- {user: .*, priority: test, occupied: 0, then: retain}
-- {user: .*, priority: oppo, occupied: 10, then: fail, note: over 10 are refused}
-- {user: .*, priority: oppo, occupied: 0, then: retain}
-- {user: .*, then: retain}
-"""
-)
+from tests.support.policy.documents import CLASSES, a_submission
+from tests.support.policy.golden_tables import SAMPLE, SHIPPED
 
 
 def _decide(
@@ -137,8 +100,8 @@ def test_on_a_refusal_the_notes_of_all_rules_hit_are_told() -> None:
         "carol asked for 4 leaf cells in class prod: refused by rule 10. "
         "carol holds 18 leaf cells, 0 of them in high classes. "
         "Rule 9 (普通用户只能提交oppo任务) lowers class prod to oppo. "
-        "It is for user .*, class prod|test, whatever is asked for or held. "
+        "It applies to user .*, class prod|test, regardless of what is asked for or held. "
         "Rule 10 (超过20将失败) refuses class oppo: "
         "occupied would be 22 (18 held, 4 asked for), which is > 20. "
-        "With 2 fewer leaf cells held or asked for it would not apply."
+        "With 2 fewer leaf cells held or asked for the rule would not apply."
     )

@@ -16,7 +16,7 @@ from policy.rules.decision import (
 )
 from policy.rules.rule_table import NO_RULES
 from policy.submission import ClassName, Occupancy, Submission
-from tests.support.policy import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
+from tests.support.policy.documents import CLASSES, OPPO, PROD, TEST, a_submission, rules_of
 
 NOTHING_HELD = Occupancy()
 

@@ -10,7 +10,7 @@ from simulation.api.watch import Watch, parse_options
 from simulation.objects.fields import Object
 from simulation.objects.resources import CONFIG_MAPS
 from simulation.objects.store import Store
-from tests.support.simulation import a_configmap
+from tests.support.kube.stored_objects import a_configmap
 
 
 async def test_watch_from_a_forgotten_version_is_an_error_event() -> None:

@@ -8,7 +8,7 @@ from simulation.objects.fields import Object, clone, key_of, version_of
 from simulation.objects.resources import CONFIG_MAPS
 from simulation.objects.status import ApiError
 from simulation.objects.store import Store
-from tests.support.simulation import a_configmap
+from tests.support.kube.stored_objects import a_configmap
 
 
 def test_every_write_has_its_own_revision() -> None:

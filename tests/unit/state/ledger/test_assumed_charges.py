@@ -5,7 +5,7 @@ from dataclasses import replace
 from policy.submission import GroupName, LeafType
 from state.ledger.assumed_charges import AssumedCharges
 from state.ledger.ledger import ScopeUsage
-from tests.support.charges import ALICE, VISION, a_charge, a_gang
+from tests.support.state.charges import ALICE, VISION, a_charge, a_gang
 
 
 def _held(assumed: AssumedCharges) -> tuple[int, int, int]:
@@ -41,10 +41,10 @@ def test_it_is_told_once_and_again_if_it_has_grown_meanwhile() -> None:
     first, second = a_charge("a"), a_charge("b")
     for charge in (first, second):
         assumed.add(charge, now=0)
-    telling = assumed.untold(10)
+    sending = assumed.unsent(10)
     assumed.add(replace(second, leaf_count=9), now=0)
-    assumed.note_told(telling)
-    assert assumed.untold(10) == [replace(second, leaf_count=9)]
+    assumed.note_sent(sending)
+    assert assumed.unsent(10) == [replace(second, leaf_count=9)]
     assert assumed.expected(10) == [first.gang, second.gang]
 
 
@@ -53,7 +53,7 @@ def test_one_that_has_grown_is_not_expected_before_that_was_told() -> None:
     grown = a_charge(leaf_count=9)
     assumed.add(grown, held=4, now=0)
     assert assumed.expected(10) == []
-    assumed.note_told([grown])
+    assumed.note_sent([grown])
     assert assumed.expected(10) == [grown.gang]
 
 
@@ -75,6 +75,6 @@ def test_memory_is_bounded_by_scopes_too() -> None:
         charge = a_charge(f"g{number}", group=GroupName(f"group-{number}"))
         assumed.add(charge, now=number)
     kept = [
-        assumed.add_to(ScopeUsage(scope=charge.scopes[2])).gangs for charge in assumed.untold(99)
+        assumed.add_to(ScopeUsage(scope=charge.scopes[2])).gangs for charge in assumed.unsent(99)
     ]
     assert kept == [1] * 10

@@ -3,7 +3,7 @@
 from policy.quotas.limits import Measure, Scope
 from policy.submission import GroupName, LeafType, UserName
 from state.ledger.ledger import build_exceeded, choose_applicable
-from tests.support.charges import ALICE, ALICE_IN_VISION, VISION, a_charge, at_most
+from tests.support.state.charges import ALICE, ALICE_IN_VISION, VISION, a_charge, at_most
 
 
 def test_limits_of_others_and_of_other_kinds_are_left_out() -> None:

@@ -11,7 +11,7 @@ from state.log.log import DecisionLog, LogSettings
 from state.log.memory import MemoryDecisions
 from state.log.records import DecisionRecord
 from tests.support.eventually import eventually
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 _IMPATIENT = LogSettings(
     first_retry_seconds=0.0001, longest_retry_seconds=0.001, drain_seconds=0.05, batch_size=2
@@ -99,7 +99,7 @@ async def test_a_flush_tells_that_the_store_is_away(
 ) -> None:
     log.append(a_decision())
     store.is_away = True
-    with pytest.raises(BackendError, match="away"):
+    with pytest.raises(BackendError, match="unavailable"):
         await log.flush()
     assert (log.pending, log.written, log.dropped) == (1, 0, 0)
 

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry
 from state.log.log import DecisionLog, LogSettings
 from state.log.memory import MemoryDecisions
 from state.log.metrics import LogMetrics
-from tests.support.records import a_decision
+from tests.support.state.records import a_decision
 
 
 async def test_the_metrics_tell_how_far_behind_the_log_is() -> None:

@@ -8,10 +8,8 @@ from policy.errors import RequestError
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import ClassName, GroupName, UserName
-from state.ledger.ledger import ScopeUsage
-from state.ledger.memory_usage import MemoryUsage
-from tests.support.admission import World, a_policy
-from tests.support.charges import TERM
+from tests.support.state.charges import TERM
+from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
 from webhook.admission.charge_request import build_charge
 from webhook.admission.gang_decision import GangDecision
 from webhook.admission.wording import format_warnings
@@ -29,26 +27,13 @@ def _got(decision: GangDecision) -> tuple[str, str]:
     return str(decision.outcome), str(decision.final_class)
 
 
-async def _held(world: World, scope: Scope = ALICE) -> tuple[int, int, int]:
+async def _held(world: AdmissionWorld, scope: Scope = ALICE) -> tuple[int, int, int]:
     usage = await world.ledger.usage(scope)
     return usage.leaf_cells, usage.leaf_cells_high, usage.gangs
 
 
-class StaleUsage(MemoryUsage):
-    """Knows what was true long ago: nothing was held, or very much."""
-
-    def __init__(self, world: World, *, leaf_cells: int) -> None:
-        super().__init__(world.ledger)
-        self._leaf_cells = leaf_cells
-
-    def usage(self, scope: Scope) -> ScopeUsage:
-        return ScopeUsage(
-            scope=scope, leaf_cells=self._leaf_cells, leaf_cells_high=self._leaf_cells
-        )
-
-
 async def test_what_is_let_in_is_charged_once_in_its_final_class() -> None:
-    world = World(a_policy(rules="- {priority: prod, then: oppo}"))
+    world = AdmissionWorld(a_policy(rules="- {priority: prod, then: oppo}"))
     request = world.ask(cells=4)
     assert _got(await world.replica().admit(request)) == ("admitted", "oppo")
     assert _got(await world.replica().admit(request)) == ("admitted", "oppo")
@@ -56,7 +41,7 @@ async def test_what_is_let_in_is_charged_once_in_its_final_class() -> None:
 
 
 async def test_what_is_refused_is_not_charged() -> None:
-    world = World(a_policy(rules="- {current: '> 3', then: fail, note: too large}"))
+    world = AdmissionWorld(a_policy(rules="- {current: '> 3', then: fail, note: too large}"))
     refused = await world.replica().admit(world.ask(cells=4))
     assert refused.outcome is Outcome.REFUSED
     assert "Rule 1 (too large) refuses class prod" in refused.admission.format_refusal()
@@ -64,7 +49,7 @@ async def test_what_is_refused_is_not_charged() -> None:
 
 
 async def test_a_review_that_comes_again_does_not_make_the_ledger_seem_away() -> None:
-    world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 6', then: fail}"))
     breaker = world.breaker()
     replica = world.replica(StaleUsage(world, leaf_cells=1000), breaker=breaker)
     request = world.ask(cells=3, size=3)
@@ -76,7 +61,7 @@ async def test_a_review_that_comes_again_does_not_make_the_ledger_seem_away() ->
 
 @pytest.mark.parametrize("stale_cells", [0, 1000], ids=["nothing held", "much held"])
 async def test_numbers_of_yesterday_neither_let_in_nor_refuse(stale_cells: int) -> None:
-    world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 6', then: fail}"))
     replica = world.replica(StaleUsage(world, leaf_cells=stale_cells))
     for gang, expected in [("a", "admitted"), ("b", "admitted"), ("c", "refused")]:
         assert _got(await replica.admit(world.ask(gang, cells=3)))[0] == expected
@@ -93,7 +78,7 @@ async def test_numbers_of_yesterday_neither_let_in_nor_refuse(stale_cells: int) 
     ids=["comparisons", "expressions"],
 )
 async def test_rules_hold_to_the_last_cell_however_many_ask_at_once(rules: str) -> None:
-    world = World(a_policy(rules=rules))
+    world = AdmissionWorld(a_policy(rules=rules))
     stale = [world.replica(StaleUsage(world, leaf_cells=0)) for _ in range(3)]
     requests = [world.ask(f"gang-{number}") for number in range(60)]
     decisions = await asyncio.gather(
@@ -105,7 +90,7 @@ async def test_rules_hold_to_the_last_cell_however_many_ask_at_once(rules: str) 
 
 
 async def test_all_members_of_a_gang_get_what_the_first_got() -> None:
-    world = World(a_policy(rules="- {priority: prod, occupied: '> 8', then: oppo}"))
+    world = AdmissionWorld(a_policy(rules="- {priority: prod, occupied: '> 8', then: oppo}"))
     first = await world.replica().admit(world.ask(cells=8, size=4))
     await world.replica().admit(world.ask("other", cells=8))
     for _ in range(3):
@@ -115,7 +100,7 @@ async def test_all_members_of_a_gang_get_what_the_first_got() -> None:
 
 
 async def test_a_gang_that_was_lowered_stays_lowered_and_says_so() -> None:
-    world = World(a_policy(rules="- {occupied: '> 4', then: oppo}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 4', then: oppo}"))
     await world.replica().admit(world.ask("big", cells=4))
     first = await world.replica().admit(world.ask(cells=4, size=2))
     await world.ledger.release([world.ask("big").submission.gang], term=TERM)
@@ -127,7 +112,7 @@ async def test_a_gang_that_was_lowered_stays_lowered_and_says_so() -> None:
 
 
 async def test_a_member_is_not_refused_by_a_rule_that_came_later() -> None:
-    world = World()
+    world = AdmissionWorld()
     await world.replica().admit(world.ask(cells=8, size=2))
     world.policy = a_policy(rules="- {then: fail}")
     assert _got(await world.replica().admit(world.ask(cells=8, size=2))) == ("admitted", "prod")
@@ -135,7 +120,7 @@ async def test_a_member_is_not_refused_by_a_rule_that_came_later() -> None:
 
 
 async def test_members_must_agree() -> None:
-    world = World()
+    world = AdmissionWorld()
     await world.replica().admit(world.ask(cells=8, size=2, leaf_type="V100"))
     with pytest.raises(RequestError) as raised:
         await world.replica().admit(
@@ -150,7 +135,7 @@ async def test_members_must_agree() -> None:
 
 
 async def test_members_that_ask_for_less_are_welcome_and_larger_ones_once_it_runs() -> None:
-    world = World()
+    world = AdmissionWorld()
     first = world.ask(cells=8, size=2)
     await world.replica().admit(first)
     assert _got(await world.replica().admit(world.ask(cells=2, size=2))) == ("admitted", "prod")
@@ -161,7 +146,7 @@ async def test_members_that_ask_for_less_are_welcome_and_larger_ones_once_it_run
 
 
 async def test_a_name_cannot_be_used_again_for_more_before_it_is_released() -> None:
-    world = World()
+    world = AdmissionWorld()
     await world.replica().admit(world.ask(cells=1))
     await world.ledger.confirm([world.ask().submission.gang], term=TERM)
     with pytest.raises(RequestError, match="8 leaf cells for the whole gang instead of 1"):
@@ -179,7 +164,7 @@ async def test_a_name_cannot_be_used_again_for_more_before_it_is_released() -> N
 async def test_over_quota_the_group_chooses(
     over: str, first: tuple[str, str], second: tuple[str, str]
 ) -> None:
-    world = World(a_policy(quotas=VISION % over))
+    world = AdmissionWorld(a_policy(quotas=VISION % over))
     assert _got(await world.replica().admit(world.ask("a", cells=10))) == first
     assert _got(await world.replica().admit(world.ask("b", cells=1))) == second
     lowered = over == "oppo"
@@ -187,7 +172,7 @@ async def test_over_quota_the_group_chooses(
 
 
 async def test_members_of_a_queued_gang_wait_together() -> None:
-    world = World(a_policy(quotas=VISION % "queue"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "queue"))
     replica = world.replica()
     await replica.admit(world.ask("a", cells=10))
     first = await replica.admit(world.ask("b", cells=4, size=2))
@@ -204,7 +189,7 @@ async def test_members_of_a_queued_gang_wait_together() -> None:
 
 
 async def test_limits_of_the_user_and_the_leaf_type_count_too() -> None:
-    world = World(a_policy(quotas=VISION % "fail"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "fail"))
     own = await world.replica().admit(world.ask(user="bob", cells=7, class_name="oppo"))
     of_type = await world.replica().admit(world.ask("x", cells=5, leaf_type="A100"))
     assert "bob in group vision holds 0 leaf cells" in own.admission.format_refusal()
@@ -214,7 +199,7 @@ async def test_limits_of_the_user_and_the_leaf_type_count_too() -> None:
 
 
 async def test_a_request_for_a_lower_class_does_not_get_less() -> None:
-    world = World(a_policy(quotas=VISION % "oppo"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "oppo"))
     await world.replica().admit(world.ask("a", cells=20, class_name="oppo"))
     assert _got(await world.replica().admit(world.ask("b", class_name="oppo"))) == (
         "admitted",
@@ -224,7 +209,7 @@ async def test_a_request_for_a_lower_class_does_not_get_less() -> None:
 
 
 async def test_quotas_hold_to_the_last_gang_however_many_ask_at_once() -> None:
-    world = World(a_policy(quotas=VISION % "fail"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "fail"))
     replicas = [world.replica() for _ in range(3)]
     decisions = await asyncio.gather(
         *(replicas[n % 3].admit(world.ask(f"g{n}", class_name="oppo")) for n in range(100))
@@ -234,7 +219,7 @@ async def test_quotas_hold_to_the_last_gang_however_many_ask_at_once() -> None:
 
 
 async def test_a_preview_charges_nothing_and_tells_the_same() -> None:
-    world = World(a_policy(quotas=VISION % "oppo"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "oppo"))
     preview = world.replica().preview(world.ask(cells=11))
     assert _got(preview) == ("admitted", "oppo")
     assert await _held(world) == (0, 0, 0)
@@ -243,7 +228,7 @@ async def test_a_preview_charges_nothing_and_tells_the_same() -> None:
 
 
 async def test_a_preview_does_not_take_a_gang_that_has_ended_for_one_of_today() -> None:
-    world = World()
+    world = AdmissionWorld()
     replica = world.replica()
     await replica.admit(world.ask(cells=8, size=2))
     await world.ledger.release([world.ask().submission.gang], term=TERM)
@@ -255,7 +240,7 @@ class TestWithoutLedger:
     """The ledger is unavailable: the last known usage, and what was admitted since, decide."""
 
     async def test_own_admissions_are_counted(self) -> None:
-        world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+        world = AdmissionWorld(a_policy(rules="- {occupied: '> 6', then: fail}"))
         await world.replica().admit(world.ask("before", cells=2))
         world.ledger.is_away = True
         replica = world.replica()
@@ -263,10 +248,10 @@ class TestWithoutLedger:
             (await replica.admit(world.ask(f"g{number}", cells=2))).outcome for number in range(4)
         ]
         assert outcomes == [Outcome.ADMITTED, Outcome.ADMITTED, Outcome.REFUSED, Outcome.REFUSED]
-        assert [charge.leaf_count for charge in world.usage.assumed.untold(9)] == [2, 2]
+        assert [charge.leaf_count for charge in world.usage.assumed.unsent(9)] == [2, 2]
 
     async def test_every_answer_says_so(self) -> None:
-        world = World(a_policy(quotas=VISION % "oppo"))
+        world = AdmissionWorld(a_policy(quotas=VISION % "oppo"))
         world.ledger.is_away = True
         decision = await world.replica().admit(world.ask(cells=11))
         assert _got(decision) == ("admitted", "oppo")
@@ -275,7 +260,7 @@ class TestWithoutLedger:
         )
 
     async def test_with_no_known_usage_rules_that_need_it_and_quotas_are_not_applied(self) -> None:
-        world = World(
+        world = AdmissionWorld(
             a_policy(rules="- {user: '^a', occupied: '> 0', then: fail}", quotas=VISION % "fail")
         )
         world.ledger.is_away = True
@@ -289,7 +274,7 @@ class TestWithoutLedger:
         )
 
     async def test_a_gang_that_was_decided_before_keeps_its_decision(self) -> None:
-        world = World(a_policy(rules="- {occupied: '> 8', then: oppo}"))
+        world = AdmissionWorld(a_policy(rules="- {occupied: '> 8', then: oppo}"))
         replica = world.replica()
         first = await replica.admit(world.ask(cells=8, size=2))
         world.ledger.is_away = True
@@ -297,7 +282,7 @@ class TestWithoutLedger:
         assert (_got(again), again.id) == (("admitted", "prod"), first.id)
 
     async def test_the_ledger_is_not_asked_again_before_it_was_seen_to_answer(self) -> None:
-        world = World()
+        world = AdmissionWorld()
         breaker = world.breaker()
         replica = world.replica(breaker=breaker)
         world.ledger.is_away = True
@@ -312,7 +297,7 @@ class TestWithoutLedger:
 
 
 async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:
-    world = World(a_policy(quotas=VISION % "queue"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "queue"))
     here, there = world.replica(), world.replica()
     await here.admit(world.ask("a", cells=10))
     first = await here.admit(world.ask("b", cells=4, size=2))
@@ -323,7 +308,7 @@ async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:
 
 
 async def test_a_queued_gang_that_was_charged_meanwhile_waits_no_longer() -> None:
-    world = World(a_policy(quotas=VISION % "queue"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "queue"))
     replica = world.replica()
     await replica.admit(world.ask("a", cells=10))
     request = world.ask("b", cells=4, size=2)
@@ -335,7 +320,7 @@ async def test_a_queued_gang_that_was_charged_meanwhile_waits_no_longer() -> Non
 
 
 async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() -> None:
-    world = World(a_policy(quotas=VISION % "fail"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "fail"))
     here, there = world.replica(), world.replica()
     first = await here.admit(world.member("b", own=1, size=3))
     larger = await there.admit(world.member("b", own=4, size=3))
@@ -346,7 +331,7 @@ async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() 
 
 
 async def test_a_gang_does_not_outgrow_its_quota() -> None:
-    world = World(a_policy(quotas=VISION % "queue"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "queue"))
     replica = world.replica()
     await replica.admit(world.member("b", own=1, size=2))
     refused = await replica.admit(world.member("b", own=10, size=2))
@@ -360,7 +345,7 @@ async def test_a_gang_does_not_outgrow_its_quota() -> None:
 
 
 async def test_members_of_many_replicas_outgrow_nothing_together() -> None:
-    world = World(a_policy(quotas=VISION % "fail"))
+    world = AdmissionWorld(a_policy(quotas=VISION % "fail"))
     replicas = [world.replica() for _ in range(3)]
     await replicas[0].admit(world.member("b", own=1, size=4))
     members = [world.member("b", own=3, size=4) for _ in range(3)]

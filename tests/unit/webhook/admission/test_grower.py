@@ -10,9 +10,8 @@ from policy.errors import RequestError
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import GroupName, UserName
-from tests.support.admission import World, a_policy
-from tests.support.charges import TERM
-from tests.unit.webhook.admission.test_admitter import StaleUsage
+from tests.support.state.charges import TERM
+from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
 from webhook.admission.charge_request import ChargeRequest
 from webhook.ledger_access.catch_up import catch_up
 
@@ -32,7 +31,7 @@ def _paid_by(request: ChargeRequest, group: str) -> ChargeRequest:
 async def test_a_member_that_names_another_group_stays_within_the_limits_of_the_first(
     may_grow: bool, is_away: bool
 ) -> None:
-    world = World(a_policy(quotas=TWO_GROUPS))
+    world = AdmissionWorld(a_policy(quotas=TWO_GROUPS))
     replica = world.replica()
     await replica.admit(replace(world.member("bert", own=1, size=3), may_grow=may_grow))
     world.ledger.is_away = is_away
@@ -45,7 +44,7 @@ async def test_a_member_that_names_another_group_stays_within_the_limits_of_the_
 
 
 async def test_all_members_are_said_to_be_paid_for_by_the_group_of_the_first() -> None:
-    world = World(a_policy(quotas=TWO_GROUPS))
+    world = AdmissionWorld(a_policy(quotas=TWO_GROUPS))
     replica = world.replica()
     await replica.admit(world.member("bert", own=1, size=3))
     late = await replica.admit(_paid_by(world.member("bert", own=1, size=3), "large"))
@@ -60,7 +59,7 @@ ALICE = Scope(UserName("alice"))
 async def test_a_gang_that_was_small_at_first_does_not_get_past_the_rules(
     may_grow: bool, is_away: bool
 ) -> None:
-    world = World(a_policy(rules="- {occupied: '> 8', then: fail, note: at most 8}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 8', then: fail, note: at most 8}"))
     replica = world.replica()
     await replica.admit(world.ask("other", cells=3))
     await replica.admit(replace(world.member("bert", own=1, size=2), may_grow=may_grow))
@@ -71,14 +70,14 @@ async def test_a_gang_that_was_small_at_first_does_not_get_past_the_rules(
         f"alice asked for {more} leaf cells in class prod: refused by rule 1. alice holds 5 leaf "
         f"cells, 5 of them in high classes. Rule 1 (at most 8) refuses class prod: occupied would "
         f"be {more + 5} (5 held, {more} asked for), which is > 8. With {more - 3} fewer leaf "
-        "cells held or asked for it would not apply."
+        "cells held or asked for the rule would not apply."
     )
     world.ledger.is_away = False
     assert (await world.ledger.usage(ALICE)).leaf_cells == 5
 
 
 async def test_members_of_a_pod_group_stay_within_the_rules_however_many_come_at_once() -> None:
-    world = World(a_policy(rules="- {occupied: '> 8', then: fail}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 8', then: fail}"))
     replicas = [world.replica() for _ in range(3)]
     members = [replace(world.member("bert", own=1, size=2), may_grow=True) for _ in range(20)]
     answers = await asyncio.gather(
@@ -89,7 +88,7 @@ async def test_members_of_a_pod_group_stay_within_the_rules_however_many_come_at
 
 
 async def test_a_gang_that_would_have_been_lowered_does_not_grow() -> None:
-    world = World(a_policy(rules="- {occupiedHigh: '> 4', priority: prod, then: oppo}"))
+    world = AdmissionWorld(a_policy(rules="- {occupiedHigh: '> 4', priority: prod, then: oppo}"))
     replica = world.replica()
     await replica.admit(replace(world.member("bert", own=2, size=2), may_grow=True))
     member = replace(world.member("bert", own=2, size=2), may_grow=True)
@@ -100,12 +99,12 @@ async def test_a_gang_that_would_have_been_lowered_does_not_grow() -> None:
         'with this pod, gang lab/bert would have class "oppo", but its members have class "prod", '
         "which cannot be changed: alice holds 4 leaf cells, 4 of them in high classes. Rule 1 "
         "lowers class prod to oppo: occupiedHigh would be 6 (4 held, 2 asked for), which is > 4. "
-        "With 2 fewer leaf cells held or asked for in high classes it would not apply."
+        "With 2 fewer leaf cells held or asked for in high classes the rule would not apply."
     )
 
 
 async def test_a_place_that_is_left_is_taken_whatever_the_rules_say_by_then() -> None:
-    world = World(a_policy(rules="- {occupied: '> 4', then: fail}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 4', then: fail}"))
     replica = world.replica()
     member = replace(world.member("bert", own=2, size=2), may_grow=True)
     for _ in range(2):
@@ -114,7 +113,7 @@ async def test_a_place_that_is_left_is_taken_whatever_the_rules_say_by_then() ->
 
 
 async def test_a_gang_grows_by_usage_of_now() -> None:
-    world = World(a_policy(rules="- {occupied: '> 8', then: fail}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 8', then: fail}"))
     usage = StaleUsage(world, leaf_cells=1000)
     replica = world.replica(usage)
     one = replace(world.member("bert", own=2, size=1), may_grow=True, is_alone=False)
@@ -128,7 +127,7 @@ async def test_a_gang_of_any_type_has_no_members_of_a_type_that_the_quotas_limit
         "groups: [{name: vision, limits: {byLeafType: {A100: 4}}, over: fail, "
         "users: [{name: alice}]}]"
     )
-    world = World(a_policy(quotas=quotas))
+    world = AdmissionWorld(a_policy(quotas=quotas))
     replica = world.replica()
     await replica.admit(world.ask("bert", cells=8, size=8))
     with pytest.raises(RequestError, match="leaf type A100 instead of any: members of a gang"):
@@ -145,7 +144,7 @@ async def test_members_that_say_the_gang_is_larger_pay_for_themselves(
     own: int, size: int, is_away: bool
 ) -> None:
     quotas = "groups: [{name: vision, limits: {leafCells: 6}, users: [{name: alice}]}]"
-    world = World(a_policy(quotas=quotas))
+    world = AdmissionWorld(a_policy(quotas=quotas))
     replica = world.replica()
     first = replace(world.member("bert", own=own, size=size), is_alone=False)
     assert (await replica.admit(first)).outcome is Outcome.ADMITTED
@@ -157,7 +156,7 @@ async def test_members_that_say_the_gang_is_larger_pay_for_themselves(
 
 async def test_a_running_gang_whose_size_was_raised_is_charged_for_more() -> None:
     quotas = "groups: [{name: vision, limits: {leafCells: 6}, users: [{name: alice}]}]"
-    world = World(a_policy(quotas=quotas))
+    world = AdmissionWorld(a_policy(quotas=quotas))
     replica = world.replica()
     first = world.ask("bert", cells=2, size=2)
     await replica.admit(first)
@@ -172,7 +171,7 @@ async def test_a_running_gang_whose_size_was_raised_is_charged_for_more() -> Non
 async def test_a_gang_is_charged_for_each_member_that_is_larger_than_the_first(
     asked: tuple[int, ...], is_away: bool
 ) -> None:
-    world = World(a_policy())
+    world = AdmissionWorld(a_policy())
     replica = world.replica()
     for place, own in enumerate(asked):
         await replica.admit(world.member("bert", own=own, size=4))

@@ -8,8 +8,8 @@ from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import UserName
 from state.ledger.memory_usage import MemoryUsage
-from tests.support.admission import World, a_policy
-from tests.support.charges import TERM
+from tests.support.state.charges import TERM
+from tests.support.webhook.admission_world import AdmissionWorld, a_policy
 from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
 from webhook.ledger_access.catch_up import catch_up
 
@@ -22,16 +22,16 @@ VISION = """groups:
 """
 
 
-def _a_world(over: str = "fail") -> World:
-    return World(a_policy(quotas=VISION % over))
+def _a_world(over: str = "fail") -> AdmissionWorld:
+    return AdmissionWorld(a_policy(quotas=VISION % over))
 
 
-def _known(world: World) -> tuple[int, int]:
+def _known(world: AdmissionWorld) -> tuple[int, int]:
     usage = world.usage.usage(ALICE)
     return usage.leaf_cells, usage.gangs
 
 
-async def _charged(world: World) -> list[int]:
+async def _charged(world: AdmissionWorld) -> list[int]:
     return [live.charge.leaf_count for live in await world.ledger.charges()]
 
 
@@ -166,7 +166,7 @@ async def test_every_replica_stays_within_what_it_knows_and_then_they_know_of_ea
     assert (await world.replica().admit(world.ask("one more"))).outcome is Outcome.REFUSED
 
 
-async def _check(world: World, recent: RecentGangs) -> None:
+async def _check(world: AdmissionWorld, recent: RecentGangs) -> None:
     await RecentGangCheck(
         recent, ledger=world.ledger, assumed=world.usage.assumed, breaker=world.breaker()
     ).check()

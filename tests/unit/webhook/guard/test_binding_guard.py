@@ -8,9 +8,9 @@ import pytest
 
 from kube import marks
 from kube.api.client import KubeError
-from tests.support.conditions import hook_of, is_asked
-from tests.support.kube_objects import a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import a_pod
+from tests.support.webhook.conditions import hook_of, is_asked
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.ledger_access.time_budget import time_budget
 from webhook.wire import ReviewResponse
 

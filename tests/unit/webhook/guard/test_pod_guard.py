@@ -8,8 +8,8 @@ import pytest
 from kube import marks
 from kube.api.events import Event
 from simulation.objects.patch import json_patch
-from tests.support.kube_objects import PodBuilder, a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.wire import ReviewResponse
 
 RULES = """

@@ -7,14 +7,14 @@ import pytest
 from policy.errors import BackendError
 from policy.quotas.limits import Scope
 from policy.submission import UserName
-from tests.support.admission import World
+from tests.support.webhook.admission_world import AdmissionWorld
 from webhook.ledger_access.catch_up import catch_up
 
 ALICE = Scope(UserName("alice"))
 
 
 async def test_a_ledger_that_is_back_hears_of_everything() -> None:
-    world = World()
+    world = AdmissionWorld()
     replica = world.replica()
     world.ledger.is_away = True
     for name in ("a", "b"):
@@ -25,7 +25,7 @@ async def test_a_ledger_that_is_back_hears_of_everything() -> None:
 
 
 async def test_a_ledger_that_fails_again_is_charged_later() -> None:
-    world = World()
+    world = AdmissionWorld()
     world.ledger.is_away = True
     await world.replica().admit(world.ask("a"))
     with pytest.raises(BackendError):
@@ -34,7 +34,7 @@ async def test_a_ledger_that_fails_again_is_charged_later() -> None:
 
 
 async def test_what_is_admitted_meanwhile_is_charged_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
+    world = AdmissionWorld()
     replica, charge = world.replica(), world.ledger.charge
     world.ledger.is_away = True
     await replica.admit(world.ask("a", cells=2))
@@ -51,6 +51,6 @@ async def test_what_is_admitted_meanwhile_is_charged_too(monkeypatch: pytest.Mon
 
 
 async def test_nothing_is_charged_where_nothing_is_missing() -> None:
-    world = World()
+    world = AdmissionWorld()
     world.ledger.is_away = True
     await catch_up(world.ledger, world.usage.assumed)

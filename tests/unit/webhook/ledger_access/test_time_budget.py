@@ -15,12 +15,11 @@ from policy.quotas.limits import Limit
 from policy.submission import ClassName
 from state.ledger.ledger import Charge, ChargeAnswer
 from state.ledger.memory import MemoryLedger
-from tests.support.admission import World, a_policy
-from tests.support.charges import TERM
-from tests.support.kube_objects import a_pod
-from tests.support.reviews import Webhook, a_review
-from tests.unit.webhook.admission.test_admitter import StaleUsage
-from tests.unit.webhook.reviews.test_pod_groups import a_group, a_member
+from tests.support.kube.pod_groups import a_group_member, a_pod_group
+from tests.support.kube.pods import a_pod
+from tests.support.state.charges import TERM
+from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.admission.charge_request import build_charge
 from webhook.admission.gang_decision import GangDecision
 from webhook.admission.wording import format_warnings
@@ -32,7 +31,7 @@ AWAY = "cellgate: Quota database unavailable; last known usage applied"
 class SlowLedger(MemoryLedger):
     """Takes its time for some of the questions, counted from one."""
 
-    def __init__(self, world: World, seconds: Callable[[int], float]) -> None:
+    def __init__(self, world: AdmissionWorld, seconds: Callable[[int], float]) -> None:
         super().__init__(world.clock)
         self._seconds = seconds
         self.asked = 0
@@ -55,7 +54,7 @@ class HungCluster(KubeClient):
         raise AssertionError("unreachable")
 
 
-def _with_slow_ledger(world: World, seconds: Callable[[int], float]) -> SlowLedger:
+def _with_slow_ledger(world: AdmissionWorld, seconds: Callable[[int], float]) -> SlowLedger:
     world.ledger = slow = SlowLedger(world, seconds)
     world.usage = StaleUsage(world, leaf_cells=0)
     return slow
@@ -66,7 +65,7 @@ def _is_degraded(decision: GangDecision) -> bool:
 
 
 async def test_a_ledger_that_hangs_is_not_waited_for_and_not_asked_again() -> None:
-    world = World()
+    world = AdmissionWorld()
     slow = _with_slow_ledger(world, lambda _: float("inf"))
     replica = world.replica()
     assert _is_degraded(await replica.admit(world.ask("a")))
@@ -77,7 +76,7 @@ async def test_a_ledger_that_hangs_is_not_waited_for_and_not_asked_again() -> No
 async def test_many_slow_answers_together_have_no_longer_than_one() -> None:
     """Twenty attempts, each quick enough by itself, would take a second; yet nothing hangs."""
     rules = "- {priority: prod, when: 'occupied > 1', then: oppo}"
-    world = World(a_policy(rules=rules))
+    world = AdmissionWorld(a_policy(rules=rules))
     slow = _with_slow_ledger(world, lambda _: 0.04)
     breaker = world.breaker()
     replica = world.replica(breaker=breaker)
@@ -97,7 +96,7 @@ async def test_many_slow_answers_together_have_no_longer_than_one() -> None:
 
 
 async def test_a_review_that_waits_for_a_turn_is_answered_and_the_breaker_stays_closed() -> None:
-    world = World(a_policy(rules="- {occupied: '> 6', then: fail}"))
+    world = AdmissionWorld(a_policy(rules="- {occupied: '> 6', then: fail}"))
     slow = _with_slow_ledger(world, lambda asked: 0 if asked in (1, 2, 4, 5) else float("inf"))
     await MemoryLedger.charge(slow, _charge(world, "before", cells=6))
     breaker = world.breaker()
@@ -116,7 +115,7 @@ async def test_a_review_that_waits_for_a_turn_is_answered_and_the_breaker_stays_
 async def test_what_was_admitted_for_lack_of_time_is_charged_though_the_ledger_was_available() -> (
     None
 ):
-    world = World()
+    world = AdmissionWorld()
     slow = _with_slow_ledger(world, lambda asked: 0.05 if asked == 1 else 0)
     told = asyncio.Event()
 
@@ -136,10 +135,10 @@ async def test_what_was_admitted_for_lack_of_time_is_charged_though_the_ledger_w
 async def test_an_api_server_that_hangs_is_not_waited_for() -> None:
     client = HungCluster()
     webhook = Webhook(client=client)
-    assert (await webhook.pods.mutate(a_review(a_member()))).is_allowed
+    assert (await webhook.pods.mutate(a_review(a_group_member()))).is_allowed
     assert client.asked == ["/apis/scheduling.k8s.io"]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    group = a_group()
+    group = a_pod_group().of_class("prod")
     group["metadata"]["ownerReferences"] = [owner]
     controller = "system:serviceaccount:kube-system:job-controller"
     assert (await webhook.templates.mutate(a_review(group, user=controller))).is_allowed
@@ -180,5 +179,5 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         parse_timeout(text)
 
 
-def _charge(world: World, gang: str, *, cells: int = 1) -> Charge:
+def _charge(world: AdmissionWorld, gang: str, *, cells: int = 1) -> Charge:
     return build_charge(world.ask(gang, cells=cells), ClassName("prod"))

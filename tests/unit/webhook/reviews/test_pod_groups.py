@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from simulation.objects.patch import json_patch
-from tests.support.kube_objects import PodBuilder, a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pod_groups import PodGroupBuilder, a_group_member, a_pod_group
+from tests.support.kube.pods import a_pod
+from tests.support.webhook.reviews import Webhook, a_review
 
 RULES = """
 apiVersion: cellgate.io/v1
@@ -18,25 +19,9 @@ rules:
 """
 
 
-def a_group(class_name: str | None = "prod", *, size: int = 4) -> dict[str, Any]:
-    spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": size}}}
-    if class_name is not None:
-        spec |= {"priorityClassName": class_name, "priority": 1000}
-    return {
-        "apiVersion": "scheduling.k8s.io/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": "bert", "namespace": "lab"},
-        "spec": spec,
-    }
-
-
-def a_member(name: str = "bert-0", *, gpus: int = 1) -> PodBuilder:
-    return a_pod(name).with_gpus(gpus).in_native_gang("bert")
-
-
 async def test_a_group_gets_the_class_that_its_pods_will_get() -> None:
     webhook = Webhook({"rules": RULES})
-    group = a_group()
+    group = a_pod_group().of_class("prod")
     answer = await webhook.templates.mutate(a_review(group))
     stored = json_patch(group, list(answer.patch))
     assert stored["spec"]["priorityClassName"] == "oppo"
@@ -44,7 +29,7 @@ async def test_a_group_gets_the_class_that_its_pods_will_get() -> None:
     assert answer.warnings == ("cellgate: rule 2 lowers class prod to oppo: experiments",)
     webhook.groups.upsert(stored)
     for name in ("a", "b"):
-        pod = a_member(name).of_class("prod")
+        pod = a_group_member(name).of_class("prod")
         admitted = await webhook.pods.mutate(a_review(pod))
         assert json_patch(dict(pod), list(admitted.patch))["spec"]["priorityClassName"] == "oppo"
     (live,) = await webhook.world.ledger.charges()
@@ -53,20 +38,22 @@ async def test_a_group_gets_the_class_that_its_pods_will_get() -> None:
 
 async def test_groups_of_others_are_left_alone() -> None:
     webhook = Webhook({"rules": RULES})
-    for group in (a_group(None), a_group("batch-cpu")):
+    for group in (a_pod_group(), a_pod_group().of_class("batch-cpu")):
         answer = await webhook.templates.mutate(a_review(group))
         assert (answer.is_allowed, list(answer.patch)) == (True, [])
 
 
 async def test_a_group_that_would_be_refused_is() -> None:
-    answer = await Webhook({"rules": RULES}).templates.mutate(a_review(a_group(), user="mallory"))
+    answer = await Webhook({"rules": RULES}).templates.mutate(
+        a_review(a_pod_group().of_class("prod"), user="mallory")
+    )
     assert "refused by rule 1" in answer.message
 
 
 async def test_pods_that_would_get_another_class_are_refused() -> None:
     webhook = Webhook({"rules": RULES})
-    webhook.groups.upsert(a_group("test"))
-    refused = await webhook.pods.mutate(a_review(a_member(gpus=8)))
+    webhook.groups.upsert(a_pod_group().of_class("test"))
+    refused = await webhook.pods.mutate(a_review(a_group_member(gpus=8)))
     assert refused.message == (
         'spec.schedulingGroup.podGroupName: would have class "oppo", but its PodGroup has "test", '
         "which cannot be changed; create both with the lower class"
@@ -76,8 +63,8 @@ async def test_pods_that_would_get_another_class_are_refused() -> None:
 
 async def test_pods_must_not_be_lower_than_their_group() -> None:
     webhook = Webhook()
-    webhook.groups.upsert(a_group("test"))
-    refused = await webhook.pods.mutate(a_review(a_member().of_class("oppo")))
+    webhook.groups.upsert(a_pod_group().of_class("test"))
+    refused = await webhook.pods.mutate(a_review(a_group_member().of_class("oppo")))
     assert refused.message == (
         'spec.priorityClassName: class "oppo" is lower than class "test" of PodGroup "bert": all '
         "pods of a PodGroup must have its class"
@@ -86,10 +73,10 @@ async def test_pods_must_not_be_lower_than_their_group() -> None:
 
 async def test_a_group_must_exist_and_have_a_class() -> None:
     webhook = Webhook()
-    missing = await webhook.pods.mutate(a_review(a_member()))
+    missing = await webhook.pods.mutate(a_review(a_group_member()))
     assert 'PodGroup "bert" does not exist; create it before its pods' in missing.message
-    webhook.groups.upsert(a_group(None))
-    unclassed = await webhook.pods.mutate(a_review(a_member()))
+    webhook.groups.upsert(a_pod_group())
+    unclassed = await webhook.pods.mutate(a_review(a_group_member()))
     assert 'PodGroup "bert" has no class; create it with one of prod, test, oppo' in (
         unclassed.message
     )
@@ -97,10 +84,10 @@ async def test_a_group_must_exist_and_have_a_class() -> None:
 
 async def test_a_group_may_grow() -> None:
     webhook = Webhook()
-    webhook.groups.upsert(a_group("test", size=2))
-    await webhook.pods.mutate(a_review(a_member("a")))
-    webhook.groups.upsert(a_group("test", size=3))
-    assert (await webhook.pods.mutate(a_review(a_member("b")))).is_allowed
+    webhook.groups.upsert(a_pod_group(size=2).of_class("test"))
+    await webhook.pods.mutate(a_review(a_group_member("a")))
+    webhook.groups.upsert(a_pod_group(size=3).of_class("test"))
+    assert (await webhook.pods.mutate(a_review(a_group_member("b")))).is_allowed
 
 
 QUOTAS = """
@@ -113,7 +100,7 @@ groups: [{name: vision, limits: {leafCells: 5}, over: fail, users: [{name: alice
 @pytest.mark.parametrize("form", ["native", "coscheduling", "label", "unknown"])
 async def test_members_beyond_what_a_group_needs_stay_within_the_quotas(form: str) -> None:
     webhook = Webhook({"quotas": QUOTAS})
-    webhook.groups.upsert(a_group("test", size=2))
+    webhook.groups.upsert(a_pod_group(size=2).of_class("test"))
     other = {"metadata": {"name": "bert", "namespace": "lab"}, "spec": {"minMember": 2}}
     if form == "coscheduling":
         webhook.other_groups.upsert(other)
@@ -139,9 +126,9 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_quotas(form: st
 
 async def test_they_do_so_too_while_the_ledger_is_away() -> None:
     webhook = Webhook({"quotas": QUOTAS})
-    webhook.groups.upsert(a_group("test", size=2))
+    webhook.groups.upsert(a_pod_group(size=2).of_class("test"))
     webhook.world.ledger.is_away = True
-    reviews = [a_review(a_member(f"bert-{index}")) for index in range(7)]
+    reviews = [a_review(a_group_member(f"bert-{index}")) for index in range(7)]
     answers = [await webhook.pods.mutate(review) for review in reviews]
     assert [answer.is_allowed for answer in answers] == [True] * 5 + [False] * 2
 
@@ -151,8 +138,8 @@ async def test_only_in_the_class_of_those_over_quota_a_gang_grows_beyond_it(
     class_name: str, fit: int
 ) -> None:
     webhook = Webhook({"quotas": QUOTAS.replace("over: fail", "over: oppo")})
-    webhook.groups.upsert(a_group(class_name, size=2))
-    reviews = [a_review(a_member(f"bert-{index}")) for index in range(7)]
+    webhook.groups.upsert(a_pod_group(size=2).of_class(class_name))
+    reviews = [a_review(a_group_member(f"bert-{index}")) for index in range(7)]
     answers = [await webhook.pods.mutate(review) for review in reviews]
     assert [answer.is_allowed for answer in answers] == [index < fit for index in range(7)]
 
@@ -178,11 +165,9 @@ async def test_a_label_may_say_it_too() -> None:
     assert live.charge.leaf_count == 8
 
 
-def a_job_group(class_name: str | None = "prod", *, size: int = 4) -> dict[str, Any]:
-    group = a_group(class_name, size=size)
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    group["metadata"]["ownerReferences"] = [owner]
-    return group
+def a_job_group(class_name: str | None = "prod", *, size: int = 4) -> PodGroupBuilder:
+    group = a_pod_group(size=size).controlled_by("Job", "train")
+    return group if class_name is None else group.of_class(class_name)
 
 
 def a_job(class_name: str | None, *, gpus: int) -> dict[str, Any]:
@@ -208,7 +193,7 @@ async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() 
     (live,) = await webhook.world.ledger.charges()
     assert (live.charge.user, live.charge.leaf_count) == ("alice", 16)
     webhook.groups.upsert(stored)
-    pod = a_member(gpus=4).of_class("test").annotated("cellgate.io/submitter", "alice")
+    pod = a_group_member(gpus=4).of_class("test").annotated("cellgate.io/submitter", "alice")
     admitted = await webhook.pods.mutate(a_review(pod, user=CONTROLLER))
     assert json_patch(dict(pod), list(admitted.patch))["spec"]["priorityClassName"] == "oppo"
     assert await webhook.world.ledger.charges() == (live,)
@@ -217,10 +202,10 @@ async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() 
 async def test_the_places_that_a_group_of_a_job_is_charged_for_are_for_its_pods() -> None:
     webhook = Webhook(jobs={"train": a_job("test", gpus=2)})
     await webhook.templates.mutate(a_review(a_job_group("test", size=2), user=CONTROLLER))
-    webhook.groups.upsert(a_group("test", size=2))
+    webhook.groups.upsert(a_pod_group(size=2).of_class("test"))
     held = []
     for index in range(3):
-        pod = a_member(f"bert-{index}", gpus=2).annotated("cellgate.io/submitter", "alice")
+        pod = a_group_member(f"bert-{index}", gpus=2).annotated("cellgate.io/submitter", "alice")
         assert (await webhook.pods.mutate(a_review(pod, user=CONTROLLER))).is_allowed
         (live,) = await webhook.world.ledger.charges()
         held.append((live.charge.leaf_count, live.charge.places))
@@ -247,17 +232,11 @@ async def test_a_group_whose_job_is_not_known_or_not_managed_is_left_alone() -> 
         assert (answer.is_allowed, list(answer.patch)) == (True, [])
 
 
-def a_loose_group() -> dict[str, Any]:
-    group = a_group("test")
-    group["spec"]["schedulingPolicy"] = {"basic": {}}
-    return group
-
-
 async def test_pods_of_a_group_that_is_no_gang_are_charged_one_by_one() -> None:
     webhook = Webhook()
-    webhook.groups.upsert(a_loose_group())
+    webhook.groups.upsert(a_pod_group().of_class("test").without_gang())
     for name in ("a", "b"):
-        pod = a_member(name, gpus=2)
+        pod = a_group_member(name, gpus=2)
         answer = await webhook.pods.mutate(a_review(pod))
         stored = json_patch(dict(pod), list(answer.patch))
         assert stored["metadata"]["annotations"]["cellgate.io/charged-alone"] == "true"
@@ -278,8 +257,7 @@ async def test_no_author_marks_a_pod_as_charged_alone() -> None:
 
 async def test_the_group_of_a_job_that_is_no_gang_is_not_charged() -> None:
     webhook = Webhook({"rules": RULES}, jobs={"train": a_job("prod", gpus=1)})
-    group = a_job_group()
-    group["spec"]["schedulingPolicy"] = {"basic": {}}
+    group = a_job_group().without_gang()
     answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
     assert answer.patch[0]["value"] == "oppo"
     assert await webhook.world.ledger.charges() == ()
@@ -287,8 +265,8 @@ async def test_the_group_of_a_job_that_is_no_gang_is_not_charged() -> None:
 
 async def test_a_pod_tells_what_it_asked_for_and_why_it_got_the_class_of_its_group() -> None:
     webhook = Webhook({"rules": RULES})
-    webhook.groups.upsert(a_group("oppo"))
-    pod = a_member().of_class("prod")
+    webhook.groups.upsert(a_pod_group().of_class("oppo"))
+    pod = a_group_member().of_class("prod")
     answer = await webhook.pods.mutate(a_review(pod))
     stored = json_patch(dict(pod), list(answer.patch))
     assert stored["metadata"]["annotations"]["cellgate.io/requested-class"] == "prod"
@@ -297,7 +275,7 @@ async def test_a_pod_tells_what_it_asked_for_and_why_it_got_the_class_of_its_gro
 
 async def test_a_pod_has_the_class_of_its_group_also_where_a_higher_one_would_do() -> None:
     webhook = Webhook()
-    webhook.groups.upsert(a_group("oppo"))
-    pod = a_member().of_class("prod")
+    webhook.groups.upsert(a_pod_group().of_class("oppo"))
+    pod = a_group_member().of_class("prod")
     answer = await webhook.pods.mutate(a_review(pod))
     assert json_patch(dict(pod), list(answer.patch))["spec"]["priorityClassName"] == "oppo"

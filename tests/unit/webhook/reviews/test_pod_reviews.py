@@ -7,10 +7,10 @@ import pytest
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, parse_spec
 from policy.submission import GangKey, VcName
 from simulation.objects.patch import json_patch
-from tests.support.admission import World
-from tests.support.charges import TERM
-from tests.support.kube_objects import PodBuilder, a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.state.charges import TERM
+from tests.support.webhook.admission_world import AdmissionWorld
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
@@ -136,10 +136,10 @@ async def test_a_review_without_a_user_is_refused() -> None:
 
 @pytest.mark.parametrize("uid", ["x", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"])
 async def test_the_id_of_another_gangs_decision_is_refused(uid: str) -> None:
-    webhook = Webhook(world=World())
+    webhook = Webhook(world=AdmissionWorld())
     await _create(webhook, a_new_pod("a"), uid=uid)
     refused, _ = await _create(webhook, a_new_pod("b"), uid=uid)
-    assert "is that of another gang" in refused.message
+    assert "belongs to another gang" in refused.message
 
 
 async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:
@@ -191,7 +191,7 @@ async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named()
     assert pod["metadata"]["annotations"]["cellgate.io/requested-class"] == "test"
     webhook.priorities.upsert({**standard, "globalDefault": False})
     answer, _ = await _create(webhook, a_pod("b").with_gpus(1).of_class("standard"))
-    assert 'class "standard" is not listed' in answer.message
+    assert 'class "standard" is not in the Classes document' in answer.message
 
 
 async def test_a_decision_is_in_the_log_before_the_response_is_sent() -> None:

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from kube.follow.priority_classes import PriorityClassSink
-from tests.support.reviews import CLASSES, Responding, Webhook, a_review, config_map
+from tests.support.policy.documents import CLASSES_TEXT
+from tests.support.webhook.reviews import Responding, Webhook, a_review, config_map
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 
@@ -30,7 +31,7 @@ def _reviews(webhook: Webhook, **values: int) -> Responding:
 
 
 async def test_classes_must_be_in_the_order_of_their_priority_classes() -> None:
-    document = config_map("classes", CLASSES)
+    document = config_map("classes", CLASSES_TEXT)
     good = _reviews(Webhook(), prod=3, test=2, oppo=1)
     assert (await good.validate(a_review(document, user="root"))).is_allowed
     bad = await _reviews(Webhook(), prod=1, test=2).validate(a_review(document, user="root"))

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from simulation.objects.patch import json_patch
-from tests.support.kube_objects import a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import a_pod
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
@@ -218,7 +218,7 @@ async def test_problems_of_a_template_have_its_path(webhook: Webhook) -> None:
     answer = await webhook.templates.mutate(a_review(a_job(template=template), user="bob"))
     assert answer.message == (
         'spec.template.metadata.labels[cellgate.io/vc]: VC "closed" is not open to "bob"; it is '
-        "for groups vision"
+        "open to groups vision"
     )
     open_to_alice = await webhook.templates.mutate(a_review(a_job(template=template)))
     assert open_to_alice.is_allowed

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from kube import marks
-from tests.support.conditions import hook_of, is_asked
-from tests.support.kube_objects import a_pod
-from tests.support.reviews import Webhook, a_review
+from tests.support.kube.pods import a_pod
+from tests.support.webhook.conditions import hook_of, is_asked
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.wire import ReviewResponse
 
 GUARD = hook_of("Validating", "pods")

@@ -7,10 +7,9 @@ import pytest
 from policy.errors import RequestError
 from policy.submission import UserName
 from simulation.objects.patch import json_patch
-from tests.support.kube_objects import a_pod
-from tests.support.policy import HEAD, a_submission
-from tests.support.reviews import Webhook, a_review
-from tests.unit.policy.documents.test_shaping_document import shapes_of
+from tests.support.kube.pods import a_pod
+from tests.support.policy.documents import HEAD, a_submission, shapes_of
+from tests.support.webhook.reviews import Webhook, a_review
 from webhook.shaping.shaper import Shaped, shape_pod
 
 ALICE = UserName("alice")

@@ -1,4 +1,4 @@
-"""What runs is a fact: it is counted where it is, and what is only leased gives way."""
+"""Bound pods are facts: they are counted where they run, and leases give way to them."""
 
 from dataclasses import replace
 
@@ -10,15 +10,15 @@ from policy.placement import Placement
 from policy.submission import NodeName, PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
 from tests.support.cells.engine_calls import check, list_cells, observe_bound
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
-def one_node(leaves: int = 4) -> World:
-    return World(a_cluster(f"1 nodes x {leaves}").promising("a", node=1).promising("b"))
+def one_node(leaves: int = 4) -> EngineWorld:
+    return EngineWorld(a_cluster(f"1 nodes x {leaves}").promising("a", node=1).promising("b"))
 
 
 def run(
-    world: World, gang: GangBuilder, *leaf_cells: int, member: int = 0, node: str = "n0"
+    world: EngineWorld, gang: GangBuilder, *leaf_cells: int, member: int = 0, node: str = "n0"
 ) -> None:
     """A pod is seen on a node, with devices that it names, or none."""
     request = gang.member(member)
@@ -26,13 +26,13 @@ def run(
     check(world.engine)
 
 
-def leaves_of(world: World, uid: str) -> tuple[int, ...]:
+def leaves_of(world: EngineWorld, uid: str) -> tuple[int, ...]:
     placement = world.engine.placement(PodUid(uid))
     assert placement is not None
     return placement.leaf_cells
 
 
-def idle(world: World) -> int:
+def idle(world: EngineWorld) -> int:
     return sum(top.idle_count for top in list_cells(world.engine))
 
 
@@ -172,7 +172,7 @@ def test_foreign_use_of_a_node_that_is_all_leased_is_counted_when_the_lease_ends
     assert idle(world) == 1
 
 
-def test_foreign_use_comes_before_who_asks_next() -> None:
+def test_foreign_use_is_counted_before_the_next_request() -> None:
     world = one_node()
     first, second = a_gang("first").of(2), a_gang("second").of(2)
     world.place(first)
@@ -210,12 +210,12 @@ def test_a_stranger_in_a_gang_counts_against_no_cell_of_its_vc() -> None:
     assert (placement.leaf_cells, placement.vc_cell) == ((3,), None)
 
 
-# -- preemptions whose cells somebody took
+# -- preemptions whose cells a bound pod took
 
 
-def preempting() -> World:
+def preempting() -> EngineWorld:
     """Gang high of VC a waits for the opportunistic gang low, on the only node of its VC."""
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1).promising("b"))
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1).promising("b"))
     world.place(a_gang("low").of(2).at(-1))
     world.apply(world.ask(a_gang("high").of(2).at(5)))
     world.end(a_gang("low").of(2))
@@ -232,7 +232,7 @@ def test_a_foreign_pod_on_reserved_leaves_is_never_a_victim() -> None:
 
 
 def test_a_guaranteed_gang_of_another_vc_on_reserved_leaves_is_never_a_victim() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     low, high = a_gang("low").of(2, 2).at(-1), a_gang("high").of(1, 1).at(5)
     world.place(low)
     world.apply(world.ask(high))
@@ -256,7 +256,7 @@ def test_a_guaranteed_gang_of_another_vc_on_reserved_leaves_is_never_a_victim() 
 
 
 def test_a_victim_that_only_has_foreign_members_left_is_no_victim_any_more() -> None:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1).promising("b"))
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1).promising("b"))
     low = a_gang("low").of(1, 1).at(-1).in_vc("b")
     run(world, low)
     world.apply(world.ask(low, member=1))
@@ -284,7 +284,7 @@ def test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves(
     assert idle(world) == 3
 
 
-def test_which_devices_are_missing_follows_who_runs() -> None:
+def test_missing_devices_are_never_those_of_running_pods() -> None:
     world = one_node(leaves=2)
     run(world, a_gang("first").of(1), 0)
     run(world, a_gang("second").of(1), 1)

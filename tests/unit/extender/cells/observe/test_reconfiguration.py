@@ -5,11 +5,11 @@ from extender.cells.observe.reconfiguration import Effect
 from policy.submission import NodeName
 from tests.support.cells.builders import a_cluster, a_gang, an_engine
 from tests.support.cells.engine_calls import check, list_nodes, observe_bound
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld, world_with_a_downgraded_gang
 
 
 def test_gangs_are_kept_downgraded_or_ignored() -> None:
-    world = World(a_cluster("4 nodes x 2").promising("a", node=2).promising("b", node=2))
+    world = EngineWorld(a_cluster("4 nodes x 2").promising("a", node=2).promising("b", node=2))
     world.place(a_gang("old").of(2))
     world.place(a_gang("young").of(2))
     world.place(a_gang("elsewhere").of(2).in_vc("b").at(3))
@@ -36,7 +36,7 @@ def test_gangs_are_kept_downgraded_or_ignored() -> None:
 
 
 def test_more_cells_are_used_at_once() -> None:
-    world = World(a_cluster("1 nodes x 2").promising("a", node=1))
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
     world.place(a_gang("g").of(2))
     assert isinstance(world.ask(a_gang("next").of(2)), Wait)
 
@@ -56,14 +56,14 @@ def test_more_cells_are_used_at_once() -> None:
 
 def test_places_that_are_held_survive_a_new_topology() -> None:
     cluster = a_cluster("2 nodes x 2").promising("a", node=2)
-    world = World(cluster)
+    world = EngineWorld(cluster)
     gang = a_gang("g").of(2, 2)
     world.apply(world.ask(gang))
     before = world.engine.gangs()
 
     (effect,) = world.engine.change_topology(cluster.build())
 
-    assert (effect.effect, effect.unplaced) == (Effect.KEPT, ())
+    assert effect.effect is Effect.KEPT
     assert world.engine.gangs() == before
     assert isinstance(world.ask(a_gang("thief").of(2)), Wait)
     assert world.engine.expire(now=60) == [gang.member().gang]
@@ -71,7 +71,7 @@ def test_places_that_are_held_survive_a_new_topology() -> None:
 
 def test_places_that_wait_for_replacements_survive_a_new_topology() -> None:
     cluster = a_cluster("2 nodes x 2").promising("a", node=2)
-    world = World(cluster)
+    world = EngineWorld(cluster)
     gang = a_gang("g").of(2, 2).whole()
     world.place(gang)
     world.engine.forget_member(gang.member(1).member)
@@ -84,7 +84,7 @@ def test_places_that_wait_for_replacements_survive_a_new_topology() -> None:
 
 
 def test_a_place_that_is_gone_is_told_and_the_gang_goes_on() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     gang = a_gang("g").of(2, 2)
     for index in (0, 1):
         world.apply(world.ask(gang, member=index))
@@ -103,22 +103,23 @@ def test_a_place_that_is_gone_is_told_and_the_gang_goes_on() -> None:
     )
 
     check(world.engine)
-    assert (effect.effect, effect.unplaced) == (Effect.TRIMMED, (gang.member(1).member,))
+    assert effect.effect is Effect.TRIMMED
+    assert not world.engine.has_place(gang.member(1).member)
     assert effect.reason == (
         "gang ns/g keeps its running members; unused places given up: 1; their members are "
         "planned again"
     )
 
 
-def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
+def test_a_lease_without_running_pods_is_forgotten_if_its_promise_is_gone() -> None:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
     world.apply(world.ask(a_gang("g").of(2)))
 
     (effect,) = world.engine.change_topology(
         a_cluster("2 nodes x 2").promising("b", node=2).build()
     )
 
-    assert (effect.effect, effect.unplaced) == (Effect.FORGOTTEN, (a_gang("g").member().member,))
+    assert effect.effect is Effect.FORGOTTEN
     assert effect.reason == (
         "gang ns/g has no running member, and the cells that it leased do not exist, or are not "
         "available to VC a, any more; it is planned again"
@@ -126,9 +127,9 @@ def test_a_lease_that_nobody_runs_under_is_forgotten_if_its_promise_is_gone() ->
     assert world.engine.gangs() == []
 
 
-def preempting() -> World:
+def preempting() -> EngineWorld:
     """Gang high waits for the opportunistic gang low."""
-    world = World(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2).promising("b"))
     world.place(a_gang("low").of(2, 2).at(-1))
     world.apply(world.ask(a_gang("high").of(2).at(5)))
     return world
@@ -164,19 +165,8 @@ def test_a_preemption_without_a_promise_is_forgotten() -> None:
 # -- standing
 
 
-def downgraded() -> World:
-    """Gang lazy lost its cell of VC a to gang high, which is on another node."""
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b"))
-    world.place(a_gang("lazy").of(2).lazy())
-    world.place(a_gang("high").of(2).at(5))
-    gang = world.gang("lazy")
-    assert gang is not None
-    assert not gang.is_guaranteed
-    return world
-
-
 def test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again() -> None:
-    world = downgraded()
+    world = world_with_a_downgraded_gang()
 
     effects = world.engine.change_topology(a_cluster("2 nodes x 2").promising("a", node=2).build())
 
@@ -195,7 +185,7 @@ def test_a_downgraded_gang_is_promoted_when_its_vc_has_cells_again() -> None:
 
 
 def test_a_downgraded_gang_stays_so_while_its_vc_is_full() -> None:
-    world = downgraded()
+    world = world_with_a_downgraded_gang()
 
     effects = world.engine.change_topology(
         a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1).build()

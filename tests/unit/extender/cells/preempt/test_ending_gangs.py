@@ -1,4 +1,4 @@
-"""Gangs that are ending already: they cost no damage, and nobody ends beside them needlessly."""
+"""Gangs that are ending already do no damage as victims, and spare other gangs."""
 
 import pytest
 
@@ -6,32 +6,32 @@ from extender.cells.model import NodeCell, Place, Preempt, Wait
 from policy.submission import NodeName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang
 from tests.support.cells.engine_calls import check
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
-def victims(world: World, gang: GangBuilder) -> list[str]:
+def victims(world: EngineWorld, gang: GangBuilder) -> list[str]:
     decision = world.ask(gang)
     assert isinstance(decision, Preempt), decision
     return [victim.name for victim in decision.victims]
 
 
-def nodes(text: str, *, node: int) -> World:
-    return World(a_cluster(text).promising("a", node=node))
+def nodes(text: str, *, node: int) -> EngineWorld:
+    return EngineWorld(a_cluster(text).promising("a", node=node))
 
 
 URGENT = a_gang("urgent").of(2).at(5)
 
 
 @pytest.fixture(params=[-1, 0], ids=["borrowed", "of-the-vc"])
-def two(request: pytest.FixtureRequest) -> World:
-    """An old gang and a young one, whose work is less; each has a node."""
+def two(request: pytest.FixtureRequest) -> EngineWorld:
+    """An old gang and a young one with less work; each has a node."""
     world = nodes("2 nodes x 2", node=2)
     world.run(a_gang("old").of(2).at(request.param).created(1), ("n0", (0, 1)))
     world.run(a_gang("young").of(2).at(request.param).created(9), ("n1", (0, 1)))
     return world
 
 
-def test_who_is_ending_is_the_victim_rather_than_younger_work(two: World) -> None:
+def test_an_ending_gang_is_the_victim_rather_than_younger_work(two: EngineWorld) -> None:
     assert victims(two, URGENT) == ["young"]
 
     two.tell_to_end(a_gang("old").of(2))
@@ -39,7 +39,7 @@ def test_who_is_ending_is_the_victim_rather_than_younger_work(two: World) -> Non
     assert victims(two, URGENT) == ["old"]
 
 
-def test_who_is_ending_holds_its_leaf_cells_until_it_has_ended(two: World) -> None:
+def test_an_ending_gang_holds_its_leaf_cells_until_it_has_ended(two: EngineWorld) -> None:
     old = a_gang("old").of(2)
     two.tell_to_end(old)
     two.apply(two.ask(URGENT))
@@ -52,7 +52,7 @@ def test_who_is_ending_holds_its_leaf_cells_until_it_has_ended(two: World) -> No
     assert decision.placement.node == "n0"
 
 
-def test_told_again_nothing_is_new(two: World) -> None:
+def test_told_again_nothing_is_new(two: EngineWorld) -> None:
     (member,) = a_gang("old").of(2).members()
     assert two.engine.observe_ending(member.member)
     assert not two.engine.observe_ending(member.member)
@@ -84,7 +84,7 @@ def test_two_that_are_ending_rather_than_one_that_is_not() -> None:
     assert victims(world, URGENT) == ["half0", "half1"]
 
 
-def test_who_is_ending_helps_another_victim_and_spares_a_larger_one() -> None:
+def test_an_ending_gang_helps_another_victim_and_spares_a_larger_one() -> None:
     """One node is half of a gang that is ending: ending the other half is less than a whole one."""
     world = nodes("2 nodes x 4", node=2)
     leaving = a_gang("leaving").of(2).at(-1)
@@ -98,7 +98,7 @@ def test_who_is_ending_helps_another_victim_and_spares_a_larger_one() -> None:
     assert victims(world, urgent) == ["leaving", "small"]
 
 
-def test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it() -> None:
+def test_a_gang_on_two_nodes_that_it_shares_with_ending_gangs() -> None:
     """Looked at alone, each of its nodes costs as much as one of the others."""
     world = nodes("4 nodes x 4", node=4)
     world.run(a_gang("wide").of(2, 2).at(-1), ("n0", (0, 1)), ("n1", (0, 1)))
@@ -113,7 +113,7 @@ def test_a_gang_on_two_nodes_that_those_who_are_ending_share_with_it() -> None:
     assert chosen == ["leaving0", "leaving1", "wide"]
 
 
-def test_nobody_waits_for_more_that_are_ending_than_it_needs() -> None:
+def test_a_gang_waits_for_no_more_ending_gangs_than_it_needs() -> None:
     world = nodes("4 nodes x 2", node=4)
     for index in range(4):
         gang = a_gang(f"g{index}").of(2).at(-1)
@@ -128,7 +128,9 @@ def test_the_chain_where_it_waits_for_fewer_is_taken() -> None:
     cluster = a_cluster("1 racks x 1 nodes x 4", name="one").chain(
         "1 pods x 1 nodes x 4", name="two"
     )
-    world = World(cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1))
+    world = EngineWorld(
+        cluster.promising("a", chain="one", node=1).promising("a", chain="two", node=1)
+    )
     for name, node, leaves in (
         ("half0", "one-r0/n0", (0, 1)),
         ("half1", "one-r0/n0", (2, 3)),
@@ -141,9 +143,9 @@ def test_the_chain_where_it_waits_for_fewer_is_taken() -> None:
     assert victims(world, a_gang("urgent").of(4).at(5)) == ["whole"]
 
 
-def test_who_nobody_may_end_is_not_waited_for_either() -> None:
+def test_an_ending_gang_that_may_not_be_ended_is_not_waited_for() -> None:
     """Guaranteed gangs of another VC, and equals, keep what they have."""
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     theirs = a_gang("theirs").in_vc("b").of(2).at(0)
     equal = a_gang("equal").of(2).at(5)
     world.place(theirs)
@@ -169,9 +171,9 @@ def test_a_gang_that_gets_a_new_member_goes_on() -> None:
     assert victims(world, URGENT) == ["one"]
 
 
-def test_who_has_to_give_back_a_share_on_a_bad_node_is_ending() -> None:
+def test_an_ending_gang_on_a_bad_node_gives_back_its_share() -> None:
     """VC a has two nodes, one of them bad: the share there is needed elsewhere."""
-    world = World(a_cluster("3 nodes x 2").promising("a", node=2).promising("b", node=1))
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=2).promising("b", node=1))
     world.run(a_gang("stuck").of(2).created(1), ("n0", (0, 1)))
     world.run(a_gang("well").of(2).created(9), ("n1", (0, 1)))
     world.engine.observe_node(
@@ -183,7 +185,7 @@ def test_who_has_to_give_back_a_share_on_a_bad_node_is_ending() -> None:
     assert victims(world, URGENT) == ["stuck"]
 
 
-def test_a_new_topology_remembers_who_is_ending(two: World) -> None:
+def test_a_new_topology_keeps_which_gangs_are_ending(two: EngineWorld) -> None:
     two.tell_to_end(a_gang("old").of(2))
     larger = a_cluster("2 nodes x 2").promising("a", node=2).promising("b", node=0)
 
@@ -193,7 +195,7 @@ def test_a_new_topology_remembers_who_is_ending(two: World) -> None:
     assert victims(two, URGENT) == ["old"]
 
 
-def test_many_that_are_ending_elsewhere_hide_nobody() -> None:
+def test_many_gangs_that_are_ending_elsewhere_hide_no_victim() -> None:
     """More than are thought away: they still cost nothing."""
     count = 600
     world = nodes(f"{count} nodes x 2", node=count)

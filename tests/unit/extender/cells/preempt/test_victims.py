@@ -1,21 +1,21 @@
-"""The victims with the least damage, where that takes more than looking at one after the other."""
+"""The victims with the least damage, where a greedy choice is not enough."""
 
 import pytest
 
 from extender.cells.model import NodeCell, Preempt, Wait
 from policy.submission import NodeName
 from tests.support.cells.builders import ClusterBuilder, GangBuilder, a_cluster, a_gang
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 
-def victims(world: World, gang: GangBuilder) -> list[str]:
+def victims(world: EngineWorld, gang: GangBuilder) -> list[str]:
     decision = world.ask(gang)
     assert isinstance(decision, Preempt), decision
     return [victim.name for victim in decision.victims]
 
 
-def nodes(text: str, *, node: int) -> World:
-    return World(a_cluster(text).promising("a", node=node))
+def nodes(text: str, *, node: int) -> EngineWorld:
+    return EngineWorld(a_cluster(text).promising("a", node=node))
 
 
 def test_three_gangs_on_one_node_rather_than_eight_on_another() -> None:
@@ -51,7 +51,7 @@ def test_the_gang_with_the_fewest_leaf_cells_elsewhere_goes() -> None:
 def test_a_member_that_was_bound_by_hand_gives_its_gang_away() -> None:
     """Its gang claims other cells than those that it is in, so it is no candidate by its claims."""
     cluster = a_cluster("2 nodes x 8").pin("n1", "PIN").promising("a", node=1, pinned=["PIN"])
-    world = World(cluster)
+    world = EngineWorld(cluster)
     world.place(a_gang("equal").of(4).at(5))
     by_hand = ("n0", ())
     world.run(a_gang("low").of(8, 4).at(1).pinned("PIN"), ("n1", tuple(range(8))), by_hand)
@@ -69,7 +69,7 @@ def test_the_youngest_work_is_that_of_the_pods_created_last() -> None:
     assert victims(world, a_gang("urgent").of(2).at(5)) == ["young"]
 
 
-def test_who_need_not_go_is_spared() -> None:
+def test_a_gang_that_need_not_end_is_spared() -> None:
     """Clearing the cheapest nodes first takes `cheap`, which a larger gang makes unnecessary."""
     world = nodes("3 nodes x 4", node=3)
     world.run(a_gang("cheap").of(3).at(-1), ("n0", (0, 1, 2)))
@@ -97,7 +97,7 @@ def test_of_many_victims_the_one_that_does_not_help_is_spared() -> None:
     assert len(chosen) == 21
 
 
-def test_nobody_is_ended_for_a_place_that_is_not_offered() -> None:
+def test_no_gang_is_ended_for_a_node_that_is_no_candidate() -> None:
     world = nodes("2 nodes x 2", node=2)
     world.run(a_gang("here").of(2).at(-1), ("n0", (0, 1)))
     world.run(a_gang("there").of(2).at(-1), ("n1", (0, 1)))
@@ -116,7 +116,7 @@ def two_chains() -> ClusterBuilder:
 
 
 def test_the_chain_where_fewer_gangs_end_is_taken() -> None:
-    world = World(two_chains())
+    world = EngineWorld(two_chains())
     for index in range(2):
         world.run(
             a_gang(f"half{index}").of(2).at(-1),
@@ -157,7 +157,7 @@ def test_sixteen_of_many_equal_gangs_are_the_sixteen_youngest() -> None:
 
 
 def test_a_gang_on_a_bad_node_is_ended_where_its_share_is_needed() -> None:
-    world = World(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=1).promising("b", node=1))
     world.run(a_gang("low").of(2), ("n0", (0, 1)))
     world.engine.observe_node(
         NodeCell(name=NodeName("n0"), leaf_type=None, leaf_count=2, is_healthy=False)

@@ -1,4 +1,4 @@
-"""The log of changes: everything since then, perhaps more, or nothing at all."""
+"""The change log returns all entries since a position, perhaps more, or none if they are lost."""
 
 from extender.cells.state import change_log
 from extender.cells.state.change_log import ChangeLog

@@ -1,4 +1,4 @@
-"""Each invariant is broken on purpose, and the check says so."""
+"""Each invariant is broken on purpose, and the check reports it."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from policy.submission import GangKey, PodUid, VcName
 from policy.topology import ChainName
 from tests.support.cells.builders import a_cluster, a_gang
 from tests.support.cells.engine_calls import check
-from tests.support.cells.world import World
+from tests.support.cells.engine_world import EngineWorld
 
 RACK = ChainName("rack")
 
@@ -23,7 +23,7 @@ def an_engine_at_work() -> Engine:
     In b's rack gang high waits for gang low, which borrows it.
     """
     cluster = a_cluster("2 racks x 2 nodes x 2").promising("a", node=2).promising("b", rack=1)
-    world = World(cluster)
+    world = EngineWorld(cluster)
     world.place(a_gang("g").of(2))
     world.place(a_gang("low").of(2, 2, 2).at(-1))
     world.apply(world.ask(a_gang("high").of(2, 2).in_vc("b")))
@@ -66,7 +66,7 @@ def _promise_too_much(table: AllocationTable) -> None:
 
 
 def _take_the_promised_rack(table: AllocationTable) -> None:
-    table.remove_all_slots(table.gangs[GangKey("ns", "high")])
+    table.remove_reserved_slots(table.gangs[GangKey("ns", "high")])
     vc = table.vcs[VcName("a")]
     rack = next(top for top in table.trees[RACK].root.children if top.claims_below == 0)
     claim = table.map_cell(vc, rack.children[0])

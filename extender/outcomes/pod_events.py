@@ -1,0 +1,64 @@
+"""Events on pods: one per change, for the people who own them."""
+
+from collections.abc import Sequence
+
+from extender.outcomes.waiting_list import WaitingEntry
+from kube.api.events import Event, EventWriter
+from kube.read.pods import ManagedPod
+from policy.placement import Placement
+from policy.submission import GangKey
+
+_MOST_CHARS = 1024
+"""As much as Kubernetes takes of a message."""
+
+
+class PodEvents:
+    """Writes the Events that pods get from the extender."""
+
+    def __init__(self, writer: EventWriter) -> None:
+        self._writer = writer
+
+    def waiting(self, entry: WaitingEntry) -> None:
+        """Say why a gang or a pod waits."""
+        self._write(entry, "Waiting", entry.reason)
+
+    def placed(self, entry: WaitingEntry, placement: Placement) -> None:
+        """Say where a gang or a pod that waited goes."""
+        cells = ", ".join(map(str, placement.leaf_cells))
+        self._write(entry, "Placed", f"placed on node {placement.node}, leaf cells {cells}")
+
+    def downgraded(self, members: Sequence[ManagedPod], *, by: GangKey) -> None:
+        """Say that a gang goes on without a guarantee."""
+        for pod in members:
+            message = (
+                f"gang {pod.gang.key} is now opportunistic and may be preempted: gang {by} has a "
+                f"better claim to the share of VC {pod.vc}"
+            )
+            self._write(pod, "Downgraded", message)
+
+    def preempted(self, pod: ManagedPod, *, why: str) -> None:
+        """Say why a pod is ended; the same Event is written once, whichever leader writes it."""
+        self._write(pod, "Preempted", why, is_warning=True, is_unique=True)
+
+    def _write(
+        self,
+        pod: ManagedPod | WaitingEntry,
+        reason: str,
+        message: str,
+        *,
+        is_warning: bool = False,
+        is_unique: bool = False,
+    ) -> None:
+        self._writer.write(
+            Event(
+                namespace=pod.namespace,
+                api_version="v1",
+                kind="Pod",
+                name=pod.name,
+                uid=pod.uid,
+                reason=reason,
+                message=message[:_MOST_CHARS],
+                is_warning=is_warning,
+                is_unique=is_unique,
+            )
+        )

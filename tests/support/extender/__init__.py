@@ -1,0 +1,5 @@
+"""The extender's parts without a network.
+
+shell      `Shell`: cluster, pods, outcomes and Events wired as in the service
+gang_pods  pods of gangs that use whole nodes of it
+"""

@@ -1,0 +1,111 @@
+"""The extender's shell without a network: a cluster, its pods, and what they are told."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry
+
+from extender.cells.model import MemberRequest, PlacedMember
+from extender.cells.views.listings import run_to_end
+from extender.cluster.cluster import Cluster
+from extender.cluster.document_text import read_cluster_text
+from extender.cluster.journal import NoJournal
+from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
+from extender.metrics import ExtenderMetrics
+from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.pod_events import PodEvents
+from extender.upkeep.reconciler import Reconciler
+from kube.api.events import Event
+from kube.follow.namespaces import NamespaceSink
+from kube.read.nodes import KubeNode
+from kube.read.pods import ManagedPod
+from policy.classes import NO_CLASSES, Classes
+from policy.submission import NodeName, PodUid
+from service.clock import Clock
+from tests.support.policy.cluster_texts import hived_text
+
+
+class NoSizes:
+    """There are no PodGroups."""
+
+    def size(self, _: ManagedPod) -> int | None:
+        return None
+
+
+class Events(list[Event]):
+    """Keeps the Events that are to be written."""
+
+    write = list.append
+
+    def said(self, reason: str) -> list[tuple[str, str]]:
+        """Pod and message of the Events with this reason."""
+        return [(event.name, event.message) for event in self if event.reason == reason]
+
+
+class Shell:
+    """Two racks of two nodes with eight leaf cells; VC lab is promised all of them."""
+
+    def __init__(
+        self, *, lease_seconds: float = 60, classes: Callable[[], Classes] = lambda: NO_CLASSES
+    ) -> None:
+        self._classes = classes
+        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        for index in range(4):
+            self.node(f"node-{index:02}")
+        self.cluster.use_document(read_cluster_text(hived_text(lab=4)))
+        self.metrics = ExtenderMetrics(CollectorRegistry())
+        self.pods = PodSink(
+            self.cluster,
+            namespaces=NamespaceSink(),
+            to_bound=self.to_bound,
+            to_foreign_use=to_foreign_use,
+        )
+        self.events = Events()
+        self.clock = Clock(monotonic=lambda: self.now)
+        self.now = 0.0
+        self.outcomes = Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            events=PodEvents(self.events),  # type: ignore[arg-type] # all that it uses
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+        self.waiting = self.outcomes.waiting
+
+    def node(self, name: str, *, is_healthy: bool = True) -> None:
+        self.cluster.observe_node(
+            KubeNode(
+                name=NodeName(name),
+                is_healthy=is_healthy,
+                leaf_counts={"nvidia.com/gpu": 8},
+                usable_count=8,
+            )
+        )
+
+    def pod(self, name: str) -> ManagedPod:
+        """A pod that exists."""
+        pod = self.pods.get(PodUid(f"uid-of-{name}"))
+        assert pod is not None
+        return pod
+
+    def recover(self) -> None:
+        """Take in what runs; from now on the engine follows every pod."""
+        run_to_end(self.pods.recover(now=0.0))
+
+    def to_request(self, pod: ManagedPod) -> MemberRequest:
+        return to_member_request(pod, classes=self._classes(), sizes=NoSizes())
+
+    def to_bound(self, pod: ManagedPod) -> PlacedMember:
+        return to_bound(pod, classes=self._classes(), sizes=NoSizes())
+
+    def reconciler(self) -> Reconciler:
+        return Reconciler(
+            cluster=self.cluster,
+            pods=self.pods,
+            waiting=self.waiting,
+            to_bound=self.to_bound,
+            metrics=self.metrics,
+        )
+
+    def drift(self, kind: str) -> float:
+        return float(self.metrics.drift.labels(kind)._value.get())

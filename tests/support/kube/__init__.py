@@ -1,0 +1,8 @@
+"""Kubernetes objects as JSON. A builder is the object itself; each step returns a changed copy.
+
+objects         the steps that all builders share
+pods            `a_pod`
+pod_groups      `a_pod_group`, and members of its gang
+stored_objects  objects in the store of the simulated API server
+events          an Event writer that keeps what would be written
+"""

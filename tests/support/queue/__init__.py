@@ -1,0 +1,5 @@
+"""The planner of `extender.queue` with a small cluster around it.
+
+planner_world  `PlannerWorld`: pods, a watch that is late, a kube-scheduler, a clock
+driver         a planner's world, driven a step at a time
+"""

@@ -1,0 +1,282 @@
+"""A cluster in miniature for the planner: pods, a watch that dawdles, a kube-scheduler, a clock.
+
+What the planner sees is what the watch delivered, late and repeated; what it asks for is done late,
+or not, or done and reported as failed. What is true is in `pods`.
+"""
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from extender.cells.engine import Engine
+from extender.cells.model import Decision, MemberRequest, PlacedMember
+from extender.queue.gang_planner import GangPlanner
+from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
+from policy.placement import Placement
+from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import Topology
+from tests.support.cells.builders import a_node, nodes_of
+from tests.support.cells.engine_calls import check, observe_bound, recover
+
+LEASE_SECONDS = 20.0
+LEAVES_PER_NODE = 4
+
+
+@dataclass
+class FakePod:
+    """A pod as the API server has it."""
+
+    seen_as: QueuedPod
+    is_known: bool = False
+    """The watch told the planner of it."""
+
+    @property
+    def uid(self) -> PodUid:
+        return self.seen_as.uid
+
+
+class EngineCells:
+    """An engine as the planner uses it."""
+
+    def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
+        self._engine = engine
+        self._being_bound = being_bound
+        self.asked = 0
+        self.forget_member = engine.forget_member
+        self.renew = engine.renew
+        self.placement = engine.placement
+        self.has_place = engine.has_place
+        self.is_preempting = engine.is_preempting
+
+    def decide(
+        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+    ) -> Decision:
+        self.asked += 1
+        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
+        self._engine.apply(decision, now=now)
+        return decision
+
+    def is_bound(self, member: PodUid) -> bool:
+        is_known = any(member in view.bound for view in self._engine.gangs())
+        return is_known or member in self._being_bound
+
+    def members_of(self, gang: GangKey) -> Collection[PodUid]:
+        return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
+
+
+class PlannerWorld:
+    """Cluster, engine and planner, with everything that can go wrong between them."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.nodes = {name: True for name in nodes_of(topology)}
+        self.now = 0.0
+        self.pods: dict[PodUid, FakePod] = {}
+        self.undelivered: dict[PodUid, None] = {}
+        self.actions: list[Action] = []
+        self.being_bound: dict[PodUid, Placement] = {}
+        self.lead()
+
+    def fitting(
+        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Collection[NodeName]:
+        return {node: None for node in self.nodes if node not in without}
+
+    # -- leading
+
+    def lead(self) -> None:
+        """A new leader starts from what the API server has."""
+        self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
+        self.cells = EngineCells(self.engine, self.being_bound)
+        self.planner = GangPlanner(self.cells, self)
+        self.actions.clear()
+        self.being_bound.clear()
+        for node, is_healthy in self.nodes.items():
+            self.engine.observe_node(a_node(node, is_healthy=is_healthy))
+        self.undelivered.clear()
+        seen = [pod.seen_as for pod in self.pods.values()]
+        running = [_bound(one) for one in seen if one.node is not None]
+        released = [_bound(one) for one in seen if one.node is None and one.placement is not None]
+        recover(self.engine, running, released=released, now=self.now)
+        for pod in self.pods.values():
+            pod.is_known = True
+            self.planner.see(pod.seen_as)
+
+    def step(self) -> None:
+        """Let the planner think."""
+        for gang in {self.pods[uid].seen_as.request.gang for uid in self.being_bound}:
+            self.engine.renew(gang, now=self.now)
+        self.planner.expire(self.engine.expire(now=self.now))
+        self.actions += self.planner.step(now=self.now).actions
+
+    # -- watching
+
+    def change(self, pod: FakePod, **changes: object) -> None:
+        """The API server stores a change; the watch will tell."""
+        pod.seen_as = replace(pod.seen_as, **changes)  # type: ignore[arg-type]
+        self.undelivered[pod.uid] = None
+
+    def deliver(self, uid: PodUid) -> None:
+        """The watch tells the latest of one pod."""
+        self.undelivered.pop(uid, None)
+        pod = self.pods.get(uid)
+        if pod is None:
+            self.engine.forget_member(uid)
+            self.planner.lose(uid)
+        else:
+            pod.is_known = True
+            self._pass_on(pod.seen_as)
+
+    def _pass_on(self, seen: QueuedPod) -> None:
+        if seen.node is not None:
+            self._observe_bound(seen)
+        self.planner.see(seen)
+
+    def _observe_bound(self, seen: QueuedPod) -> None:
+        bound = _bound(seen)
+        observe_bound(
+            self.engine,
+            bound.request,
+            node=bound.placement.node,
+            leaf_cells=bound.placement.leaf_cells,
+            placement=bound.placement,
+        )
+
+    def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
+        self.nodes[node] = is_healthy
+        self.engine.observe_node(a_node(node, is_healthy=is_healthy))
+        if not is_healthy:
+            self.planner.lose_node(node)
+        self.planner.wake()
+
+    # -- users
+
+    def create(self, request: MemberRequest, *, size: int) -> None:
+        pod = FakePod(
+            QueuedPod(request=replace(request, created=self.now), gang_size=size, is_gated=True)
+        )
+        self.pods[pod.uid] = pod
+        self.undelivered[pod.uid] = None
+
+    def delete(self, uid: PodUid) -> None:
+        """A pod ended, or its owner deleted it."""
+        del self.pods[uid]
+        self.being_bound.pop(uid, None)
+        self.undelivered[uid] = None
+
+    # -- acting
+
+    def perform(self, index: int, *, is_done: bool, is_told_done: bool) -> None:
+        """Do one of the actions asked for, or fail, or fail to hear that it was done."""
+        action = self.actions.pop(index)
+        if not self.planner.is_wanted(action):
+            is_done = is_told_done = False
+        if is_done:
+            is_told_done = self._do(action) and is_told_done
+        if is_told_done:
+            self.planner.succeed(action, now=self.now)
+        else:
+            self.planner.fail(action, now=self.now)
+
+    def tear(self, index: int) -> None:
+        """Nominate the node of a pod that is to be released, and get no further."""
+        action = self.actions[index]
+        pod = self.pods.get(action.uid)
+        if isinstance(action, ReleasePod) and pod is not None and pod.seen_as.node is None:
+            self.change(pod, nominated=action.placement.node)
+        self.perform(index, is_done=False, is_told_done=False)
+
+    def _do(self, action: Action) -> bool:
+        pod = self.pods.get(action.uid)
+        if pod is None or (pod.seen_as.node is not None and not isinstance(action, EvictPod)):
+            return False
+        match action:
+            case ReleasePod(placement=placement):
+                self.change(pod, is_gated=False, placement=placement, nominated=placement.node)
+            case NominatePod(node=node):
+                self.change(pod, nominated=node)
+            case EvictPod():
+                assert pod.seen_as.node is not None, "who does not run only loses its place"
+                self.delete(action.uid)
+        return True
+
+    # -- kube-scheduler
+
+    def schedule(self, uid: PodUid) -> None:
+        """Try one released pod: filter answers from the lease, bind asks the API server."""
+        pod = self.pods[uid]
+        placement = self.engine.placement(uid)
+        if pod.seen_as.is_gated or pod.seen_as.node is not None or placement is None:
+            return
+        if self._has_room(placement.node, pod):
+            self.being_bound[uid] = placement
+            return
+        self.change(pod, nominated=None)
+        if any(self._has_room(node, pod) for node in self.nodes):
+            self.planner.refuse_node(uid, now=self.now)  # else the extender is not even asked
+
+    def _has_room(self, node: NodeName, pod: FakePod) -> bool:
+        """By what kube-scheduler counts: who runs there, and who is nominated and no less."""
+        asks = pod.seen_as.request
+        used = sum(
+            other.seen_as.request.leaf_count
+            for other in self.pods.values()
+            if other is not pod and _keeps(node, other.seen_as, asks.priority)
+        )
+        return self.nodes[node] and used + asks.leaf_count <= LEAVES_PER_NODE
+
+    def bind(self, uid: PodUid) -> None:
+        """The API server writes node and placement of a pod that is being bound."""
+        placement, pod = self.being_bound.pop(uid), self.pods[uid]
+        self.change(pod, node=placement.node, placement=placement)
+        # It was we who bound it: the engine knows at once, before any watch can tell.
+        self._observe_bound(pod.seen_as)
+
+    def bind_all(self) -> None:
+        for uid in sorted(self.pods):
+            self.schedule(uid)
+        for uid in sorted(self.being_bound):
+            self.bind(uid)
+
+    # -- what must hold
+
+    def check(self) -> None:
+        """No leaf cell has two bound pods, and the engine agrees with itself."""
+        check(self.engine)
+        users: dict[tuple[NodeName, int], PodUid] = {}
+        for pod in self.pods.values():
+            if pod.seen_as.node is None:
+                continue
+            assert pod.seen_as.placement is not None
+            for leaf in pod.seen_as.placement.leaf_cells:
+                other = users.setdefault((pod.seen_as.node, leaf), pod.uid)
+                assert other == pod.uid, f"{other} and {pod.uid} share a leaf cell"
+
+    def gangs(self) -> dict[GangKey, list[FakePod]]:
+        found: dict[GangKey, list[FakePod]] = {}
+        for _, pod in sorted(self.pods.items()):
+            found.setdefault(pod.seen_as.request.gang, []).append(pod)
+        return found
+
+    def settle(self) -> None:
+        """Let everything work, and time pass, until nothing changes any more."""
+        for _ in range(60):
+            for uid in list(self.undelivered):
+                self.deliver(uid)
+            self.step()
+            while self.actions:
+                self.perform(0, is_done=True, is_told_done=True)
+            self.bind_all()
+            self.now += 1.5
+            self.check()
+
+
+def _keeps(node: NodeName, pod: QueuedPod, priority: int) -> bool:
+    """Whether a pod has its room on a node for kube-scheduler, in the eyes of such a priority."""
+    if pod.node is not None:
+        return pod.node == node
+    return pod.nominated == node and pod.request.priority >= priority
+
+
+def _bound(seen: QueuedPod) -> PlacedMember:
+    assert seen.placement is not None
+    return PlacedMember(request=seen.request, placement=seen.placement)

@@ -1,0 +1,10 @@
+"""The ledger's and the log's objects, and PostgreSQL servers to keep them in.
+
+charges         `a_charge`, limits, and a clock to advance
+records         `a_decision`: rows of the decision log
+postgres        fixtures: an embedded server for the run, a fresh database for each test
+stock_postgres  fixtures: a server that we did not build
+embedded_owner  a process that owns an embedded server
+pgbouncer       PgBouncer before a server
+wire            a connection to a server that a test can cut, hang or slow down
+"""

@@ -1,0 +1,139 @@
+"""The reviews of a webhook without HTTP, over a ledger in memory."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from kube.api.client import KubeClient, KubeError
+from kube.follow.pod_groups import PodGroupFollower
+from kube.follow.policies import PolicySink
+from kube.read.gangs import GangForm
+from service.clock import Clock
+from service.settings import Address
+from state.log.log import DecisionLog
+from state.log.memory import MemoryDecisions
+from tests.support.kube.events import KeptEvents
+from tests.support.policy.documents import CLASSES_TEXT
+from tests.support.webhook.admission_world import AdmissionWorld
+from webhook.cluster_view import ClusterView
+from webhook.metrics import WebhookMetrics
+from webhook.routes import respond
+from webhook.settings import WebhookSettings
+from webhook.wire import ReviewRequest, ReviewResponse
+from webhook.wiring import WebhookState, build_reviews
+
+SETTINGS = WebhookSettings(
+    address=Address(host="127.0.0.1", port=0), certificates=Path("unused"), admins=("root",)
+)
+
+
+class NoCluster(KubeClient):
+    """A cluster that has nothing, or nothing but some Jobs and pods."""
+
+    def __init__(
+        self, jobs: Mapping[str, dict[str, Any]], stored: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._jobs = jobs
+        self._stored = stored
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        if path.endswith("/pods") and self._stored:
+            return {"items": list(self._stored)}
+        pod = path.rpartition("/pods/")[2]
+        for one in self._stored:
+            if pod == one["metadata"]["name"]:
+                return dict(one)
+        job = path.rpartition("/jobs/")[2]
+        if job in self._jobs:
+            return self._jobs[job]
+        raise KubeError(f"{method} {path}: not found", status=404)
+
+
+@dataclass(frozen=True)
+class Responding:
+    """Reviews of one kind, whose errors become responses as in the routes."""
+
+    reviews: Any
+
+    async def mutate(self, request: ReviewRequest) -> ReviewResponse:
+        """Review an object that may be changed."""
+        return await respond(self.reviews.mutate, request)
+
+    async def validate(self, request: ReviewRequest) -> ReviewResponse:
+        """Review an object that is about to be stored."""
+        return await respond(self.reviews.validate, request)
+
+
+@dataclass
+class Webhook:
+    """One webhook that has these policy documents."""
+
+    policies: dict[str, str] = field(default_factory=dict)
+    world: AdmissionWorld = field(default_factory=AdmissionWorld)
+    gates_all: bool = False
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stored: list[Mapping[str, Any]] = field(default_factory=list)
+    client: KubeClient | None = None
+
+    def __post_init__(self) -> None:
+        metrics = WebhookMetrics(CollectorRegistry())
+        self.events = KeptEvents()
+        clock = Clock()
+        client = self.client or NoCluster(self.jobs, self.stored)
+        groups = PodGroupFollower(client, clock)
+        view = ClusterView(policies=PolicySink(self.events), pod_groups=groups)
+        documents = {"classes": CLASSES_TEXT, **self.policies}
+        view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
+        self.sink, self.groups = view.policies, groups.sinks[GangForm.NATIVE]
+        self.priorities = view.priorities
+        self.other_groups = groups.sinks[GangForm.COSCHEDULING]
+        self.decisions = MemoryDecisions()
+        self.log = DecisionLog(self.decisions)
+        reviews = build_reviews(
+            replace(SETTINGS, gates_all=self.gates_all),
+            view=view,
+            state=WebhookState(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
+            client=client,
+            clock=clock,
+            events=self.events,
+            metrics=metrics,
+        )
+        self.pods, self.guard = Responding(reviews.pods), Responding(reviews.guard)
+        self.templates, self.bindings = Responding(reviews.templates), Responding(reviews.bindings)
+
+
+def config_map(kind: str, text: str) -> dict[str, Any]:
+    """Return the ConfigMap of a policy document."""
+    labels = {"cellgate.io/policy": kind}
+    return {"metadata": {"name": kind, "labels": labels}, "data": {"policy.yaml": text}}
+
+
+def a_review(
+    obj: dict[str, Any] | None,
+    *,
+    user: str = "alice",
+    groups: Sequence[str] = (),
+    old: dict[str, Any] | None = None,
+    dry_run: bool = False,
+    uid: str = "",
+) -> ReviewRequest:
+    """Return what the API server would ask about an object."""
+    operation = "CREATE" if old is None else "UPDATE" if obj is not None else "DELETE"
+    given = (obj or old or {}).get("metadata")
+    metadata = given if isinstance(given, dict) else {}
+    return ReviewRequest.model_validate(
+        {
+            "uid": uid or str(uuid.uuid4()),
+            "operation": operation,
+            "namespace": metadata.get("namespace", "lab"),
+            "name": metadata.get("name", ""),
+            "userInfo": {"username": user, "groups": list(groups)},
+            "object": obj,
+            "oldObject": old,
+            "dryRun": dry_run,
+        }
+    )
