@@ -12,7 +12,7 @@ from typing import Final
 
 from extender.cells.model import Reason
 from extender.feeds.requests import single_gang
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName, PodUid
 from service.memory import BoundedMap
 

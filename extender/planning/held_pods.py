@@ -13,7 +13,7 @@ from extender.cells.model import Reason, ReasonCode
 from extender.cells.wording import explain
 from extender.feeds.requests import single_gang
 from extender.planning.quota_queue import QuotaQueue
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, PodUid
 

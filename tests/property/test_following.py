@@ -290,12 +290,13 @@ def _slot(slot: MemberSlot) -> object:
 def changed(
     effects: list[GangEffect], *, among: list[GangEffect] | None = None
 ) -> Counter[GangEffect]:
-    """What was done to gangs; that one is still ignored is told only where it was touched."""
-    told = {one.gang for one in (effects if among is None else among)}
+    """Effects other than `kept`; a gang that stays ignored is reported only if it was affected."""
+    affected = {one.gang for one in (effects if among is None else among)}
     return Counter(
-        replace(one, missing=tuple(sorted(one.missing)))
+        one
         for one in effects
-        if one.effect is not Effect.KEPT and (one.effect is not Effect.IGNORED or one.gang in told)
+        if one.effect is not Effect.KEPT
+        and (one.effect is not Effect.IGNORED or one.gang in affected)
     )
 
 

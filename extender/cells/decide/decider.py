@@ -134,7 +134,7 @@ class Decider:
     def _plan_again(self, ask: Ask, gang: PlacedGang) -> Decision:
         """Plan a preempting gang again without what it has reserved, which is of no use now."""
         with self._table.what_if():
-            self._table.remove_all_slots(gang)
+            self._table.remove_reserved_slots(gang)
             decision = self._plan_gang(ask)
         if isinstance(decision, Place | Preempt):
             return replace(decision, cancelled=(*decision.cancelled, gang.key))

@@ -146,14 +146,11 @@ class _Search:
             if self._allows(index, node):
                 inside = node.at_level(level) if level < node.level else (node.ancestor(level),)
                 around.update(dict.fromkeys(cell for cell in inside if cell.idle >= size))
-        found: dict[tuple[int, ...], Cell] = {}
+        supply, found = self._table.supplies[self._demand.chain], dict[tuple[int, ...], Cell]()
         for cell in around:
             if cell.is_unclaimed():
-                found.setdefault(self._shapes.within(self._free_cell(cell), cell), cell)
+                found.setdefault(self._shapes.within(supply.free_cell_around(cell), cell), cell)
         return list(found.values())
-
-    def _free_cell(self, cell: Cell) -> Cell:
-        return self._table.supplies[self._demand.chain].free_cell_around(cell)
 
 
 class _Shapes:

@@ -35,7 +35,10 @@ def find_leaves(
         missing = unnamed + (len(names) if table.is_open else 0)
         return CountedLeaves(leaves=(), missing_leaves=missing)
     if len(nodes) > 1:
-        nodes.sort(key=lambda cell: _fitness(cell, names, unnamed), reverse=True)
+        nodes.sort(
+            key=lambda cell: (len(_named(cell, names)), len(unheld_leaves(cell)) >= unnamed),
+            reverse=True,
+        )
     node = nodes[0]
     named = _named(node, names)
     found = [leaf for leaf in named if not is_bound(leaf)]
@@ -71,10 +74,6 @@ def _nodes(table: AllocationTable, placement: Placement, leaf_type: LeafType | N
             cell.chain.name,
         ),
     )
-
-
-def _fitness(node: Cell, names: dict[int, None], unnamed: int) -> tuple[int, bool]:
-    return len(_named(node, names)), len(unheld_leaves(node)) >= unnamed
 
 
 def _named(node: Cell, names: dict[int, None]) -> list[Cell]:

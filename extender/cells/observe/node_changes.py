@@ -3,7 +3,7 @@
 The result is that of `Adopter.adopt_all` on a new table, at a cost proportional to the change. All
 slots on the affected nodes are removed, cells are removed and added, and then the slots are taken
 over again as after a restart; gangs elsewhere stay as they are. A leased slot whose node is gone is
-not taken over: its member is reported as unplaced and is planned again.
+not taken over: its member loses its place and is planned again.
 
 The results are equal, because a preassigned cell that is mapped now would be mapped to the same
 cell again as long as all mappings together are safe. Where this does not hold, that is, where a

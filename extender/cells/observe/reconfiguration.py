@@ -20,7 +20,7 @@ from enum import StrEnum
 
 from extender.cells.model import OPPORTUNISTIC
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from policy.submission import GangKey, PodUid, VcName
+from policy.submission import GangKey
 
 
 class Effect(StrEnum):
@@ -39,13 +39,8 @@ class GangEffect:
     """What happened to one gang."""
 
     gang: GangKey
-    vc: VcName
     effect: Effect
     reason: str
-    missing: tuple[PodUid, ...] = ()
-    """Members whose leaf cells the new topology does not have."""
-    unplaced: tuple[PodUid, ...] = ()
-    """Members that were not bound and have lost their slot or reservation."""
 
 
 def ranked(gang: PlacedGang, priorities: Mapping[GangKey, int]) -> PlacedGang:
@@ -75,29 +70,21 @@ def effects(before: Sequence[PlacedGang], after: dict[GangKey, PlacedGang]) -> I
 
 
 def _effect(before: PlacedGang, after: PlacedGang | None) -> GangEffect:
-    vc, unplaced = before.request.vc, _unplaced(before, after)
     if after is None:
-        return GangEffect(
-            gang=before.key,
-            vc=vc,
-            effect=Effect.FORGOTTEN,
-            reason=_why_forgotten(before),
-            unplaced=unplaced,
-        )
-    missing = tuple(slot.member for slot in after.slots if slot.member and _is_missing(slot))
+        reason = _why_forgotten(before)
+        return GangEffect(gang=before.key, effect=Effect.FORGOTTEN, reason=reason)
     lost = len(before.slots) - len(after.slots)
-    effect, reason = _standing(before, after, len(missing))
+    effect, reason = _standing(before, after)
     if lost and effect is Effect.KEPT:
         effect, reason = Effect.TRIMMED, f"gang {before.key} keeps its running members"
     if lost:
         reason += f"; unused places given up: {lost}; their members are planned again"
-    return GangEffect(
-        gang=before.key, vc=vc, effect=effect, reason=reason, missing=missing, unplaced=unplaced
-    )
+    return GangEffect(gang=before.key, effect=effect, reason=reason)
 
 
-def _standing(before: PlacedGang, after: PlacedGang, missing: int) -> tuple[Effect, str]:
+def _standing(before: PlacedGang, after: PlacedGang) -> tuple[Effect, str]:
     vc, priority = before.request.vc, before.request.priority
+    missing = sum(_is_missing(slot) for slot in after.slots if slot.member)
     if missing:
         return Effect.IGNORED, (
             f"{missing} of {len(after.slots)} members of gang {before.key} use leaf cells "
@@ -130,9 +117,3 @@ def _why_forgotten(gang: PlacedGang) -> str:
 
 def _is_missing(slot: MemberSlot) -> bool:
     return not slot.leaves or len(slot.leaves) + slot.missing_leaves < slot.size
-
-
-def _unplaced(before: PlacedGang, after: PlacedGang | None) -> tuple[PodUid, ...]:
-    placed = {slot.member for slot in after.slots} | {*after.waiting_members} if after else set()
-    members = [slot.member for slot in before.slots if slot.member] + list(before.waiting_members)
-    return tuple(member for member in members if member not in placed)

@@ -276,11 +276,6 @@ class AllocationTable(Undoable):
         if slot.missing_leaves:
             self.incomplete_slots.add(gang, slot)
 
-    def remove_all_slots(self, gang: PlacedGang) -> None:
-        """Remove all slots of a gang."""
-        for slot in list(gang.slots):
-            self.remove_slot(gang, slot)
-
     def remove_held_slots(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
         """Remove the slots that a gang holds; it keeps its reserved ones."""
         for slot in [slot for slot in gang.slots if not slot.is_reserved]:

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
-from extender.cells.model import MemberRequest
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
@@ -18,8 +17,8 @@ from extender.outcomes.pod_events import PodEvents
 from extender.upkeep.reconciler import Reconciler
 from kube.api.events import Event
 from kube.follow.namespaces import NamespaceSink
+from kube.read.managed_pod import ManagedPod
 from kube.read.nodes import KubeNode
-from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES, Classes
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
