@@ -53,6 +53,14 @@ class MemberRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedMember:
+    """A member with the placement that its pod reports; empty if the engine did not place it."""
+
+    request: MemberRequest
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCell:
     """A node as it was observed."""
 

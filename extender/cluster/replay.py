@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import PlacedMember
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import ClusterText, read_cluster_text
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
-from state.log.epoch_journal import Hole, find_holes
+from state.log.epoch_journal import MissingRows, find_missing
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
 
 _PAGE: Final = 2000
@@ -52,13 +52,13 @@ class Report:
     rows: int = 0
     decisions: int = 0
     differences: list[Difference] = field(default_factory=list)
-    holes: list[Hole] = field(default_factory=list)
+    missing: list[MissingRows] = field(default_factory=list)
     """Rows that are missing: later decisions may differ for that reason alone."""
 
     @property
     def is_identical(self) -> bool:
         """Whether the replay repeated every decision."""
-        return not self.differences and not self.holes
+        return not self.differences and not self.missing
 
 
 async def replay_epoch(reader: LogReader, *, epoch: int) -> Report:
@@ -76,7 +76,7 @@ async def replay_epoch(reader: LogReader, *, epoch: int) -> Report:
         report.decisions += "decision" in record.details
         if difference is not None:
             report.differences.append(difference)
-    report.holes = find_holes(sequences)
+    report.missing = find_missing(sequences)
     return report
 
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.invalid_pods import InvalidPod, ToForeignUse, read_invalid_pod

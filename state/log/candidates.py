@@ -1,17 +1,18 @@
-"""Candidate nodes as a difference to the known ones: a row stays small at 5,000 nodes. Pure.
+"""Candidate nodes as a difference to the known nodes, so that rows stay small. Pure.
 
-kube-scheduler offers a list of names with every question. A replay knows which nodes the engine had
-been told of by then, so a row needs only say how the list differs. Four forms, as JSON:
+kube-scheduler sends a list of node names with every request. A replay knows which nodes the engine
+had observed by then, so a row only stores how the list differs from them. There are four forms, as
+JSON:
 
     "all"                                 exactly the known nodes
     {"but": ["n7"]}                       all known ones except a few
     {"only": ["n1", "n2"]}                a few
     {"of": 5000, "sum": 7, "bits": "…"}   anything else: one bit per known node, in sorted order
 
-each but the first with `"and": […]`, offered names that are not known, if there are any. `of` and
-`sum` say which known nodes the bits mean: a decoder that knows others refuses instead of guessing.
+All but the first have `"and": […]` for offered names that are not known. `of` and `sum` identify
+the known nodes that the bits refer to: a decoder that knows other nodes raises an error.
 
-The order and repetition of names are not kept: an engine must not depend on them.
+Order and repetition of the names are not kept: an engine must not depend on them.
 
 >>> known = KnownNodes(["n1", "n2", "n3"])
 >>> known.encode(["n3", "n1"])
@@ -35,7 +36,7 @@ Encoded = str | dict[str, Any]
 
 
 class KnownNodes:
-    """The nodes observed so far. One instance follows one engine, or one replay of it."""
+    """The nodes observed so far by one engine, or by one replay of it."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = set(names)
@@ -48,23 +49,23 @@ class KnownNodes:
         return name in self._names
 
     def observe(self, name: str) -> None:
-        """Take note of a node that joined; one that only changed makes no difference."""
+        """Note that a node joined; a node that is already known changes nothing."""
         if name not in self._names:
             self._names.add(name)
             self._current_order = None
 
     def forget(self, name: str) -> None:
-        """Take note of a node that left."""
+        """Note that a node left."""
         if name in self._names:
             self._names.remove(name)
             self._current_order = None
 
     def encode(self, offered: Collection[str]) -> Encoded:
-        """Say how `offered` differs from what is known. Some 100 µs at 5,000 nodes."""
+        """Encode how `offered` differs from the known nodes. About 100 µs at 5,000 nodes."""
         names = frozenset(offered)
         if len(names) == len(self._names) and names == self._names:
             return _ALL
-        # Only the smaller of what is there and what is not is ever built.
+        # Only the smaller set is built: the offered nodes, or the missing ones.
         is_most = 2 * len(names) > len(self._names)
         odd = self._names - names if is_most else self._names & names
         found_count = len(self._names) - len(odd) if is_most else len(odd)
@@ -79,15 +80,15 @@ class KnownNodes:
         return encoded
 
     def decode(self, encoded: object) -> frozenset[str]:
-        """Return the names that were offered. Raises ValueError if they cannot be told."""
+        """Return the names that were offered. Raises ValueError if they cannot be decoded."""
         if encoded == _ALL:
             return frozenset(self._names)
         if not isinstance(encoded, Mapping):
-            raise ValueError(f"candidate nodes are not understood: {encoded!r}")
+            raise ValueError(f"candidate nodes cannot be decoded: {encoded!r}")
         return self._decode_known(encoded) | frozenset(encoded.get("and", ()))
 
     def _encode_bits(self, odd: Set[str], *, usual: int) -> dict[str, Any]:
-        """One bit for each known node, the same but for the odd ones."""
+        """Encode one bit for each known node: `usual`, or the other value for odd nodes."""
         order = self._order()
         digits = bytearray([usual]) * len(order.positions)
         other = _ONE + _ZERO - usual
@@ -107,15 +108,15 @@ class KnownNodes:
                 order = self._order()
                 if (count, checksum) != (len(order.positions), order.checksum):
                     raise ValueError(
-                        f"candidate nodes refer to {count} other nodes than the {len(self)} "
-                        "that are known: an observation is missing before this row"
+                        f"candidate nodes refer to {count} other nodes than the {len(self)} known "
+                        "ones: an observation is missing before this row"
                     )
                 pairs = zip(order.positions, _unpack(bits, count), strict=True)
                 return frozenset(name for name, is_offered in pairs if is_offered)
-        raise ValueError(f"candidate nodes are not understood: {sorted(encoded)}")
+        raise ValueError(f"candidate nodes cannot be decoded: {sorted(encoded)}")
 
     def _order(self) -> "_Order":
-        """The known names, sorted; costs something only after a node joined or left."""
+        """Return the sorted names, computed again only after a node joined or left."""
         if self._current_order is None:
             names = sorted(self._names)
             text = "\0".join(names).encode(errors="surrogatepass")
@@ -126,7 +127,7 @@ class KnownNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Order:
-    """The place of each name, in sorted order, and what tells these names from others."""
+    """The position of each name in sorted order, and a checksum of the names."""
 
     positions: Mapping[str, int]
     checksum: int

@@ -1,10 +1,10 @@
-"""One epoch of one engine in the log: numbers its rows, and knows which nodes it was told of.
+"""The rows of one epoch of one engine: numbers them, and tracks the nodes that were observed.
 
-Everything that the engine is fed or answers passes here in the engine's own order, so that
-`sequence` has no gaps when it leaves, and a gap in what is stored is a row that got lost. The order
-of calls is the promise: a node is observed here before it is offered in an encoded candidate list.
+Every input and every decision of the engine is appended here, in the engine's own order. So
+`sequence` has no gaps when rows are appended, and a gap in the stored rows is a lost row. Callers
+observe a node here before they encode a candidate list that contains it.
 
-`find_holes` is the other end: what a replay asks of the rows it has read back.
+`find_missing` finds lost rows for a replay.
 """
 
 from collections.abc import Collection, Iterable
@@ -30,11 +30,11 @@ class EpochJournal:
         return self._sequence
 
     def encode_candidates(self, offered: Collection[str]) -> Encoded:
-        """Say which nodes were offered, as the next row's input."""
+        """Encode the nodes that were offered, as an input of the next row."""
         return self._nodes.encode(offered)
 
     def append(self, record: DecisionRecord) -> None:
-        """Number a row and hand it to the log; never waits and never raises."""
+        """Number a row and append it to the log. Never waits and never raises."""
         self._sequence += 1
         self._log.append(replace(record, epoch=self.epoch, sequence=self._sequence))
 
@@ -47,17 +47,17 @@ class EpochJournal:
         self.append(record)
 
     def observe_document(self, record: DecisionRecord, document: LoggedDocument) -> None:
-        """Append that a document is in force now. Its text goes along each time, stored or not.
+        """Append that a document is in force now. The row carries the text, stored or not.
 
-        So a document is kept for as long as any row that speaks of it.
+        So a document is kept as long as the rows that refer to it.
         """
         inputs = {**record.inputs, "document": document.hash}
         self.append(replace(record, kind=RowKind.DOCUMENT, inputs=inputs, documents=(document,)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hole:
-    """Rows that an epoch had and the log has not."""
+class MissingRows:
+    """Consecutive rows of an epoch that the log lacks."""
 
     first: int
     last: int
@@ -66,12 +66,12 @@ class Hole:
         return f"rows {self.first} to {self.last} are missing"
 
 
-def find_holes(sequences: Iterable[int], *, first: int = 1) -> list[Hole]:
-    """Return the gaps in ascending sequence numbers; what is lost at the end cannot be seen."""
-    holes: list[Hole] = []
+def find_missing(sequences: Iterable[int], *, first: int = 1) -> list[MissingRows]:
+    """Return the gaps in ascending sequence numbers; rows lost at the end cannot be found."""
+    missing: list[MissingRows] = []
     expected = first
     for sequence in sequences:
         if sequence > expected:
-            holes.append(Hole(first=expected, last=sequence - 1))
+            missing.append(MissingRows(first=expected, last=sequence - 1))
         expected = sequence + 1
-    return holes
+    return missing

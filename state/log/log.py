@@ -1,22 +1,22 @@
-"""The decision log: a row for everything the services decide, written behind the answer.
+"""The decision log: one record for each decision, written to Postgres after the answer.
 
-`append` only puts a record into memory, so neither Postgres nor a disk is ever in the way of an
-answer. `run`, a task of the caller's, writes what is pending in batches, in order, and tries again
-for as long as Postgres is away. With a spool, what Postgres has not taken within a moment goes to
-disk and from there to Postgres when it is back, before anything younger. Each record carries its
-own key and the store skips keys it has, so what is of unknown fate is simply written again.
+`append` only stores a record in memory, so neither Postgres nor a disk delays an answer. `run`
+writes pending records in batches, in order, and retries while Postgres is unavailable. With a
+spool, records that Postgres has not taken after a short time go to disk, and from there to Postgres
+before any newer record. Each record has its own key and the store skips keys that it has, so a
+record is written again when it is unknown whether an earlier write succeeded.
 
-A record is *acknowledged* when Postgres or the spool has it: from then on it survives a kill -9.
-With a mirror it does so from the beginning: the process that comes next takes over what this one
-had in memory. What can be lost, and is counted: in `dropped`, records that find no room (the
-newest, since older ones are acknowledged), that Postgres will never take, or that a newer leader's
-epoch forbids; in `lost`, those that a killed process had not yet got acknowledged, nor mirrored.
+A record is *acknowledged* once Postgres or the spool has it: from then on it survives `kill -9`.
+With a mirror every record survives, because the next process takes over the records that were in
+memory. Losses are counted. `dropped`: records without room in memory (the newest, since older ones
+may be acknowledged), records that Postgres always refuses, and records that a newer leader's epoch
+forbids. `lost`: records that were neither acknowledged nor mirrored when a process was killed.
 """
 
 import asyncio
 import itertools
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -30,19 +30,20 @@ from state.log.spool.spool import Spool
 
 logger = logging.getLogger(__name__)
 
+_FULL, _REFUSED, _DEPOSED = "full", "refused", "deposed"
 _MOST_MOVED = 2000
-"""Records that go to disk at once: a file is written while others wait for it."""
+"""Records that are written to disk in one step, while other steps wait."""
 
 
 class DecisionStore(Protocol):
-    """Where records end up: `state.log.postgres` or `state.log.memory`."""
+    """The storage of records: `state.log.postgres` or `state.log.memory`."""
 
     async def insert(self, records: Sequence[DecisionRecord]) -> Sequence[DecisionRecord]:
-        """Store all records, in order, or none; skips those whose key is stored already.
+        """Store all records, in order, or none; skip records whose key is stored already.
 
-        Returns those that it refuses: of an older epoch, and decided after a newer one of their
-        service had begun. Raises BackendError if it is not known whether it stored them (try
-        again), and ValueError if one of them can never be stored.
+        Returns the records that it refuses: those of an older epoch that were decided after a newer
+        epoch of their service had begun. Raises BackendError if it is unknown whether the records
+        were stored (retry), and ValueError if one of them can never be stored.
         """
 
     async def recent(
@@ -61,31 +62,33 @@ class LogSettings:
     """How the log is written."""
 
     capacity: int = 100_000
-    """Records kept in memory while Postgres is away, about 1 kB each; more are dropped."""
+    """Records kept in memory while Postgres is unavailable, about 1 kB each; more are dropped."""
 
     batch_size: int = 500
-    """Records in one statement. Large ones hold a connection longer, small ones cost more."""
+    """Records in one statement. Large batches hold a connection longer, small ones cost more."""
 
     gather_seconds: float = 0.05
-    """How long the first of a batch waits for others: a statement costs as much as dozens of rows.
-    Shorter than it takes a record to get to the spool."""
+    """How long the first record of a batch waits for others: a statement costs as much as dozens of
+    rows. Must be shorter than `spool_after_seconds`."""
 
     first_retry_seconds: float = 0.1
     longest_retry_seconds: float = 5.0
-    """Pauses between attempts while Postgres is away: doubled from the first to the longest."""
+    """The pause between attempts doubles from the first to the longest."""
 
     drain_seconds: float = 5.0
-    """How long a stopping process may take to write what is pending."""
+    """How long a stopping process may take to write pending records."""
 
     spool_after_seconds: float = 0.1
-    """How long Postgres may take before records go to the spool: what a kill -9 can cost."""
+    """How long Postgres may take before records go to the spool. A `kill -9` loses at most the
+    records of this time."""
 
     sync_seconds: float = 1.0
-    """How often the spool is synced to disk: what the death of the machine can cost."""
+    """How often the spool is synced to disk. A crash of the machine loses at most the records of
+    this time."""
 
 
 class DecisionLog:
-    """Write-behind log over a store. Used from one event loop; `append` needs none."""
+    """A write-behind log over a store. Used from one event loop; `append` needs none."""
 
     def __init__(
         self,
@@ -103,12 +106,12 @@ class DecisionLog:
         self._turn = asyncio.Lock()
         self._choice = asyncio.Lock()
         self._appended = 0
-        self._moves = 0
-        self._spooled = 0
-        self._written = 0
-        self._refused = 0
-        self._deposed = 0
-        self._overflowed = 0
+        self._moved = 0
+        self._dropped: Counter[str] = Counter()
+        self.spooled = 0
+        """Records that went through the spool."""
+        self.written = 0
+        """Records that the store has taken."""
         if self._spool and self._spool.count:
             self._not_empty.set()
         self._mirror = RecordMirror(mirror) if mirror else None
@@ -116,58 +119,46 @@ class DecisionLog:
 
     @property
     def pending(self) -> int:
-        """Records that wait to be written to the store."""
+        """Records that are not in the store yet."""
         return len(self._buffer) + (self._spool.count if self._spool else 0)
 
     @property
     def acknowledged(self) -> int:
-        """How many of the records appended here, oldest first, are settled or in the spool."""
+        """How many appended records, oldest first, are written, dropped or in the spool."""
         return self._appended - len(self._buffer)
 
     @property
     def unacknowledged(self) -> int:
-        """Records that are in memory only: a kill -9 now would lose them."""
+        """Records that are in memory only: a `kill -9` now would lose them without a mirror."""
         return len(self._buffer)
 
     @property
-    def spooled(self) -> int:
-        """Records that have gone through the spool."""
-        return self._spooled
-
-    @property
-    def written(self) -> int:
-        """Records that the store has taken from this log."""
-        return self._written
-
-    @property
     def dropped(self) -> int:
-        """Records that will never be written."""
-        return self._overflowed + self._refused + self._deposed
+        """Records of this process that will never be written."""
+        return self._dropped.total()
 
     @property
     def dropped_by_reason(self) -> Mapping[str, int]:
-        """Records that are missing in the store, those of the process before us included."""
+        """Records that the store lacks, including those that the previous process lost."""
         return {
-            "full": self._overflowed,
-            "refused": self._refused,
-            "deposed": self._deposed,
+            **{reason: self._dropped[reason] for reason in (_FULL, _REFUSED, _DEPOSED)},
             "killed": self.lost,
             "unreadable": self._spool.unreadable if self._spool else 0,
         }
 
     @property
     def lost(self) -> int:
-        """Records that the process before this one had not got acknowledged when it was killed."""
+        """Records that the previous process lost when it was killed."""
         return self._spool.lost if self._spool else 0
 
     @property
     def _settled(self) -> int:
-        return self._written + self._refused + self._deposed
+        return self.written + self._dropped[_REFUSED] + self._dropped[_DEPOSED]
 
     def append(self, record: DecisionRecord) -> None:
-        """Take a record to be written later. Never waits and never raises."""
+        """Accept a record to be written later. Never waits and never raises."""
         if len(self._buffer) >= self._settings.capacity:
-            self._overflowed += 1
+            self._dropped[_FULL] += 1
             return
         self._buffer.append(record)
         self._appended += 1
@@ -177,7 +168,7 @@ class DecisionLog:
         self._not_empty.set()
 
     def _take_over(self) -> None:
-        """Go on with what a killed process had in memory."""
+        """Append the records that a killed process had in memory."""
         left = self._mirror.left if self._mirror else []
         if self._spool:
             self._spool.note_taken_over(len(left))
@@ -192,19 +183,19 @@ class DecisionLog:
         with_observations: bool = False,
         before: Position = END,
     ) -> list[DecisionRecord]:
-        """Return the newest written records, newest first; those still pending are not seen."""
+        """Return the newest written records, newest first; pending records are left out."""
         return await self._store.recent(
             limit, subject=subject, with_observations=with_observations, before=before
         )
 
     async def flush(self) -> None:
-        """Write everything that is pending now; raises BackendError if the store is away."""
+        """Write all records that are pending now; BackendError if the store is unavailable."""
         target = self._settled + self.pending
         while self._settled < target and self.pending:
             await self._write_batch()
 
     async def run(self) -> NoReturn:
-        """Write behind until cancelled, and then what can still be written in a bounded time."""
+        """Write until cancelled, then write pending records for at most `drain_seconds`."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._write_forever())
@@ -223,13 +214,13 @@ class DecisionLog:
             await self._write_with_patience()
 
     async def _spool_forever(self) -> NoReturn:
-        """Move to disk what the store has not taken within a moment."""
+        """Move records to disk that the store has not taken within `spool_after_seconds`."""
         assert self._spool is not None
         while True:
             await self._not_empty.wait()
             late = self._appended
             await asyncio.sleep(self._settings.spool_after_seconds)
-            if self._spool.count:  # behind that, everything is late
+            if self._spool.count:  # the store takes spooled records first, so all others wait
                 late = self._appended
             while self.acknowledged < late and await uninterrupted(self._move_to_spool()):
                 pass
@@ -241,7 +232,7 @@ class DecisionLog:
             await uninterrupted(self._spool.sync())
 
     async def _write_with_patience(self) -> None:
-        """Write one batch, however long the store is away."""
+        """Write one batch; retry while the store is unavailable."""
         pause = self._settings.first_retry_seconds
         while True:
             try:
@@ -259,10 +250,10 @@ class DecisionLog:
             # Not asyncio.timeout: before Python 3.11.3 it fails in a task that is being cancelled.
             await asyncio.wait_for(self.flush(), self._settings.drain_seconds)
         except (BackendError, TimeoutError) as error:
-            await self._leave_behind(error)
+            await self._leave_in_spool(error)
 
-    async def _leave_behind(self, error: Exception) -> None:
-        """Keep for the next process what the store did not take."""
+    async def _leave_in_spool(self, error: Exception) -> None:
+        """Keep records that the store did not take for the next process."""
         if self._spool:
             while self._buffer and await self._move_to_spool():
                 pass
@@ -276,7 +267,7 @@ class DecisionLog:
             )
 
     async def _move_to_spool(self) -> bool:
-        """Put the oldest records that are in memory on disk; False if there is no room."""
+        """Move the oldest records from memory to disk; False if there is no room."""
         assert self._spool is not None
         async with self._choice:
             records = list(itertools.islice(self._buffer, _MOST_MOVED))
@@ -284,41 +275,40 @@ class DecisionLog:
             moved = spooled.kept + spooled.refused
             for _ in range(moved):
                 self._buffer.popleft()
-            self._moves += moved
-            self._spooled += spooled.kept
-            self._refused += spooled.refused
+            self._moved += moved
+            self.spooled += spooled.kept
+            self._dropped[_REFUSED] += spooled.refused
             self._measure()
         return moved > 0
 
     async def _write_batch(self) -> None:
-        """Move the oldest records to the store: from the spool, else from memory."""
+        """Write the oldest records to the store: from the spool, or else from memory."""
         async with self._turn:
             batch = await self._oldest()
-            gone = await self._insert(batch.records)
-            await uninterrupted(self._settle(batch, gone))
+            dropped = await self._insert(batch.records)
+            await uninterrupted(self._settle(batch, dropped))
 
     async def _oldest(self) -> "_Batch":
         async with self._choice:
             size = self._settings.batch_size
             if self._spool and (spooled := await uninterrupted(self._spool.peek(size))):
-                return _Batch(records=spooled, is_spooled=True, moves=self._moves)
+                return _Batch(records=spooled, is_spooled=True, moved=self._moved)
             buffered = list(itertools.islice(self._buffer, size))
-            return _Batch(records=buffered, is_spooled=False, moves=self._moves)
+            return _Batch(records=buffered, is_spooled=False, moved=self._moved)
 
-    async def _settle(self, batch: "_Batch", gone: "_Gone") -> None:
-        """Forget records that the store has taken, or never will."""
+    async def _settle(self, batch: "_Batch", dropped: Counter[str]) -> None:
+        """Remove records that the store has taken or will always refuse."""
         async with self._choice:
             if batch.is_spooled:
                 assert self._spool is not None
                 await self._spool.take()
-            elif batch.moves != self._moves:
-                return  # they went to the spool meanwhile: written again from there, counted then
+            elif batch.moved != self._moved:
+                return  # moved to the spool meanwhile: written again from there, and counted then
             else:
                 for _ in batch.records:
                     self._buffer.popleft()
-            self._refused += gone.refused
-            self._deposed += gone.deposed
-            self._written += len(batch.records) - gone.refused - gone.deposed
+            self._dropped += dropped
+            self.written += len(batch.records) - dropped.total()
             self._measure()
             if not self.pending:
                 self._not_empty.clear()
@@ -329,10 +319,10 @@ class DecisionLog:
         if self._spool:
             self._spool.measure(appended=self._appended, acknowledged=self.acknowledged)
 
-    async def _insert(self, records: Sequence[DecisionRecord]) -> "_Gone":
-        """Store records but for those that can never be stored; return how many those are.
+    async def _insert(self, records: Sequence[DecisionRecord]) -> Counter[str]:
+        """Store records except those that can never be stored; count those by reason.
 
-        Halving finds them, so that one bad row neither stops the log nor costs its neighbours.
+        The batch is halved until they are found, so that one bad record does not block others.
         """
         try:
             deposed = await self._store.insert(records)
@@ -340,33 +330,22 @@ class DecisionLog:
             if len(records) > 1:
                 middle = len(records) // 2
                 first = await self._insert(records[:middle])
-                return first.plus(await self._insert(records[middle:]))
+                return first + await self._insert(records[middle:])
             _log_refusal(records[0], error)
-            return _Gone(refused=1, deposed=0)
+            return Counter({_REFUSED: 1})
         if deposed:
             _log_deposed(deposed)
-        return _Gone(refused=0, deposed=len(deposed))
+        return Counter({_DEPOSED: len(deposed)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
-    """The oldest records, where they are from, and how many had gone to the spool by then."""
+    """The oldest records."""
 
     records: list[DecisionRecord]
     is_spooled: bool
-    moves: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Gone:
-    """How many records of a batch will never be written."""
-
-    refused: int
-    deposed: int
-
-    def plus(self, other: "_Gone") -> "_Gone":
-        """Add up."""
-        return _Gone(refused=self.refused + other.refused, deposed=self.deposed + other.deposed)
+    moved: int
+    """Records that had been moved from memory to the spool when the batch was read."""
 
 
 def _log_refusal(record: DecisionRecord, error: ValueError) -> None:

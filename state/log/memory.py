@@ -1,22 +1,20 @@
-"""The log in memory, for tests. `tests/contract` holds it to Postgres' answers."""
+"""The rows of the log in memory, for tests. `tests/contract` runs one suite on both stores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
-from uuid import UUID
 
 from policy.errors import BackendError
 from state.database.column_values import to_text
-from state.history.facts import GangFacts, merge_all, to_storable_facts
+from state.history.facts import GangFacts, merge_all
+from state.log import codec
 from state.log.positions import END, Position
 from state.log.records import DecisionRecord, LoggedDocument
-from state.log.storable import to_storable
-
-_SECONDS_PER_HOUR = 3600
 
 
 class MemoryDecisions:
-    """A DecisionStore that forgets everything at its end, and can be taken away."""
+    """A DecisionStore without storage; `is_away` makes it fail like an unavailable database."""
 
     def __init__(self) -> None:
         self.records: list[DecisionRecord] = []
@@ -26,26 +24,24 @@ class MemoryDecisions:
         self.is_away = False
 
     async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
-        """Store all records but those that a newer epoch forbids; skips keys stored already."""
-        self._check_there()
-        storable = {record.key: to_storable(record) for record in records}
+        """Store all records except those that a newer epoch forbids; skips keys that are stored."""
+        self._check_available()
+        stored = {record.key: codec.decode(codec.encode(record)) for record in records}
         refused: list[DecisionRecord] = []
         for _, run in groupby(records, key=lambda record: (record.service, record.epoch)):
             refused += self._refuse(list(run))
         keys = {record.key for record in refused}
-        self._keep([record for record in records if record.key not in keys], storable)
+        self._keep([record for key, record in stored.items() if key not in keys])
         return refused
 
-    def _keep(
-        self, records: Sequence[DecisionRecord], storable: Mapping[UUID, DecisionRecord]
-    ) -> None:
+    def _keep(self, records: Sequence[DecisionRecord]) -> None:
         known = {record.key for record in self.records}
-        keys = dict.fromkeys(record.key for record in records if record.key not in known)
-        self.records.extend(storable[key] for key in keys)
+        new = [record for record in records if record.key not in known]
+        self.records += [replace(record, documents=(), facts=None) for record in new]
         for document in (document for record in records for document in record.documents):
             self.documents.setdefault(document.hash, document)
-        told = [to_storable_facts(record.facts) for record in records if record.facts]
-        for fact in merge_all([*self.history.values(), *told]):
+        facts = [record.facts for record in records if record.facts]
+        for fact in merge_all([*self.history.values(), *facts]):
             self.history[fact.run] = fact
 
     async def recent(
@@ -57,7 +53,7 @@ class MemoryDecisions:
         before: Position = END,
     ) -> list[DecisionRecord]:
         """Return the newest records older than `before`, newest first."""
-        self._check_there()
+        self._check_available()
         found = (
             record
             for record in self.records
@@ -68,15 +64,15 @@ class MemoryDecisions:
         return _newest(found, limit)
 
     async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:
-        """Return what happened to one pod, newest first."""
-        self._check_there()
+        """Return the records of one pod, newest first."""
+        self._check_available()
         return _newest((record for record in self.records if record.pod_uid == pod_uid), limit)
 
     async def of_epoch(
         self, service: str, *, epoch: int, first: int = 1, limit: int = 1000
     ) -> list[DecisionRecord]:
-        """Return rows of one epoch from a sequence number on, in that order."""
-        self._check_there()
+        """Return records of one epoch, in the order of `sequence`, from `first` on."""
+        self._check_available()
         found = {
             record.sequence: record
             for record in self.records
@@ -87,12 +83,12 @@ class MemoryDecisions:
         return [found[sequence] for sequence in sorted(found)][:limit]
 
     async def document(self, document_hash: str) -> LoggedDocument | None:
-        """Return a document that a row refers to."""
-        self._check_there()
+        """Return a document that records refer to."""
+        self._check_available()
         return self.documents.get(document_hash)
 
     def _refuse(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
-        """Return rows of one term that were decided after a newer one had begun."""
+        """Return records of one epoch that were decided after a newer epoch had begun."""
         service, epoch = to_text(records[0].service), records[0].epoch
         if epoch is None:
             return []
@@ -101,9 +97,9 @@ class MemoryDecisions:
         newer = [at for (one, other), at in self.terms.items() if one == service and other > epoch]
         return [record for record in records if newer and record.at >= min(newer)]
 
-    def _check_there(self) -> None:
+    def _check_available(self) -> None:
         if self.is_away:
-            raise BackendError("the store is away")
+            raise BackendError("the store is unavailable")
 
 
 def _newest(records: Iterable[DecisionRecord], limit: int) -> list[DecisionRecord]:

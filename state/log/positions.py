@@ -1,4 +1,4 @@
-"""Where a page of the log ends: the next one begins behind it, whatever was written meanwhile."""
+"""Positions in the log: where a page ends and the next one begins, independent of new rows."""
 
 import uuid
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ _FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """The place of one record among all, by age."""
+    """The position of one record among all records, ordered by age."""
 
     at: datetime
     key: uuid.UUID
 
     @classmethod
     def of(cls, record: DecisionRecord) -> Self:
-        """Where a record stands."""
+        """Return the position of a record."""
         return cls(record.at, record.key)
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what `str` wrote; ValueError if it is nothing of the kind."""
+        """Parse the result of `str`; ValueError for other text."""
         at, _, key = text.partition("_")
         return cls(datetime.strptime(at, _FORMAT).replace(tzinfo=UTC), uuid.UUID(key))
 
@@ -33,4 +33,4 @@ class Position:
 
 
 END: Final = Position(datetime(9999, 12, 31, tzinfo=UTC), uuid.UUID(int=2**128 - 1))
-"""Behind every record."""
+"""After every record."""

@@ -1,4 +1,4 @@
-"""The decision log's rows in Postgres."""
+"""The rows of the decision log in Postgres."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -15,7 +15,7 @@ from state.history.facts import GangFacts, merge_all, to_storable_facts
 from state.log.positions import END, Position
 from state.log.records import OBSERVATIONS, DecisionRecord, LoggedDocument
 
-# Postgres will say the same about these rows tomorrow: bad data, a broken constraint, too large.
+# SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too large.
 _REFUSED_CLASSES = ("22", "23", "54")
 _FACTS: Final = [field.name for field in fields(GangFacts)]
 _OBSERVATIONS: Final = sorted(OBSERVATIONS)
@@ -28,13 +28,13 @@ class PostgresDecisions:
         self._pool = pool
 
     async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
-        """Store all records, or none; what goes beside the rows with them, in one transaction."""
+        """Store all records with their documents and facts, or none, in one transaction."""
         if not records:
             return []
         with backend_errors("writing decisions"):
             try:
                 return await self._insert(records)
-            except ValueError as error:  # asyncpg's, about a value it cannot send
+            except ValueError as error:  # from asyncpg, for a value that it cannot encode
                 raise ValueError(str(error)) from error
             except asyncpg.PostgresError as error:
                 if (error.sqlstate or "").startswith(_REFUSED_CLASSES):
@@ -50,17 +50,17 @@ class PostgresDecisions:
         before: Position = END,
     ) -> list[DecisionRecord]:
         """Return the newest records older than `before`, newest first."""
-        told = (limit, with_observations, _OBSERVATIONS, before.at, before.key)
+        values = (limit, with_observations, _OBSERVATIONS, before.at, before.key)
         with backend_errors("reading decisions"):
             if subject is None:
-                rows = await self._pool.fetch(sql("recent_decisions"), *told)
+                rows = await self._pool.fetch(sql("recent_decisions"), *values)
             else:
                 query = sql("recent_decisions_of_subject")
-                rows = await self._pool.fetch(query, *told, to_text(subject))
+                rows = await self._pool.fetch(query, *values, to_text(subject))
         return [_from_row(row) for row in rows]
 
     async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:
-        """Return what happened to one pod, newest first."""
+        """Return the records of one pod, newest first."""
         with backend_errors("reading decisions"):
             rows = await self._pool.fetch(sql("why_this_pod"), to_text(pod_uid), limit)
         return [_from_row(row) for row in rows]
@@ -68,13 +68,13 @@ class PostgresDecisions:
     async def of_epoch(
         self, service: str, *, epoch: int, first: int = 1, limit: int = 1000
     ) -> list[DecisionRecord]:
-        """Return rows of one epoch from a sequence number on, in that order."""
+        """Return records of one epoch, in the order of `sequence`, from `first` on."""
         with backend_errors("reading decisions"):
             rows = await self._pool.fetch(sql("rows_of_epoch"), service, epoch, first, limit)
         return [_from_row(row) for row in rows]
 
     async def document(self, document_hash: str) -> LoggedDocument | None:
-        """Return a document that a row refers to."""
+        """Return a document that records refer to."""
         with backend_errors("reading documents"):
             row = await self._pool.fetchrow(sql("document_of_hash"), to_text(document_hash))
         return LoggedDocument(**row) if row else None
@@ -100,7 +100,7 @@ def _term(record: DecisionRecord) -> tuple[str, int | None]:
 async def _insert_rows(
     connection: asyncpg.Pool | asyncpg.Connection, records: Sequence[DecisionRecord]
 ) -> list[DecisionRecord]:
-    """Store rows of one service and epoch; return those decided after a newer one had begun."""
+    """Store records of one epoch; return those decided after a newer epoch had begun."""
     service, epoch = _term(records[0])
     columns = zip(*map(_to_row, records), strict=True)
     query = sql("insert_decisions")
@@ -117,7 +117,7 @@ async def _insert_documents(
         for document in record.documents
     }
     if rows:
-        # Sorted, so that no two writers wait for each other crosswise.
+        # Sorted, so that two writers cannot deadlock.
         columns = zip(*((key, *rows[key]) for key in sorted(rows)), strict=True)
         await connection.execute(sql("insert_documents"), *map(list, columns))
 
@@ -130,7 +130,7 @@ async def _merge_facts(connection: asyncpg.Connection, records: Iterable[Decisio
 
 
 def _to_column(fact: GangFacts, name: str) -> Any:  # noqa: ANN401 - of any field
-    # An array of arrays would have to be a rectangle: nodes travel as JSON.
+    # In Postgres an array of arrays must be rectangular, so nodes are passed as JSON.
     return orjson.dumps(fact.nodes).decode() if name == "nodes" else getattr(fact, name)
 
 

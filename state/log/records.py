@@ -1,9 +1,9 @@
-"""What the decision log holds, as values: decisions and observations.
+"""The rows of the decision log, as values: decisions and observations.
 
-A row is either a *decision* (what a service answered, and why) or an *observation* (what the engine
-was fed before it could answer): together, in the order of `sequence`, they replay an epoch. Rows
-stay small: documents travel with the row that saw them first and are stored once, by their hash;
-candidate nodes are a difference to the known ones (`state.log.candidates`).
+A *decision* is the answer of a service and its reason. An *observation* is an input of the engine.
+Together, in the order of `sequence`, they replay an epoch. Rows stay small: a document is stored
+once, by its hash, and candidate nodes are stored as a difference to the known nodes
+(`state.log.candidates`).
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 
 
 class RowKind(StrEnum):
-    """What a row is about. Other words are allowed, and are decisions."""
+    """The subject of a row. Other words are allowed, and count as decisions."""
 
     ADMISSION = "admission"
     ORDERING = "ordering"
@@ -31,7 +31,7 @@ class RowKind(StrEnum):
     PREEMPTION = "preemption"
     BIND = "bind"
     RELEASE = "release"
-    # Observations: what the engine was fed.
+    # Observations, the inputs of the engine:
     NODE = "node"
     POD = "pod"
     DOCUMENT = "document"
@@ -43,27 +43,27 @@ OBSERVATIONS: Final = frozenset({RowKind.NODE, RowKind.POD, RowKind.DOCUMENT, Ro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedDocument:
-    """A document as it was in force, to be stored once however many rows refer to it."""
+    """A document as it was in force; stored once, however many rows refer to it."""
 
     kind: str
     content: str
 
     @property
     def hash(self) -> str:
-        """What rows say to mean this document, in their `inputs`."""
+        """The name of this document in the `inputs` of rows."""
         text = f"{self.kind}\n{self.content}"
         return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 class _Keys:
-    """Makes keys in the layout of UUID version 7: one process's keys are in the order of making.
+    """Generates keys in the layout of UUID version 7, ascending within one process.
 
-    So the newest rows of an index over keys are neighbours, which random keys are not.
+    So new rows are neighbours in an index over keys, unlike with random keys.
     """
 
     def __init__(self) -> None:
         self._last = 0
-        self._random = random.Random()  # noqa: S311 - tells rows apart, keeps no secret
+        self._random = random.Random()  # noqa: S311 - not a secret
 
     def make(self) -> uuid.UUID:
         now = time.time_ns() * _TICKS_PER_MILLISECOND // _NANOSECONDS_PER_MILLISECOND
@@ -91,20 +91,20 @@ class DecisionRecord:
     pod_uid: str | None = None
     policy_version: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What people want to see of it."""
+    """Data for people."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    """What a replay needs: all that was looked at and is not in an earlier row of the epoch."""
+    """Data for a replay: all inputs that are not in an earlier row of the epoch."""
     epoch: int | None = None
-    """The leadership term it was made in, if its service has any. Older ones are refused."""
+    """The leadership term of the decision, if the service has one. Older epochs are refused."""
     sequence: int | None = None
-    """Counts what one epoch's engine was fed and answered, without gaps: a gap is a lost row."""
+    """Numbers the rows of one epoch without gaps: a gap is a lost row."""
     documents: tuple[LoggedDocument, ...] = ()
-    """Stored beside the row, once; a row that is read back has none."""
+    """Documents to store with the row; a row that is read back has none."""
     facts: GangFacts | None = None
-    """What this adds to the history of a gang; a row that is read back has none."""
+    """Facts to add to the history of a gang; a row that is read back has none."""
     key: uuid.UUID = field(default_factory=new_key)
 
     @property
     def is_observation(self) -> bool:
-        """Whether the engine was told something, rather than asked."""
+        """Whether the row is an input of the engine rather than a decision."""
         return self.kind in OBSERVATIONS

@@ -13,7 +13,7 @@ from state.history.facts import GangFacts
 from state.history.memory import MemoryHistory
 from state.history.runs import Hours, PostgresHistory
 from state.log.candidates import KnownNodes
-from state.log.epoch_journal import EpochJournal, find_holes
+from state.log.epoch_journal import EpochJournal, find_missing
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
@@ -144,7 +144,7 @@ async def test_a_replay_learns_from_the_rows_what_was_offered_each_time(stores: 
     await log.flush()
 
     rows = await stores.decisions.of_epoch("extender", epoch=4)
-    assert find_holes(row.sequence or 0 for row in rows) == []
+    assert find_missing(row.sequence or 0 for row in rows) == []
     known, replayed = KnownNodes(), []
     for row in rows:
         if row.kind == RowKind.NODE:

@@ -1,12 +1,12 @@
-"""Records in a file: each framed by its length and checksum, so that a torn end is seen. Pure.
+"""Payloads in a file, each framed by length and checksum, so that a torn end is found. Pure.
 
     4 bytes  length of the payload, big-endian
     4 bytes  CRC-32 of length and payload
     n bytes  payload
 
-A file is only ever appended to. Whatever does not fit the frames from some point on was being
-written when the process or the machine died, or was damaged later: reading stops there. A damaged
-payload between whole frames costs no other: it is read as an empty one, which nobody writes.
+Files are append-only. Bytes that form no frame were being written when the process or the machine
+crashed, or were damaged later: reading stops there. A damaged payload between whole frames is read
+as an empty payload, which is never written, so that the payloads after it are not lost.
 """
 
 import struct
@@ -22,7 +22,7 @@ LARGEST_PAYLOAD: Final = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A payload, and where the next frame begins."""
+    """A payload, and the offset of the next frame."""
 
     payload: bytes
     end: int
@@ -31,12 +31,14 @@ class Frame:
 def frame(payload: bytes) -> bytes:
     """Return the payload with its frame. Raises ValueError if it is too large."""
     if len(payload) > LARGEST_PAYLOAD:
-        raise ValueError(f"a record of {len(payload)} bytes is too large for the spool")
+        raise ValueError(
+            f"a record of {len(payload)} bytes exceeds the limit of {LARGEST_PAYLOAD} bytes"
+        )
     return _HEADER.pack(len(payload), _checksum(payload)) + payload
 
 
 def read_frames(data: bytes, *, offset: int = 0) -> Iterator[Frame]:
-    """Yield frames from `offset` on, up to where none can be found any more."""
+    """Yield frames from `offset` on, until none is found."""
     while (found := _read_frame(data, offset)) is not None:
         if not found.is_whole:
             following = _read_frame(data, found.end)
@@ -54,7 +56,7 @@ class _Found:
 
 
 def _read_frame(data: bytes, offset: int) -> _Found | None:
-    """Read what looks like a frame; None if there is no room for one."""
+    """Read a frame, whole or damaged; None if the rest is too short for one."""
     begin = offset + _HEADER.size
     if begin > len(data):
         return None
@@ -66,5 +68,5 @@ def _read_frame(data: bytes, offset: int) -> _Found | None:
 
 
 def _checksum(payload: bytes) -> int:
-    # With the length, so that a stretch of zeros is no row of empty records.
+    # Includes the length, so that zeros are not read as a sequence of empty records.
     return zlib.crc32(payload, zlib.crc32(_LENGTH.pack(len(payload))))

@@ -1,9 +1,9 @@
-"""Counts, across a kill -9, the records that were appended and not yet acknowledged.
+"""Counts records that a killed process had appended but not got acknowledged.
 
-Two numbers in a file that is mapped into memory: what a process has written there, the kernel keeps
-when the process is killed. (When the machine dies they may be old: then the count is not exact.)
-The difference that the next process finds is what was lost. A record is counted as acknowledged
-after it is: killed in between, it is counted as lost although it is not. Never the other way round.
+The two counts are in a file that is mapped into memory, which the kernel keeps when the process is
+killed. (After a crash of the machine they may be old, and the number is not exact.) The next
+process reads the difference: the lost records. A record is counted as acknowledged only after it
+was, so the number may be too high, never too low.
 """
 
 import mmap
@@ -16,12 +16,12 @@ _NUMBERS: Final = struct.Struct("<QQ")
 
 
 class LossCounter:
-    """The numbers of this process; `lost` is what the previous one left behind."""
+    """The counts of this process; `lost` is the number of records that the previous one lost."""
 
     def __init__(self, path: Path) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            # With its room on disk: a write to a page that the disk has no room for is a SIGBUS.
+            # Allocated on disk: without room, a write to a mapped page raises SIGBUS.
             os.posix_fallocate(handle, 0, _NUMBERS.size)
             self._memory = mmap.mmap(handle, _NUMBERS.size)
         finally:
@@ -31,9 +31,9 @@ class LossCounter:
         self.set(appended=0, acknowledged=0)
 
     def set(self, *, appended: int, acknowledged: int) -> None:
-        """Take note of both numbers; costs less than a microsecond."""
+        """Set both counts; takes less than a microsecond."""
         _NUMBERS.pack_into(self._memory, 0, appended, acknowledged)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Unmap the file."""
         self._memory.close()

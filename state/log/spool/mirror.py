@@ -1,13 +1,13 @@
-"""Keeps, across a kill -9, the records that are in memory only.
+"""Preserves records that are only in memory when the process is killed.
 
-A ring in a file that is mapped into memory: what a process has written there, the kernel keeps when
-the process is killed. To write into it is to copy some bytes: no call, no disk, nobody is waited
-for. It holds what was appended and not yet acknowledged, oldest first; what finds no room in it is
-not kept, and counted by the `Meter` if it is lost.
+The mirror is a ring buffer in a file that is mapped into memory, which the kernel keeps when the
+process is killed. A write copies bytes: it needs no system call and waits for no disk. The ring
+holds records that were appended but not yet acknowledged, oldest first. A record without room is
+not mirrored; if it is lost, `LossCounter` counts it.
 
-    8 bytes  where the oldest record begins, counted from the first ever written
-    8 bytes  where the youngest one ends
-    n bytes  the ring: frames (`state.log.spool.frames`), the last of which may go on at the start
+    8 bytes  offset of the oldest record, counted from the first record ever written
+    8 bytes  offset behind the newest record
+    n bytes  the ring: frames (`state.log.spool.frames`); the last one may continue at the start
 """
 
 import logging
@@ -24,17 +24,17 @@ logger = logging.getLogger(__name__)
 
 _ENDS: Final = struct.Struct("<QQ")
 _CAPACITY_BYTES: Final = 4 * 2**20
-"""About four thousand records: what comes within the moment until they are in Postgres or spool."""
+"""About 4,000 records: more than arrive before Postgres or the spool has them."""
 
 
 class Mirror:
-    """The ring of this process; `left` is what the previous one had in it."""
+    """The ring of this process; `left` are the payloads that the previous process left in it."""
 
     def __init__(self, path: Path, *, capacity_bytes: int = _CAPACITY_BYTES) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             size = max(os.fstat(handle).st_size, _ENDS.size + capacity_bytes)
-            # With its room on disk: a write to a page that the disk has no room for is a SIGBUS.
+            # Allocated on disk: without room, a write to a mapped page raises SIGBUS.
             os.posix_fallocate(handle, 0, size)
             self._memory = mmap.mmap(handle, size)
         finally:
@@ -45,7 +45,7 @@ class Mirror:
         self.left = self._read()
 
     def append(self, payload: bytes) -> None:
-        """Keep a payload until it is released, if there is room; an empty one is not kept."""
+        """Keep a payload until it is removed, if there is room; an empty one is not kept."""
         framed = frame(payload) if payload else b""
         if self._end - self._begin + len(framed) > self._capacity:
             framed = b""
@@ -54,23 +54,23 @@ class Mirror:
         self._end += len(framed)
         self._note_ends()
 
-    def release(self, count: int) -> None:
-        """Do not keep the oldest payloads any more."""
+    def remove(self, count: int) -> None:
+        """Remove the oldest payloads."""
         for _ in range(count):
             self._begin += self._lengths.popleft()
         self._note_ends()
 
     def clear(self) -> None:
-        """Do not keep what the previous process left, either."""
+        """Remove the payloads that the previous process left."""
         self._begin = self._end = 0
         self._note_ends()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Unmap the file."""
         self._memory.close()
 
     def _note_ends(self) -> None:
-        # Behind the bytes that they speak of: killed in between, one record is missing, not torn.
+        # Written after the payload: a kill in between loses one record, but tears none.
         _ENDS.pack_into(self._memory, 0, self._begin, self._end)
 
     def _write(self, data: bytes) -> None:
@@ -93,10 +93,10 @@ class Mirror:
 
 
 def open_mirror(directory: Path) -> Mirror | None:
-    """Open the mirror of a spool that this process has; None if the disk has no room for it."""
+    """Open the mirror in the directory of a spool; None if the disk has no room for it."""
     try:
         return Mirror(directory / "mirror")
     except OSError as error:
         extra = {"error": str(error)}
-        logger.error("no mirror: a kill would cost decisions that are in memory", extra=extra)
+        logger.error("no mirror: decisions in memory are lost on a kill", extra=extra)
         return None

@@ -1,9 +1,7 @@
-"""Records to and from a spool, without holding up the event loop: all file IO is in a thread.
+"""Records in a spool and in a mirror. File IO of the spool runs in a thread.
 
-And to and from a mirror, which needs neither thread nor disk.
-
-A disk that fails is no reason to stop: the records stay in memory and the log goes on without a
-spool, as far as memory reaches, until the disk takes them again.
+When the disk fails, records stay in memory, up to the capacity of the log, until the disk works
+again.
 """
 
 import asyncio
@@ -12,8 +10,8 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from state.log import codec
 from state.log.records import DecisionRecord
-from state.log.spool import codec
 from state.log.spool.mirror import Mirror
 from state.log.spool.spool import Spool
 
@@ -24,7 +22,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spooled:
-    """How many of the oldest records are on disk; then, how many (none or one) never will be."""
+    """How many of the oldest records were written; `refused` is 1 if the next one was refused."""
 
     kept: int
     refused: int
@@ -48,28 +46,28 @@ class RecordSpool:
 
     @property
     def lost(self) -> int:
-        """Records that the process before this one had not got acknowledged, nor mirrored."""
-        return max(0, self._spool.meter.lost - self._taken_over)
+        """Records of the previous process that were neither acknowledged nor mirrored."""
+        return max(0, self._spool.loss_counter.lost - self._taken_over)
 
     @property
     def unreadable(self) -> int:
-        """Records on disk that are damaged, or in the layout of another version of Cellgate."""
+        """Records on disk that are damaged, or written by another version of Cellgate."""
         return self._undecodable + self._spool.unreadable
 
     def note_taken_over(self, count: int) -> None:
-        """So many of them were found in a mirror: tell of the others."""
+        """Note how many records were found in the mirror; log the others as lost."""
         self._taken_over = count
         if self.lost or self._spool.torn:
             extra = {"lost": self.lost, "torn": self._spool.torn}
             logger.error("decisions lost by a killed process", extra=extra)
 
     def measure(self, *, appended: int, acknowledged: int) -> None:
-        """Take note of how far this process has got, for the one after it."""
-        self._spool.meter.set(appended=appended, acknowledged=acknowledged)
+        """Store the counts of this process for the next one."""
+        self._spool.loss_counter.set(appended=appended, acknowledged=acknowledged)
 
     async def append(self, records: Sequence[DecisionRecord]) -> Spooled:
-        """Put records on disk, oldest first, as far as there is room."""
-        # Full until something is taken: the same records are not encoded again and again.
+        """Write records to disk, oldest first, as long as there is room."""
+        # Full until something is taken: do not encode the same records again and again.
         if self._is_full or not records:
             return Spooled(kept=0, refused=0)
         try:
@@ -82,7 +80,7 @@ class RecordSpool:
         return spooled
 
     async def peek(self, limit: int) -> list[DecisionRecord]:
-        """Return the oldest records; what cannot be read is counted and left out."""
+        """Return the oldest records; unreadable ones are counted and left out."""
         while self._spool.count:
             payloads = await asyncio.to_thread(self._spool.peek, limit)
             self._peeked = len(payloads)
@@ -92,14 +90,14 @@ class RecordSpool:
         return []
 
     async def take(self) -> None:
-        """Forget what the last `peek` looked at."""
+        """Remove the records that the last `peek` read."""
         if self._peeked:
             await asyncio.to_thread(self._spool.take, self._peeked)
             self._peeked = 0
             self._is_full = False
 
     async def sync(self) -> None:
-        """Make everything in it survive the death of the machine."""
+        """Sync to disk, so that the records survive a crash of the machine."""
         if self._spool.is_synced:
             return
         try:
@@ -127,17 +125,17 @@ class RecordSpool:
                 records.append(codec.decode(payload))
             except ValueError as error:
                 self._undecodable += 1
-                logger.error("spooled decision is unreadable", extra={"error": str(error)})
+                logger.error("spooled decision unreadable", extra={"error": str(error)})
         return records
 
     def _note_failure(self, error: OSError) -> None:
         if not self._is_failing:
             self._is_failing = True
-            logger.error("spool fails, decisions stay in memory", extra={"error": str(error)})
+            logger.error("spool failed, decisions stay in memory", extra={"error": str(error)})
 
 
 class RecordMirror:
-    """A mirror of the records that are in memory only; `left` are those of the previous process."""
+    """A mirror of records that are only in memory; `left` are those of the previous process."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
@@ -149,12 +147,12 @@ class RecordMirror:
         """Keep a record until it is acknowledged."""
         try:
             self._mirror.append(codec.encode(record))
-        except ValueError:  # it can never be stored: told when that is tried
+        except ValueError:  # it can never be stored: logged when it is written
             self._mirror.append(b"")
 
     def acknowledge(self, count: int) -> None:
-        """So many of those appended so far are settled or in the spool."""
-        self._mirror.release(count - self._acknowledged)
+        """Remove acknowledged records; `count` is their total since the start."""
+        self._mirror.remove(count - self._acknowledged)
         self._acknowledged = count
 
 
@@ -162,7 +160,7 @@ def _decode(payload: bytes) -> DecisionRecord | None:
     try:
         return codec.decode(payload)
     except ValueError as error:
-        logger.error("mirrored decision is unreadable", extra={"error": str(error)})
+        logger.error("mirrored decision unreadable", extra={"error": str(error)})
         return None
 
 
@@ -174,7 +172,7 @@ def _log_refusal(record: DecisionRecord, error: ValueError) -> None:
 
 
 async def uninterrupted(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Do work to its end even if we are cancelled meanwhile: a thread cannot be called back."""
+    """Finish the work even if the caller is cancelled: a thread cannot be interrupted."""
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)

@@ -1,16 +1,17 @@
-"""A bounded queue of bytes on disk, for what Postgres cannot take now. Blocking: use a thread.
+"""A bounded queue of payloads on disk, for records that Postgres cannot take now.
 
-Segments `NNNNNNNNNN.spool` in one directory, appended to and read in order, each deleted when all
-of it is taken. Where reading has got to is not kept: after a restart a segment is read from its
-start, and whoever takes the payloads must recognise what it has taken before.
+All methods block: call them in a thread. The queue consists of segments, `NNNNNNNNNN.spool` files
+in one directory, which are appended to and read in order. A segment is deleted when all its
+payloads were taken. The read position is not stored: after a restart a segment is read from its
+start, and the reader must skip payloads that it had taken before.
 
-What is promised: once `append` returns, the payloads survive the death of this process; once `sync`
-returns, that of the machine. A torn end, from a death in the middle of an append, is cut off when
-the spool is opened, and counted; it was never acknowledged. There is room for `capacity_bytes`;
-`append` takes what fits, oldest first, because dropping old ones would break the promise above.
+Once `append` returns, the payloads survive a crash of this process; once `sync` returns, a crash of
+the machine. A torn end, from a crash during an append, is cut off and counted when the spool is
+opened; it was never acknowledged. The spool holds `capacity_bytes`. `append` takes as many payloads
+as fit, oldest first, and never drops older ones to make room, because those are acknowledged.
 
-Reading never fails: a file that the disk does not give back, or that somebody has cut or taken
-away, is counted and passed over. It is left where it is, for whoever opens the spool next.
+Reading never fails: a file that cannot be read, or that was truncated or removed, is counted and
+skipped. The file stays where it is, for the next process.
 """
 
 import fcntl
@@ -37,18 +38,18 @@ _READ_BYTES: Final = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolSettings:
-    """How much is kept, and in which pieces."""
+    """The size of a spool."""
 
     capacity_bytes: int = 512 * 2**20
-    """At most so much on disk: at 1 kB a record half a million, ten minutes at 1,000 a second."""
+    """The largest size on disk: half a million records of 1 kB, 10 minutes at 1,000 a second."""
 
     segment_bytes: int = 8 * 2**20
-    """Size of one file. What is read again after a restart is at most one of them."""
+    """The size of one segment. At most one segment is read again after a restart."""
 
 
 @dataclass(slots=True, eq=False)
 class _Segment:
-    """One file: how many frames it has, and how far it is taken."""
+    """One file: its number of frames, and how many of them were taken."""
 
     path: Path
     end: int = 0
@@ -59,7 +60,7 @@ class _Segment:
 
 
 class Spool:
-    """A directory of segments, in use by one process at a time; by several threads if need be."""
+    """A directory of segments, used by one process at a time; its methods are thread-safe."""
 
     def __init__(self, directory: Path, settings: SpoolSettings | None = None) -> None:
         self.directory = directory
@@ -71,14 +72,14 @@ class Spool:
         self._is_synced = True
         self._peeked_ends: list[int] = []
         self._count = 0
-        self._byte_count = 0
+        self.byte_count = 0
         self.torn = 0
-        """Frames that were cut off when the spool was opened: at least so many."""
+        """Frames that were cut off when the spool was opened, at least."""
         self.unreadable = 0
-        """Payloads that were in a file which could not be read: at least so many."""
+        """Payloads in files that could not be read, at least."""
         self._directory_lock = _lock_directory(directory)
         try:
-            self.meter = LossCounter(directory / "meter")
+            self.loss_counter = LossCounter(directory / "meter")
             paths = sorted(directory.glob("[0-9]" * _DIGITS + _SUFFIX))
             for path in paths:
                 self._recover(path, is_last=path is paths[-1])
@@ -88,26 +89,21 @@ class Spool:
 
     @property
     def count(self) -> int:
-        """Payloads that were appended and not taken."""
+        """Payloads that were appended and not yet taken."""
         return self._count
 
     @property
-    def byte_count(self) -> int:
-        """Bytes on disk."""
-        return self._byte_count
-
-    @property
     def is_synced(self) -> bool:
-        """Whether everything in it would survive the death of the machine."""
+        """Whether all payloads would survive a crash of the machine."""
         return self._is_synced
 
     def append(self, payloads: Sequence[bytes]) -> int:
-        """Add payloads as far as there is room, and return how many that were.
+        """Add payloads as long as there is room, and return how many were added.
 
-        Raises OSError if the disk fails; then none of them is in the spool.
+        Raises OSError if the disk fails; then none of them was added.
         """
         with self._lock:
-            room = self._settings.capacity_bytes - self._byte_count
+            room = self._settings.capacity_bytes - self.byte_count
             frames: list[bytes] = []
             for framed in map(frame, payloads):
                 room -= len(framed)
@@ -119,7 +115,7 @@ class Spool:
             return len(frames)
 
     def peek(self, limit: int) -> list[bytes]:
-        """Return the oldest payloads, at most `limit`, of one segment; empty if there are none."""
+        """Return the oldest payloads of one segment, at most `limit`; empty if there are none."""
         with self._lock:
             frames: list[Frame] = []
             while self._segments and not frames:
@@ -128,7 +124,7 @@ class Spool:
             return [found.payload for found in frames]
 
     def take(self, count: int) -> None:
-        """Forget the `count` oldest payloads, which the last `peek` returned."""
+        """Remove the `count` oldest payloads, which the last `peek` returned."""
         with self._lock:
             segment = self._segments[0]
             segment.taken_offset += self._peeked_ends[count - 1]
@@ -138,17 +134,17 @@ class Spool:
                 self._drop_first()
 
     def sync(self) -> None:
-        """Make everything in it survive the death of the machine."""
+        """Sync to disk, so that all payloads survive a crash of the machine."""
         with self._lock:
             if self._writing is not None and not self._is_synced:
                 os.fdatasync(self._writing)
             self._is_synced = True
 
     def close(self) -> None:
-        """Sync, and leave the directory to others."""
+        """Sync, and unlock the directory."""
         self.sync()
         self._close_writing()
-        self.meter.close()
+        self.loss_counter.close()
         os.close(self._directory_lock)
 
     def _write(self, data: bytes, count: int) -> None:
@@ -161,18 +157,18 @@ class Spool:
         self._is_synced = False
         segment.end += len(data)
         segment.count += count
-        self._byte_count += len(data)
+        self.byte_count += len(data)
         self._count += count
 
     def _cut_off(self, handle: int, end: int) -> None:
-        """Undo half a write; where that fails too, the file is not written to any more."""
+        """Undo a partial write; if that fails too, the next write starts a new segment."""
         try:
             os.ftruncate(handle, end)
         except OSError:
             self._close_writing()
 
     def _open_for(self, size: int) -> tuple[int, _Segment]:
-        """Return the file to append to: the last one, or a new one if that is full."""
+        """Return the segment to append to: the last one, or a new one if that is full."""
         if self._writing is not None and self._segments:
             last = self._segments[-1]
             if last.end + size <= self._settings.segment_bytes:
@@ -189,7 +185,7 @@ class Spool:
         handle = os.open(segment.path, flags, 0o600)
         try:
             _sync(self.directory)
-        except OSError:  # it would not survive the machine: the next attempt makes another one
+        except OSError:  # it might not survive a crash: the next attempt starts another segment
             os.close(handle)
             raise
         self._writing = handle
@@ -197,21 +193,21 @@ class Spool:
         return handle, segment
 
     def _read_first(self, limit: int) -> list[Frame]:
-        """Return the next frames of the first segment; drop it if it has none left for us."""
+        """Return the next frames of the first segment; delete it if none is left."""
         segment = self._segments[0]
         left = segment.count - segment.taken_count
         try:
             frames = self._read(segment, limit) if left else []
         except OSError as error:
-            return self._pass_over(left, why=str(error))
+            return self._skip_first(left, why=str(error))
         if left and not frames:
-            return self._pass_over(left, why="it was cut or damaged")
+            return self._skip_first(left, why="it was truncated or damaged")
         if not left:
             self._drop_first()
         return frames
 
-    def _pass_over(self, count: int, *, why: str) -> list[Frame]:
-        """Give up what is left of the first segment. Its file stays, for the next process."""
+    def _skip_first(self, count: int, *, why: str) -> list[Frame]:
+        """Skip the rest of the first segment. Its file stays, for the next process."""
         segment = self._forget_first()
         self.unreadable += count
         self._count -= count
@@ -222,12 +218,12 @@ class Spool:
         return []
 
     def _read(self, segment: _Segment, limit: int) -> list[Frame]:
-        """Return the next frames of a segment; offsets count from what is taken already."""
+        """Return the next frames of a segment; offsets count from the frames taken already."""
         left = segment.end - segment.taken_offset
         with segment.path.open("rb") as file:
             file.seek(segment.taken_offset)
             data = file.read(min(left, _READ_BYTES))
-            if len(data) < left and not any(read_frames(data)):  # one that is larger than usual
+            if len(data) < left and not any(read_frames(data)):  # a frame larger than one read
                 data += file.read(left - len(data))
         return list(islice(read_frames(data), limit))
 
@@ -236,7 +232,7 @@ class Spool:
         try:
             segment.path.unlink(missing_ok=True)
         except OSError as error:
-            # It will be read again after a restart, and recognised.
+            # It is read again after a restart; the store skips keys that it has.
             logger.error(
                 "spool file cannot be deleted",
                 extra={"file": segment.path.name, "error": str(error)},
@@ -247,7 +243,7 @@ class Spool:
             self._close_writing()
             self._is_synced = True
         segment = self._segments.popleft()
-        self._byte_count -= segment.end
+        self.byte_count -= segment.end
         return segment
 
     def _close_writing(self) -> None:
@@ -256,7 +252,7 @@ class Spool:
             self._writing = None
 
     def _recover(self, path: Path, *, is_last: bool) -> None:
-        """Take over a segment that an earlier process left, as far as it is whole."""
+        """Take over a segment of an earlier process, up to its last whole frame."""
         segment = _Segment(path=path)
         self._next_number = int(path.stem) + 1
         data = path.read_bytes()
@@ -264,16 +260,16 @@ class Spool:
             segment.end, segment.count = found.end, segment.count + 1
         if segment.end < len(data):
             self.torn += 1
-            # Only the last one can have been in the middle of a write.
+            # Only the last segment can have a partial write; others were damaged.
             self.unreadable += not is_last
             logger.warning(
-                "spool has a torn end",
+                "torn end of a spool file cut off",
                 extra={"file": path.name, "bytes": len(data) - segment.end, "kept": segment.count},
             )
             os.truncate(path, segment.end)
         _sync(path)
         self._segments.append(segment)
-        self._byte_count += segment.end
+        self.byte_count += segment.end
         self._count += segment.count
 
 
@@ -284,7 +280,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _lock_directory(directory: Path) -> int:
-    """Make the directory ours until we end; a kill -9 gives it back too."""
+    """Lock the directory until this process ends, by `kill -9` too."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -295,19 +291,21 @@ def _lock_directory(directory: Path) -> int:
     except OSError as error:
         os.close(handle)
         raise SettingsError(
-            f"the spool {directory} is in use by another process; give each one its own"
+            f"the spool {directory} is in use by another process: set a different --spool-dir for "
+            "each process"
         ) from error
     return handle
 
 
 def _unusable(directory: Path, error: OSError) -> SettingsError:
     return SettingsError(
-        f"cannot keep a spool in {directory}: {error.strerror}; choose another directory"
+        f"cannot use the spool directory {directory}: {error.strerror}; set --spool-dir to another "
+        "directory"
     )
 
 
 def _sync(path: Path) -> None:
-    """Make a file that was closed before, or the names in a directory, survive the machine."""
+    """Sync a closed file, or the entries of a directory, to disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

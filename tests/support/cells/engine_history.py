@@ -13,10 +13,10 @@ from extender.cells.model import (
     GangView,
     MemberRequest,
     Place,
+    PlacedMember,
     Preempt,
     Reject,
 )
-from extender.cells.observe.bound_pods import PlacedMember
 from extender.cells.state.placed_gangs import PlacedGang
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
-from extender.cells.model import MemberRequest
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text

@@ -8,8 +8,7 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import Decision, MemberRequest, PlacedMember
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
 from policy.placement import Placement

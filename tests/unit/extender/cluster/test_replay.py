@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cells.model import FreeMode, MemberRequest, Preempt
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import FreeMode, MemberRequest, PlacedMember, Preempt
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import DecisionContext, LogJournal
@@ -316,4 +315,4 @@ async def test_a_lost_row_is_a_hole() -> None:
 
     report = await replay_epoch(load.store, epoch=1)
     assert not report.is_identical
-    assert str(report.holes[0]) == "rows 4 to 4 are missing"
+    assert str(report.missing[0]) == "rows 4 to 4 are missing"

@@ -99,7 +99,7 @@ async def test_a_flush_tells_that_the_store_is_away(
 ) -> None:
     log.append(a_decision())
     store.is_away = True
-    with pytest.raises(BackendError, match="away"):
+    with pytest.raises(BackendError, match="unavailable"):
         await log.flush()
     assert (log.pending, log.written, log.dropped) == (1, 0, 0)
 

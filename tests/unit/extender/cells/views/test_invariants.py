@@ -66,7 +66,7 @@ def _promise_too_much(table: AllocationTable) -> None:
 
 
 def _take_the_promised_rack(table: AllocationTable) -> None:
-    table.remove_held_slots(table.gangs[GangKey("ns", "high")])
+    table.remove_reserved_slots(table.gangs[GangKey("ns", "high")])
     vc = table.vcs[VcName("a")]
     rack = next(top for top in table.trees[RACK].root.children if top.claims_below == 0)
     claim = table.map_cell(vc, rack.children[0])

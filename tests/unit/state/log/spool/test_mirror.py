@@ -18,7 +18,7 @@ def test_what_was_not_released_is_left_to_the_next_process(tmp_path: Path) -> No
     mirror = Mirror(tmp_path / "mirror")
     for payload in (b"one", b"two", b"three"):
         mirror.append(payload)
-    mirror.release(1)
+    mirror.remove(1)
     assert Mirror(tmp_path / "mirror").left == [b"two", b"three"]
     mirror.clear()
     assert Mirror(tmp_path / "mirror").left == []
@@ -41,7 +41,7 @@ def test_after_any_history_the_newest_that_fit_are_there(
             has_room = sum(len(one) + 8 for one in kept if one) + len(step) + 8 <= 100
             kept.append(step if has_room else b"")
         else:
-            mirror.release(min(step, len(kept)))
+            mirror.remove(min(step, len(kept)))
             for _ in range(min(step, len(kept))):
                 kept.popleft()
     assert Mirror(path, capacity_bytes=100).left == [one for one in kept if one]
@@ -61,7 +61,7 @@ def test_without_room_on_disk_there_is_none(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert open_mirror(tmp_path / "nowhere") is None
-    assert "no mirror: a kill would cost decisions" in caplog.text
+    assert "no mirror: decisions in memory are lost" in caplog.text
 
 
 async def test_the_next_process_writes_what_a_killed_one_had_in_memory(tmp_path: Path) -> None:

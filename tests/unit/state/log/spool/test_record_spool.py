@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from state.log.epoch_journal import EpochJournal, Hole, find_holes
+from state.log.epoch_journal import EpochJournal, MissingRows, find_missing
 from state.log.log import DecisionLog, LogSettings
 from state.log.memory import MemoryDecisions
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
@@ -192,7 +192,7 @@ async def test_what_another_version_left_is_counted_and_skipped(
         log.append(a_decision())
         await log.flush()
         assert (log.written, spool.count) == (1, 0)
-        assert "spooled decision is unreadable" in caplog.text
+        assert "spooled decision unreadable" in caplog.text
 
 
 async def test_nothing_to_spool_does_not_mean_that_the_spool_is_full(tmp_path: Path) -> None:
@@ -275,11 +275,14 @@ async def test_a_journal_numbers_rows_without_gaps_and_keeps_a_document_once(
     assert await log.recent(100) == [rows[-1]]
 
 
-def test_holes_are_found() -> None:
-    assert find_holes([1, 2, 3]) == []
-    assert find_holes([2, 3, 7, 8, 10]) == [Hole(first=1, last=1), Hole(first=4, last=6),
-                                             Hole(first=9, last=9)]  # fmt: skip
-    assert find_holes([7, 9], first=7) == [Hole(first=8, last=8)]
+def test_missing_rows_are_found() -> None:
+    assert find_missing([1, 2, 3]) == []
+    assert find_missing([2, 3, 7, 8, 10]) == [
+        MissingRows(first=1, last=1),
+        MissingRows(first=4, last=6),
+        MissingRows(first=9, last=9),
+    ]
+    assert find_missing([7, 9], first=7) == [MissingRows(first=8, last=8)]
 
 
 class _HangingStore(MemoryDecisions):

@@ -122,7 +122,7 @@ def test_a_directory_in_use_is_refused(spool: Spool) -> None:
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(SettingsError, match="cannot keep a spool in"):
+    with pytest.raises(SettingsError, match="cannot use the spool directory"):
         Spool(tmp_path / "file" / "spool")
 
 
@@ -239,16 +239,18 @@ def test_a_spool_that_cannot_be_opened_is_refused_and_left_to_others(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", fail)
-        with pytest.raises(SettingsError, match=r"cannot keep a spool in .*: No space left"):
+        with pytest.raises(
+            SettingsError, match=r"cannot use the spool directory .*: No space left"
+        ):
             Spool(tmp_path)
     Spool(tmp_path).close()
 
 
 def test_the_meter_tells_the_next_process_what_was_lost(tmp_path: Path) -> None:
     first = Spool(tmp_path)
-    assert first.meter.lost == 0
-    first.meter.set(appended=10, acknowledged=7)
+    assert first.loss_counter.lost == 0
+    first.loss_counter.set(appended=10, acknowledged=7)
     first.close()  # a kill -9 leaves the same behind: the kernel has the page
     second = Spool(tmp_path)
-    assert second.meter.lost == 3
+    assert second.loss_counter.lost == 3
     second.close()

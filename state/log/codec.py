@@ -1,7 +1,8 @@
-"""Records as bytes, for the spool. Pure; `decode` returns what Postgres would give back.
+"""Records as bytes, for the spool and the mirror. Pure.
 
-A list by position, not a mapping: the names would be most of it. The first element is the version
-of the layout, so that a newer process can read what an older one left behind.
+`decode` returns a record as Postgres would return it, so the store in memory uses it too. A record
+is a JSON list by position, because field names would take most of the space. The first element is
+the version of the layout, so that a newer release can read the spool of an older one.
 """
 
 import math
@@ -50,7 +51,7 @@ def decode(payload: bytes) -> DecisionRecord:
     """Return the record. Raises ValueError for bytes of another layout."""
     values = orjson.loads(payload)
     if not isinstance(values, list) or values[:1] != [_VERSION]:
-        raise ValueError("a record of another version of Cellgate")
+        raise ValueError("the record was written by another version of Cellgate")
     (_, key, at, service, kind, subject, outcome, reason, latency, pod_uid, policy_version, details,
      inputs, epoch, sequence, documents, facts) = values  # fmt: skip
     return DecisionRecord(
