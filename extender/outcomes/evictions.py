@@ -19,7 +19,7 @@ from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import Outcomes
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError
 from policy.submission import PodUid
 

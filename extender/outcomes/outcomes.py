@@ -16,7 +16,7 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from kube.api.pod_ender import Ended
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName
 from service.clock import Clock
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from extender.outcomes.waiting_list import WaitingEntry
 from kube.api.events import Event, EventWriter
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.placement import Placement
 from policy.submission import GangKey
 

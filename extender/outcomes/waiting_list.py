@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from extender.feeds.requests import single_gang
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.memory import BoundedMap
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from extender.feeds.requests import single_gang
 from extender.planning.quota_queue import QuotaQueue
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, PodUid
 

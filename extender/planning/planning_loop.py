@@ -17,8 +17,8 @@ from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HeldPods, HoldCode, class_hold
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, QueuedPod, StepResult
+from kube.read.managed_pod import ManagedPod
 from kube.read.node_choice import NodeChoice
-from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, PodUid
 from service.clock import Clock

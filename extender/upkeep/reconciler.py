@@ -15,7 +15,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.waiting_list import WaitingList
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.submission import PodUid
 from service.tasks import in_slices
 

@@ -18,7 +18,7 @@ from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from extender.queue.reasons import preempted
 from extender.verbs import wire
 from extender.verbs.pod_decider import PodDecider
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind

@@ -17,7 +17,7 @@ from extender.outcomes.pod_events import PodEvents
 from extender.upkeep.reconciler import Reconciler
 from kube.api.events import Event
 from kube.follow.namespaces import NamespaceSink
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.classes import NO_CLASSES, Classes
 from policy.submission import PodUid
 from service.clock import Clock

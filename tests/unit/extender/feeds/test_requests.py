@@ -6,7 +6,8 @@ from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest
 from extender.feeds.requests import to_bound, to_member_request, to_single_request
 from kube import marks
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec
-from kube.read.pods import ManagedPod, read_pod
+from kube.read.managed_pod import ManagedPod
+from kube.read.pods import read_pod
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import RequestError
 from policy.placement import Placement

@@ -20,8 +20,8 @@ from extender.queue.model import Action, ReleasePod
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
+from kube.read.managed_pod import ManagedPod
 from kube.read.node_choice import NodeChoice
-from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import BackendError
 from policy.placement import Placement

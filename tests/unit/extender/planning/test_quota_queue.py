@@ -9,7 +9,7 @@ from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
 from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm

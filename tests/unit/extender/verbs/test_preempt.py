@@ -15,7 +15,7 @@ from extender.verbs.preempt import PreemptVerb
 from extender.verbs.wire import PreemptArguments
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
