@@ -120,7 +120,7 @@ class Evictions:
 
     async def _try(self, eviction: _Eviction, why: str) -> bool:
         pod = eviction.pod
-        reference = PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid)
+        reference = PodRef.of(pod)
 
         def is_wanted() -> bool:
             return self._is_current(eviction) and eviction.wanted[why]()

@@ -181,3 +181,25 @@ def gathering_a_minimum() -> Reason:
 def preempted() -> Reason:
     told = {"preemptor": "ns/urgent", "vc": "a"}
     return explain(ReasonCode.PREEMPTED, gang="ns/bert", priority=9, **told)
+
+
+def over_quota() -> Reason:
+    return explain(ReasonCode.QUOTA, gang="ns/bert", group="vision", leaf_cells=16)
+
+
+def over_quota_of_unknown_size() -> Reason:
+    return explain(ReasonCode.QUOTA, gang="ns/bert", group="vision", leaf_cells=0)
+
+
+def other_gate() -> Reason:
+    return explain(ReasonCode.OTHER_GATE, pod="ns/bert-0")
+
+
+def no_pod_group() -> Reason:
+    return explain(ReasonCode.NO_POD_GROUP, gang="ns/bert")
+
+
+def unknown_class() -> Reason:
+    return explain(
+        ReasonCode.UNKNOWN_CLASS, gang="ns/bert", problem="class x is not in the document"
+    )

@@ -109,7 +109,7 @@ class Planning:
 
     def waiting(self) -> dict[str, str]:
         """Why gangs wait."""
-        return {str(entry.gang): entry.reason for entry in self.shell.waiting}
+        return {str(entry.gang): entry.reason.text for entry in self.shell.waiting}
 
     def placed(self) -> list[str]:
         members = self.shell.cluster.members
@@ -170,7 +170,7 @@ async def test_a_pod_that_others_hold_gets_no_place_before_they_let_it_go() -> N
         await plans.looked()
         assert plans.waiting() == {
             "lab/a": "pod lab/a has a scheduling gate of another controller; scheduled once that "
-            "controller has removed it"
+            "controller has removed its gate"
         }
         plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
         assert await plans.looked() == ["uid-of-a"]
