@@ -10,17 +10,11 @@ from policy.submission import GangKey, NodeName
 from state.log.records import RowKind
 from tests.support.extender.gang_pods import bound, member
 from tests.support.extender.shell import Shell
-from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_hived_pod
 from tests.support.policy.cluster_texts import hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(4)]
 BERT = GangKey("lab", "bert")
-
-
-def a_hived_pod(name: str, *, priority: int, is_lazy: bool = False) -> PodBuilder:
-    lazy = ", lazyPreemptionEnable: true" if is_lazy else ""
-    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8{lazy}}}"
-    return a_pod(name).with_gpus(8).with_hived_spec(spec)
 
 
 @pytest.fixture

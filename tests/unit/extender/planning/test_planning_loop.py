@@ -29,7 +29,8 @@ from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.background import background
 from tests.support.extender.shell import Shell
-from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.nodes import a_node
+from tests.support.kube.pods import a_hived_pod, a_pod
 from tests.support.policy.cluster_texts import hived_text
 
 
@@ -98,7 +99,7 @@ class Planning:
 
     def add_nodes(self, **spec: Any) -> None:
         for index in range(4):
-            self.nodes.upsert(a_node(f"node-{index:02}", **spec))
+            self.nodes.upsert(a_node(f"node-{index:02}").with_spec(**spec))
 
     async def looked(self) -> list[PodUid]:
         """Let it look until it has nothing to do; whom it has released."""
@@ -113,16 +114,6 @@ class Planning:
     def placed(self) -> list[str]:
         members = self.shell.cluster.members
         return sorted(one.placement.node for _, one in members.items())
-
-
-def a_node(name: str, **spec: Any) -> dict[str, Any]:
-    devices = {"nvidia.com/gpu": "8"}
-    ready = [{"type": "Ready", "status": "True"}]
-    return {
-        "metadata": {"name": name},
-        "spec": spec,
-        "status": {"capacity": devices, "allocatable": devices, "conditions": ready},
-    }
 
 
 @asynccontextmanager
@@ -277,7 +268,7 @@ async def test_a_gang_does_not_wait_for_a_node_that_died_on_it(*, is_gone: bool)
         if is_gone:
             plans.nodes.remove(a_node("node-00"))
         else:
-            plans.nodes.upsert(a_node("node-00", unschedulable=True))
+            plans.nodes.upsert(a_node("node-00").cordoned())
         await plans.looked()
         assert plans.placed() == ["node-02", "node-03"]
 
@@ -302,11 +293,6 @@ class SlowEnder:
 class Leads:
     def check(self) -> None:
         """Always."""
-
-
-def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
-    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8}}"
-    return a_pod(name).with_gpus(8).with_hived_spec(spec)
 
 
 @pytest.mark.parametrize("goes_away", [True, False], ids=["spared", "ended"])
