@@ -1,5 +1,6 @@
 """Who a caller is, by the certificate that it showed in the handshake, which verified it."""
 
+import ssl
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -18,6 +19,12 @@ class Client:
 
     name: str
     expires: datetime
+
+
+def client_of(connection: ssl.SSLObject | None) -> Client | None:
+    """Return the owner of the client certificate that the handshake verified, if there is one."""
+    der = connection.getpeercert(binary_form=True) if connection is not None else None
+    return read_client(der) if der else None
 
 
 # Few callers have certificates, and each sends thousands of requests over one connection.

@@ -28,7 +28,6 @@ from certs.issuance import (
 )
 
 _RENEW_CA_BEFORE = timedelta(days=365)
-_RENEW_BEFORE = timedelta(days=90)
 _CA, _SIGNING, _NEXT = "ca", "signing", "next"
 
 
@@ -141,8 +140,11 @@ def renew(
     # In this order: a CA never signs in the step that makes it.
     known = _promoted(known, now=now, overlap=overlap)
     known = _with_next(known, now=now, wants_new_ca=wants_new_ca)
-    known = replace(known, others={one.name: _renewed(known, one, now=now) for one in wanted})
-    return _without_old(known, now=now, overlap=overlap)
+    signed = {
+        one.name: renew_pair(known.others.get(one.name), one, ca=known.signing, now=now)
+        for one in wanted
+    }
+    return _without_old(replace(known, others=signed), now=now, overlap=overlap)
 
 
 def _has_authority(known: Certificates, *, now: datetime) -> bool:
@@ -170,19 +172,18 @@ def _promoted(known: Certificates, *, now: datetime, overlap: timedelta) -> Cert
     return replace(known, signing=following, next=None)
 
 
-def _renewed(known: Certificates, wanted: Wanted, *, now: datetime) -> KeyPair:
-    pair = known.others.get(wanted.name)
+def renew_pair(pair: KeyPair | None, wanted: Wanted, *, ca: KeyPair, now: datetime) -> KeyPair:
+    """Return a certificate of this CA that will last: the one there is, or a new one."""
     if (
         pair is not None
-        and pair.is_issued_by(known.signing)
-        and pair.is_valid(now)
-        and pair.expires - now >= _RENEW_BEFORE
-        and (not wanted.hosts or set(wanted.hosts) <= set(pair.hosts))
+        and is_issued_by(pair.certificate, ca.certificate)
+        and pair.will_last(now)
+        and set(wanted.hosts) <= set(pair.hosts)
     ):
         return pair
     if wanted.hosts:
-        return issue_serving(known.signing, hosts=wanted.hosts, now=now)
-    return issue_client(known.signing, name=wanted.name, now=now)
+        return issue_serving(ca, hosts=wanted.hosts, now=now)
+    return issue_client(ca, name=wanted.name, now=now)
 
 
 def _without_old(known: Certificates, *, now: datetime, overlap: timedelta) -> Certificates:

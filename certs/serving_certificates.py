@@ -39,8 +39,7 @@ class ServingCertificates:
         self._hosts = hosts
         self._clients = clients
         self._utc_now = utc_now
-        self._ensure()
-        self._contents = self._read()
+        self._contents = self._renew()
         self.context = self._build()
 
     async def run(self, *, look_seconds: float = _LOOK_SECONDS) -> None:
@@ -48,7 +47,7 @@ class ServingCertificates:
         while True:
             await asyncio.sleep(look_seconds)
             try:
-                contents = await asyncio.to_thread(self._renewed)
+                contents = await asyncio.to_thread(self._renew)
                 if contents != self._contents:
                     self._reload()
                     self._contents = contents
@@ -56,16 +55,10 @@ class ServingCertificates:
             except (OSError, SettingsError) as exc:
                 logger.warning("certificates not reloaded", extra={"error": str(exc)})
 
-    def _renewed(self) -> list[bytes]:
-        self._ensure()
-        return self._read()
-
-    def _ensure(self) -> None:
+    def _renew(self) -> list[bytes]:
+        """Renew files that are ours, and read all; `_build` reports those that are missing."""
         if not self._store.is_given:
             self._store.ensure(hosts=self._hosts, clients=self._clients, now=self._utc_now())
-
-    def _read(self) -> list[bytes]:
-        """What the files hold; those that are missing are told of by whoever needs them."""
         paths = (self._store.ca_path, *self._store.serving_paths, self._client_ca)
         return [path.read_bytes() for path in paths if path is not None and path.exists()]
 

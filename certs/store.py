@@ -12,16 +12,15 @@ was *given* to us, as a mounted Secret is: nothing is made there.
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 
-from certs.issuance import KeyPair, issue_ca, issue_client, issue_serving
+from certs.issuance import KeyPair, issue_ca
+from certs.rotation import Wanted, renew_pair
 from policy.errors import SettingsError
 
-_RENEW_BEFORE = timedelta(days=90)
 _PRIVATE = 0o600
 _PUBLIC = 0o644
 
@@ -64,13 +63,13 @@ class CertificateStore:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
                 ca = self._load("ca")
-                if ca is None or not _lasts(ca, now=now):
+                if ca is None or not ca.will_last(now):
                     ca = self._save("ca", issue_ca(now=now))
-                serve = partial(issue_serving, ca, hosts=hosts, now=now)
-                self._renew(self._serving, ca, hosts=hosts, now=now, issue=serve)
-                for name in clients:
-                    call = partial(issue_client, ca, name=name, now=now)
-                    self._renew(name, ca, now=now, issue=call)
+                for one in (Wanted(self._serving, tuple(hosts)), *map(Wanted, clients)):
+                    known = self._load(one.name)
+                    renewed = renew_pair(known, one, ca=ca, now=now)
+                    if renewed is not known:
+                        self._save(one.name, renewed)
         except (OSError, ValueError) as exc:
             raise SettingsError(
                 f"cannot use the certificates in {self._directory}: {exc}; "
@@ -88,26 +87,6 @@ class CertificateStore:
         finally:
             os.close(handle)
 
-    def _renew(
-        self,
-        name: str,
-        ca: KeyPair,
-        *,
-        now: datetime,
-        issue: Callable[[], KeyPair],
-        hosts: Sequence[str] = (),
-    ) -> None:
-        """Have a certificate made unless there is one that will last."""
-        pair = self._load(name)
-        lasts = (
-            pair is not None
-            and pair.is_issued_by(ca)
-            and _lasts(pair, now=now)
-            and all(host in pair.hosts for host in hosts)
-        )
-        if not lasts:
-            self._save(name, issue())
-
     def _load(self, name: str) -> KeyPair | None:
         certificate, key = self.paths_of(name)
         if not (certificate.exists() and key.exists()):
@@ -120,11 +99,6 @@ class CertificateStore:
         _write(key, pair.key, mode=_PRIVATE)
         _write(certificate, pair.certificate, mode=_PUBLIC)
         return pair
-
-
-def _lasts(pair: KeyPair, *, now: datetime) -> bool:
-    """Tell whether a certificate is good now, and for long; one that has not begun is not."""
-    return pair.is_valid(now) and pair.expires - now >= _RENEW_BEFORE
 
 
 def _write(path: Path, content: bytes, *, mode: int) -> None:

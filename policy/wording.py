@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 QUOTE_CHARS: Final = 60
+_NAME_CHARS: Final = 80
 _SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -19,6 +20,11 @@ def plain(text: str, *, limit: int) -> str:
     is_clean = words.isprintable()
     clean = words if is_clean else "".join(c if c.isprintable() else "?" for c in words)
     return clean if len(clean) <= limit and len(text) <= limit * 2 else clean[: limit - 1] + "…"
+
+
+def name(text: str) -> str:
+    """Show a name without quotes, on one line and cut."""
+    return plain(text, limit=_NAME_CHARS)
 
 
 def quote(text: str) -> str:
@@ -75,3 +81,8 @@ def listing(words: Sequence[str]) -> str:
 def count_of(number: int, noun: str) -> str:
     """Write `1 leaf cell`, `2 leaf cells`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def are(number: int) -> str:
+    """Write `is` for 1, `are` for any other number."""
+    return "is" if number == 1 else "are"

@@ -5,12 +5,12 @@ process (`cellgate run`), and a test can build as many as it needs. `extender`, 
 `simulation` may import this package; `kube` only `clock` and `memory`, which have no effect of
 their own. It imports `policy` for its errors.
 
-    runner      runs one service: it listens first, is ready later, and is drained at the end
+    runner      the HTTP server of one service: listens first, is ready later, drained at the end
     process     from the command line to a running event loop, and back to an exit code
     settings    settings that every service has
     health      whether the process is alive and ready, for `/healthz` and `/readyz`
     tasks       background tasks: one that ends by itself is a fault
-    http        the HTTP server: probes, metrics, bounded bodies, draining
+    http        the HTTP application: probes, metrics, bounded bodies, errors as JSON
     bodies      request bodies: JSON checked against a model
     pagination  long lists, one page at a time
     logs        JSON logs: a constant message, and the values as fields

@@ -1,6 +1,6 @@
 """Request bodies: JSON checked against a model, with every problem listed."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -24,15 +24,8 @@ BodyT = TypeVar("BodyT", bound=Body)
 def parse_body(model: type[BodyT], body: bytes) -> BodyT:
     """Parse JSON. Raises RequestError with all problems."""
     try:
-        content = orjson.loads(body)
+        return model.model_validate(orjson.loads(body))
     except orjson.JSONDecodeError as exc:
         raise RequestError.at("", f"the body is not JSON: {exc}") from exc
-    return read_body(model, content)
-
-
-def read_body(model: type[BodyT], content: Any) -> BodyT:  # noqa: ANN401 - whatever JSON holds
-    """Check JSON that is parsed already. Raises RequestError with all problems."""
-    try:
-        return model.model_validate(content)
     except ValidationError as exc:
         raise RequestError(to_problems(exc, model)) from exc

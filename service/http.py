@@ -1,16 +1,13 @@
-"""The HTTP server of a service: probes, metrics, bounded bodies, and draining.
+"""HTTP as every service has it: probes, metrics, bounded bodies, errors as JSON.
 
 `build_app` builds an aiohttp application with `/healthz`, `/readyz`, `/metrics` and the middleware
-that every service has. `HttpServer` serves it, with TLS or without, and stops without dropping a
-response.
+that every service has. `service.runner` serves it.
 """
 
 import asyncio
 import logging
-import ssl
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import orjson
 from aiohttp import web
@@ -20,23 +17,15 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from policy.errors import BackendError, RequestError
 from service.health import Health
 from service.metrics import ServiceMetrics
-from service.settings import Address, cannot_listen
 
 logger = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# Go keeps idle connections for 90 s, and does not repeat a POST that races with the server's close:
-# the server must never close first.
-_KEEPALIVE_SECONDS = 180.0
-# At the end: how long new callers are still answered, and how long requests in flight may take.
-LINGER_SECONDS = 0.2
 _BODY_SECONDS = 10.0
-_DRAIN_SECONDS = 10.0
-_CLOSE_SECONDS = 1.0
 
 
-class _InFlight:
+class RequestsInFlight:
     """Counts the requests in flight."""
 
     def __init__(self) -> None:
@@ -55,7 +44,7 @@ class _InFlight:
 
 
 METRICS = web.AppKey("metrics", ServiceMetrics)
-_IN_FLIGHT = web.AppKey("in_flight", _InFlight)
+IN_FLIGHT = web.AppKey("in_flight", RequestsInFlight)
 
 
 def encode_json(content: object) -> bytes:
@@ -96,98 +85,33 @@ def build_app(
 
     The guard is the last middleware before every handler, probes included.
     """
-    middlewares: list[Middleware] = [
-        _measured(metrics),
-        _closing_while_draining(health),
-        answer_faults,
-    ]
-    if guard is not None:
-        middlewares.append(guard)
+    middlewares = [_observe(health, metrics), answer_faults, *([guard] if guard else [])]
     app = web.Application(client_max_size=max_body_bytes, middlewares=middlewares)
-    app[_IN_FLIGHT] = _InFlight()
+    app[IN_FLIGHT] = RequestsInFlight()
     app[METRICS] = metrics
-    probes = _Probes(health, metrics)
-    app.router.add_get("/healthz", probes.healthz)
-    app.router.add_get("/readyz", probes.readyz)
-    app.router.add_get("/metrics", probes.metrics)
+    _add_probes(app, health, metrics)
     return app
 
 
-class HttpServer:
-    """Serves one application on one address until it is stopped."""
+def _add_probes(app: web.Application, health: Health, metrics: ServiceMetrics) -> None:
+    def probe(*, is_ok: bool) -> web.Response:
+        text = "ok" if is_ok else "\n".join(health.reasons())
+        return web.Response(text=text + "\n", status=200 if is_ok else 503)
 
-    def __init__(
-        self,
-        app: web.Application,
-        *,
-        address: Address,
-        tls: ssl.SSLContext | None = None,
-        linger_seconds: float = LINGER_SECONDS,
-    ) -> None:
-        self._app = app
-        self._linger_seconds = linger_seconds
-        self._address = address
-        self._tls = tls
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            handle_signals=False,
-            keepalive_timeout=_KEEPALIVE_SECONDS,
-            shutdown_timeout=_CLOSE_SECONDS,
-            # No caller of ours compresses; and a small body must not become a large one.
-            auto_decompress=False,
-        )
+    async def healthz(_: web.Request) -> web.Response:
+        return probe(is_ok=health.is_alive)
 
-    async def start(self) -> str:
-        """Listen, and return the URL. Raises SettingsError if the address is not available."""
-        await self._runner.setup()
-        site = web.TCPSite(
-            self._runner,
-            self._address.host,
-            self._address.port,
-            ssl_context=self._tls,
-            reuse_address=True,
-            backlog=1024,
-        )
-        try:
-            await site.start()
-        except OSError as exc:
-            await self._runner.cleanup()
-            raise cannot_listen(self._address, exc) from exc
-        host, port = self._runner.addresses[0][:2]
-        return f"{'https' if self._tls else 'http'}://{Address(host=host, port=port)}"
+    async def readyz(_: web.Request) -> web.Response:
+        return probe(is_ok=health.is_ready)
 
-    async def stop(self) -> None:
-        """Answer all requests in flight, also those whose bodies still arrive, then close.
-
-        New callers are still answered, each for the last time on its connection: they need a moment
-        to notice that this process is no longer ready.
-        """
-        await asyncio.sleep(self._linger_seconds)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._app[_IN_FLIGHT].none.wait(), _DRAIN_SECONDS)
-        await self._runner.cleanup()
-
-
-class _Probes:
-    def __init__(self, health: Health, metrics: ServiceMetrics) -> None:
-        self._health = health
-        self._metrics = metrics
-
-    async def healthz(self, _: web.Request) -> web.Response:
-        return self._probe(is_ok=self._health.is_alive)
-
-    async def readyz(self, _: web.Request) -> web.Response:
-        return self._probe(is_ok=self._health.is_ready)
-
-    async def metrics(self, _: web.Request) -> web.Response:
-        self._metrics.ready.set(self._health.is_ready)
-        body = generate_latest(self._metrics.registry)
+    async def show_metrics(_: web.Request) -> web.Response:
+        metrics.ready.set(health.is_ready)
+        body = generate_latest(metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    def _probe(self, *, is_ok: bool) -> web.Response:
-        text = "ok" if is_ok else "\n".join(self._health.reasons())
-        return web.Response(text=text + "\n", status=200 if is_ok else 503)
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", readyz)
+    app.router.add_get("/metrics", show_metrics)
 
 
 @web.middleware
@@ -206,29 +130,21 @@ async def answer_faults(request: web.Request, handler: Handler) -> web.StreamRes
         return json_answer({"error": "internal error; see the log"}, status=500)
 
 
-def _measured(metrics: ServiceMetrics) -> Middleware:
+def _observe(health: Health, metrics: ServiceMetrics) -> Middleware:
     @web.middleware
-    async def measure(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Count and time a request; while draining, it is the last one on its connection."""
         began = time.perf_counter()
-        with request.app[_IN_FLIGHT]:
+        with request.app[IN_FLIGHT]:
             response = await handler(request)
+        if health.is_draining:
+            response.force_close()
         route = _route(request)
         metrics.requests.labels(route, str(response.status)).inc()
         metrics.request_seconds.labels(route).observe(time.perf_counter() - began)
         return response
 
-    return measure
-
-
-def _closing_while_draining(health: Health) -> Middleware:
-    @web.middleware
-    async def close(request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await handler(request)
-        if health.is_draining:
-            response.force_close()
-        return response
-
-    return close
+    return observe
 
 
 def _route(request: web.Request) -> str:

@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Coroutine, Generator
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from service.health import Health
@@ -62,12 +61,7 @@ class Supervisor:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         # The last one first: it may need tasks that were started before it.
         while self._tasks:
             task = self._tasks.pop()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from policy.errors import SettingsError
-from service.http import LINGER_SECONDS
+from service.runner import LINGER_SECONDS
 from service.settings import Address
 
 

@@ -15,8 +15,15 @@ from bench.core.clusters import LEAVES, build_topology, node_names
 from bench.core.spread import measure_spread
 from bench.report import SEED, Result, percentile
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, NodeCell, Place, Preempt, Wait
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import (
+    Decision,
+    MemberRequest,
+    NodeCell,
+    Place,
+    PlacedMember,
+    Preempt,
+    Wait,
+)
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import CellTypeName, Topology

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from bench.report import Result, percentile
-from extender.cells.model import MemberRequest
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal

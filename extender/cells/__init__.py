@@ -14,8 +14,9 @@ The contract that callers rely on:
 6. One writer: the caller serialises calls. The engine has no locks.
 
 After every step the invariants of `views.invariants` hold. The most important one is VC safety:
-every VC can still get all cells that it was promised (`state.supply`). Of the product, only
-`extender.cluster` calls the engine; every other package uses the types of `model` and of `views`.
+every VC can still get all cells that it was promised (`state.supply`). Only `extender.cluster`
+calls the engine. Other packages of the extender use its types (`model`, `views`, the effects of
+`observe.reconfiguration`) and its sentences (`answers`, `wording`).
 
 How to read it: `state` holds what is allocated, `fit` finds idle cells for a gang, `preempt` finds
 victims where there are none, `decide` combines the two into a decision and applies it, `observe`

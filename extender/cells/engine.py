@@ -10,11 +10,17 @@ from collections.abc import Collection, Mapping, Sequence
 from extender.cells.answers import reject
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Decider
-from extender.cells.model import Decision, GangView, MemberRequest, NodeCell, ReasonCode
+from extender.cells.model import (
+    Decision,
+    GangView,
+    MemberRequest,
+    NodeCell,
+    PlacedMember,
+    ReasonCode,
+)
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import (
     FullReplayNeeded,
-    PlacedMember,
     PodObserver,
     recovery_order,
 )

@@ -53,6 +53,14 @@ class MemberRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedMember:
+    """A member with the placement that its pod reports; empty if the engine did not place it."""
+
+    request: MemberRequest
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCell:
     """A node as it was observed."""
 
@@ -98,6 +106,10 @@ class ReasonCode(StrEnum):
     NODE_NOT_OFFERED = "node-not-offered"
     GANG_FULL = "gang-full"
     GATHERING = "gathering"
+    QUOTA = "quota"
+    OTHER_GATE = "other-gate"
+    NO_POD_GROUP = "no-pod-group"
+    UNKNOWN_CLASS = "unknown-class"
     BEING_PREEMPTED = "being-preempted"
     PREEMPTING = "preempting"
     PREEMPTED = "preempted"

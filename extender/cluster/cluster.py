@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject, Wait
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import Decision, MemberRequest, Place, PlacedMember, Preempt, Reject, Wait
 from extender.cells.observe.reconfiguration import GangEffect
 from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.document_text import ClusterText

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from extender.cells.model import Decision, Place
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import Decision, Place, PlacedMember
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
 from policy.submission import GangKey, NodeName, PodUid

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import PlacedMember
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import ClusterText, read_cluster_text

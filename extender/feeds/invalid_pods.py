@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import PlacedMember
 from kube.api.client import Object
 from kube.read.pods import has_finished, read_device_use
 from policy.errors import RequestError

@@ -8,14 +8,15 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.invalid_pods import InvalidPod, ToForeignUse, read_invalid_pod
 from kube import marks
 from kube.api.client import Object
 from kube.follow.namespaces import NamespaceSink
-from kube.read.pods import ManagedPod, has_finished, read_pod
+from kube.read.managed_pod import ManagedPod
+from kube.read.pods import has_finished, read_pod
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import GangKey, PodUid

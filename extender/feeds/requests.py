@@ -3,10 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest
-from extender.cells.observe.bound_pods import PlacedMember
-from kube.read.managed_pod import DeviceUse
-from kube.read.pods import ManagedPod
+from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest, PlacedMember
+from kube.read.managed_pod import DeviceUse, ManagedPod
 from policy.classes import Classes
 from policy.errors import RequestError
 from policy.placement import Placement

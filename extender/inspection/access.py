@@ -19,7 +19,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from certs.clients import SCHEDULER, Client, read_client
+from certs.clients import SCHEDULER, Client, client_of
 from extender.inspection.tokens import TokenCheck
 from service.http import Handler, json_answer
 
@@ -60,7 +60,7 @@ class AccessGuard:
         route = resource.canonical if resource else ""
         if route in OPEN:
             return None
-        client = _client_of(request)
+        client = client_of(request.get_extra_info("ssl_object"))
         if client is not None and client.expires <= self._utc_now():
             return _Refusal(401, f"the client certificate of {client.name} has expired")
         if route.startswith(VERBS):
@@ -92,13 +92,6 @@ def _check_scheduler(client: Client | None) -> _Refusal | None:
     if client.name != SCHEDULER:
         return _Refusal(403, f"{client.name} may not call verbs; only {SCHEDULER} may")
     return None
-
-
-def _client_of(request: web.Request) -> Client | None:
-    """Return the owner of the client certificate, if the handshake verified one."""
-    connection = request.get_extra_info("ssl_object")
-    der = connection.getpeercert(binary_form=True) if connection is not None else None
-    return read_client(der) if der else None
 
 
 def _token_of(request: web.Request) -> str | None:

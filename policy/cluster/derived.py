@@ -138,10 +138,7 @@ class _DerivedBuilder:
         self.forget = cells.forget
 
     def build(self) -> BuiltCluster:
-        cells = self._cells.build()
-        kept = keep_promises(cells, self._wishes, vcs=self._vcs)
-        warnings = (*cells.warnings, *kept.warnings)
-        return BuiltCluster(topology=kept.topology, problems=kept.problems, warnings=warnings)
+        return keep_promises(self._cells.build(), self._wishes, vcs=self._vcs)
 
 
 def _rule(entry: NodeTopologyEntry) -> NodeRule:

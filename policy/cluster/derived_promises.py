@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from policy.cluster.derived_cells import DerivedCells
+from policy.cluster.document import BuiltCluster
 from policy.cluster.promises import composition_shortage, promised_by_vc, to_problem
 from policy.cluster.safety import Shortage
 from policy.errors import Problem
@@ -28,28 +29,19 @@ class Wish:
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptPromises:
-    """A topology whose promises can all be kept, and which promises were cut."""
-
-    topology: Topology
-    problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-
-
 def keep_promises(
     cells: DerivedCells, wishes: Iterable[Wish], *, vcs: Iterable[VcName]
-) -> KeptPromises:
+) -> BuiltCluster:
     """Promise what the document asks for, as far as the cells allow."""
     keeper = _Keeper(cells, {name: VirtualCluster(name=name) for name in vcs})
     for wish in wishes:
         keeper.add(wish)
     for chain in cells.chains.values():
         keeper.cut(chain)
-    return KeptPromises(
+    return BuiltCluster(
         topology=Topology(chains=cells.chains, vcs=keeper.vcs),
         problems=tuple(keeper.problems),
-        warnings=tuple(keeper.warnings),
+        warnings=(*cells.warnings, *keeper.warnings),
     )
 
 

@@ -14,8 +14,6 @@ from policy.topology import Topology
 MAX_CELLS: Final = 400_000
 """Physical cells of a cluster, leaf cells included: 10,000 nodes of 8 have 80,000 to 160,000."""
 MAX_LEVELS: Final = 32
-MAX_NAME_CHARS: Final = 253
-"""The longest name of a node in Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

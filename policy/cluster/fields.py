@@ -10,9 +10,9 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator
 
-from policy.cluster.document import MAX_CELLS, MAX_NAME_CHARS
+from policy.cluster.document import MAX_CELLS
 from policy.documents.models import items_of, mapping_of
-from policy.documents.names import check_line
+from policy.documents.names import MAX_NAME_CHARS, check_line
 from policy.documents.yaml_text import as_written
 from policy.documents.yaml_tree import Plain
 from policy.wording import describe

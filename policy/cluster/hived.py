@@ -5,7 +5,6 @@ one wrong value does not hide other mistakes.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -117,15 +116,6 @@ class VirtualClusterEntry(_Lenient):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
-    """A topology as far as it can be built; valid only without problems."""
-
-    topology: Topology
-    problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-
-
 class HivedClusterDocument(ClusterDocument):
     """The cluster in HiveD's form."""
 
@@ -142,7 +132,7 @@ class HivedClusterDocument(ClusterDocument):
         dict[str, Annotated[VirtualClusterEntry, BeforeValidator(_empty_for_nothing)]] | None
     ) = Field(default=None, description="What each virtual cluster is promised, by its name.")
 
-    _compiled: Compiled = PrivateAttr()
+    _compiled: BuiltCluster = PrivateAttr()
 
     @model_validator(mode="wrap")
     @classmethod
@@ -179,7 +169,7 @@ class HivedClusterDocument(ClusterDocument):
 
     def builder(self) -> Builder:
         """Return a builder that ignores nodes."""
-        return _Listed(BuiltCluster(topology=self._compiled.topology, warnings=self.warnings))
+        return _Listed(self._compiled)
 
 
 class _Listed:
@@ -196,7 +186,7 @@ class _Listed:
         return self._built
 
 
-def compile_hived(data: Mapping[str, Plain]) -> Compiled:
+def compile_hived(data: Mapping[str, Plain]) -> BuiltCluster:
     """Read types, cells and virtual clusters, and prove that the promises fit."""
     cluster = mapping_of(data.get("physicalCluster"))
     types = read_types(cluster)
@@ -208,7 +198,7 @@ def compile_hived(data: Mapping[str, Plain]) -> Compiled:
     # Trees with mistakes prove nothing; promises that could not be read can only need more cells.
     if not types.problems and not cells.problems:
         problems += check_promises(topology)
-    return Compiled(
+    return BuiltCluster(
         topology=topology,
         problems=tuple(problems),
         warnings=(*keys.warnings, *cells.warnings, *vcs.warnings),

@@ -9,7 +9,7 @@ from policy.cluster.safety import Composition, Shortage, find_shortage, find_sho
 from policy.errors import Problem
 from policy.submission import VcName
 from policy.topology import Chain, ChainName, PhysicalCell, PinnedCellId, Topology, VirtualCluster
-from policy.wording import count_of, listing, quote
+from policy.wording import are, count_of, listing, quote
 
 _SHOWN_VCS: Final = 10
 _MAX_SHORTAGES: Final = 100
@@ -106,12 +106,8 @@ class _Use:
             "broken up by pinned cells": self.broken,
             "inside cells promised at higher levels": self.above,
         }
-        parts = [f"{count} {_is(count)} {what}" for what, count in reasons.items() if count]
+        parts = [f"{count} {are(count)} {what}" for what, count in reasons.items() if count]
         return f": {listing(parts)}" if parts else ""
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _count_use(chain: Chain, shortage: Shortage, pinned: frozenset[PinnedCellId]) -> _Use:

@@ -70,20 +70,12 @@ def as_written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _int(text: str) -> int:
-    number = int(text, 0 if text[:2] in ("0o", "0x") else 10)
+def _keep_form(number: float, text: str) -> float:
+    """Let a number remember its form, if that is not the usual one."""
     if str(number) == text:
         return number
-    kept = _WrittenInt(number)
-    kept.written = text
-    return kept
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if str(number) == text:
-        return number
-    kept = _WrittenFloat(number)
+    kept: _WrittenInt | _WrittenFloat
+    kept = _WrittenInt(number) if isinstance(number, int) else _WrittenFloat(number)
     kept.written = text
     return kept
 
@@ -95,9 +87,9 @@ def _resolve(text: str, is_unquoted: bool) -> Scalar:
     if text in _KEYWORDS:
         return _KEYWORDS[text]
     if _INT.fullmatch(text):
-        return _int(text)
+        return _keep_form(int(text, 0 if text[:2] in ("0o", "0x") else 10), text)
     if _FLOAT.fullmatch(text):
-        return _float(text)
+        return _keep_form(float(text), text)
     if _SPECIAL_FLOAT.fullmatch(text):
         return float(text.replace(".", ""))
     return text

@@ -6,7 +6,6 @@ applies the choice of the group. Everything that a sentence says is in the field
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from policy.classes import Classes
 from policy.quotas.limits import Exceeded
@@ -14,9 +13,7 @@ from policy.quotas.quota_table import FAIL, QUEUE, QuotaGroup
 from policy.quotas.wording import describe_excess, describe_excess_shortly
 from policy.rules.decision import WARNING_CHARS, Outcome, RuleDecision, class_text
 from policy.submission import ClassName, GroupName
-from policy.wording import plain
-
-_NAME_CHARS: Final = 80
+from policy.wording import name, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +103,7 @@ class AdmissionDecision:
 
     def _headline(self) -> str:
         assert self.quota is not None
-        quotas = f"the quotas of group {_name(self.quota.group)}"
+        quotas = f"the quotas of group {name(self.quota.group)}"
         match self.outcome:
             case Outcome.REFUSED:
                 return f"{self.rules.asked}: refused by {quotas}."
@@ -120,7 +117,7 @@ class AdmissionDecision:
     def _quota_text(self) -> str:
         assert self.quota is not None
         if self.quota.class_after != self.quota.class_before:
-            lowered = f"to {_name(self.quota.class_after)}: {self.quota.reasons}"
+            lowered = f"to {name(self.quota.class_after)}: {self.quota.reasons}"
             return f"Over quota, {class_text(self.quota.class_before)} is lowered {lowered}"
         return self.quota.reasons
 
@@ -130,12 +127,8 @@ class AdmissionDecision:
         quota = self.quota
         because = describe_excess_shortly(quota.exceeded[0])
         if quota.outcome is Outcome.QUEUED:
-            return f"waits for room in the quotas of group {_name(quota.group)}: {because}"
+            return f"waits for room in the quotas of group {name(quota.group)}: {because}"
         if quota.class_after != quota.class_before:
-            lowered = f"{class_text(quota.class_before)} to {_name(quota.class_after)}"
-            return f"quotas of group {_name(quota.group)} lower {lowered}: {because}"
+            lowered = f"{class_text(quota.class_before)} to {name(quota.class_after)}"
+            return f"quotas of group {name(quota.group)} lower {lowered}: {because}"
         return ""
-
-
-def _name(text: str) -> str:
-    return plain(text, limit=_NAME_CHARS)

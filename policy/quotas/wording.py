@@ -3,9 +3,8 @@
 from typing import Final
 
 from policy.quotas.limits import Exceeded, Measure, Scope
-from policy.wording import count_of, plain
+from policy.wording import are, count_of, name
 
-_NAME_CHARS: Final = 80
 _PERIODS: Final = {
     Measure.HOURS_DAY: ("today", "day"),
     Measure.HOURS_WEEK: ("this week", "week"),
@@ -29,7 +28,7 @@ def describe_excess_shortly(exceeded: Exceeded) -> str:
         gangs = count_of(round(exceeded.used), "gang")
         return f"{who} has {gangs}; the limit is {limit.most:g}"
     cells = count_of(round(exceeded.used), "leaf cell")
-    asked = f"{exceeded.asked} more {_are(exceeded.asked)} asked for"
+    asked = f"{exceeded.asked} more {are(exceeded.asked)} asked for"
     return f"{who} holds {cells}{_where(exceeded)} and {asked}; the limit is {limit.most:g}"
 
 
@@ -38,7 +37,7 @@ def _where(exceeded: Exceeded) -> str:
         case Measure.LEAF_CELLS_HIGH:
             return " in high classes"
         case Measure.LEAF_CELLS_OF_TYPE:
-            return f" of type {plain(exceeded.limit.leaf_type or '', limit=_NAME_CHARS)}"
+            return f" of type {name(exceeded.limit.leaf_type or '')}"
         case _:
             return ""
 
@@ -56,7 +55,7 @@ def _way_out(exceeded: Exceeded) -> str:
     if exceeded.asked > most:
         return ""
     missing = round(exceeded.used) + exceeded.asked - round(most)
-    return f" It would fit once {count_of(missing, 'leaf cell')} {_are(missing)} free again."
+    return f" It would fit once {count_of(missing, 'leaf cell')} {are(missing)} free again."
 
 
 def _way_out_of_gangs(missing: int) -> str:
@@ -64,15 +63,11 @@ def _way_out_of_gangs(missing: int) -> str:
     return f" It would fit once {count_of(missing, 'gang')} {have} ended."
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
 def _who(scope: Scope) -> str:
-    group = f"group {plain(scope.group or '', limit=_NAME_CHARS)}"
+    group = f"group {name(scope.group or '')}"
     if scope.user is None:
         return group
-    user = plain(scope.user, limit=_NAME_CHARS)
+    user = name(scope.user)
     return f"{user} in {group}" if scope.group else user
 
 

@@ -10,9 +10,8 @@ from typing import Final
 
 from policy.rules.comparison import Comparison
 from policy.submission import ClassName, Occupancy, Submission
-from policy.wording import count_of, listing, plain
+from policy.wording import count_of, listing, name, plain
 
-NAME_CHARS: Final = 80
 NOTE_CHARS: Final = 200
 WARNING_CHARS: Final = 256
 """kubectl cuts longer warnings. Kubernetes advises 120, which only a long note exceeds."""
@@ -196,7 +195,7 @@ def _effect(hit: Hit) -> str:
         case "retain":
             return f"keeps {class_text(hit.class_before)}"
         case _:
-            lower = plain(hit.class_after, limit=NAME_CHARS)
+            lower = name(hit.class_after)
             return f"lowers {class_text(hit.class_before)} to {lower}"
 
 
@@ -226,8 +225,8 @@ def _way_out(hit: Hit) -> str:
 
 
 def _audience(hit: Hit) -> str:
-    fields = [f"{name} {plain(text, limit=NAME_CHARS)}" for name, text in hit.conditions]
-    by_expression = any(name == "when" for name, _ in hit.conditions)
+    fields = [f"{field} {name(text)}" for field, text in hit.conditions]
+    by_expression = any(field == "when" for field, _ in hit.conditions)
     always = "" if by_expression else ", regardless of what is asked for or held"
     return f"{listing(fields) or 'all gangs'}{always}"
 
@@ -251,12 +250,12 @@ def _warning_text(warning: RuleWarning, decision: RuleDecision) -> str:
 
 
 def _user(decision: RuleDecision) -> str:
-    return plain(decision.submission.user, limit=NAME_CHARS)
+    return name(decision.submission.user)
 
 
-def class_text(name: ClassName) -> str:
+def class_text(class_name: ClassName) -> str:
     """Name a class in a sentence."""
-    return f"class {plain(name, limit=NAME_CHARS)}" if name else "the default class"
+    return f"class {name(class_name)}" if class_name else "the default class"
 
 
 def _rule(hit: Hit) -> str:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, FreeMode, MemberRequest, NodeCell, Place
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import Decision, FreeMode, MemberRequest, NodeCell, Place, PlacedMember
 from policy.errors import ConflictError
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from certs.clients import Client, read_client
+from certs.clients import client_of
 from service.http import Handler, json_answer
 
 _REVIEWS = ("/mutate/", "/validate/")
@@ -26,7 +26,7 @@ def require_client_certificate(names: Collection[str] = ()) -> Middleware:
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         if not request.path.startswith(_REVIEWS):
             return await handler(request)
-        client = _client_of(request)
+        client = client_of(request.get_extra_info("ssl_object"))
         if client is not None and (not names or client.name in names):
             return await handler(request)
         answer = json_answer({"error": _UNNAMED if client else _UNKNOWN}, status=401)
@@ -34,10 +34,3 @@ def require_client_certificate(names: Collection[str] = ()) -> Middleware:
         return answer
 
     return check
-
-
-def _client_of(request: web.Request) -> Client | None:
-    """Return the client of the certificate that the handshake verified, if it is for clients."""
-    connection = request.get_extra_info("ssl_object")
-    der = connection.getpeercert(binary_form=True) if connection is not None else None
-    return read_client(der) if der else None

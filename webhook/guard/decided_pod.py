@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kube import marks
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from kube.values.objects import mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
-from kube.read.pods import ManagedPod, read_pod
+from kube.read.pods import read_pod
 from policy.errors import RequestError
 from policy.submission import ClassName
 from service.clock import Clock

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from extender.cells.observe.bound_pods import PlacedMember, PodObserver, agree, incomplete_placement
+from extender.cells.model import PlacedMember
+from extender.cells.observe.bound_pods import PodObserver, agree, incomplete_placement
 from extender.cells.observe.claims import ClaimFinder
 from extender.cells.observe.counted_leaves import find_leaves, named_leaves
 from extender.cells.observe.lifecycle import GangLifecycle

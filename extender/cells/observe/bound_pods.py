@@ -9,9 +9,9 @@ A bound pod is a fact: it is never refused, and leases and reservations on its l
 - If it uses more leaves than are known and free, the rest is counted when leaves become free.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from extender.cells.model import MemberRequest
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.cells.observe.claims import ClaimFinder, covers
 from extender.cells.observe.counted_leaves import find_leaves, named_leaves, unheld_leaves
 from extender.cells.observe.lifecycle import GangLifecycle
@@ -21,14 +21,6 @@ from extender.cells.state.placements import slot_placement
 from extender.cells.state.tree import Cell
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedMember:
-    """A member with the placement that its pod reports; empty if the engine did not place it."""
-
-    request: MemberRequest
-    placement: Placement
 
 
 def recovery_order(bound: PlacedMember) -> tuple[int, GangKey, str]:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import MemberRequest, NodeCell, PlacedMember
 from extender.cells.views.listings import Holders, run_to_end
 from extender.cells.views.state_views import CellView, VcView
 from policy.placement import Placement

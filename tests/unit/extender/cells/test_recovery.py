@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from extender.cells.engine import Engine
-from extender.cells.model import NodeCell, Wait
-from extender.cells.observe.bound_pods import PlacedMember
+from extender.cells.model import NodeCell, PlacedMember, Wait
 from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
