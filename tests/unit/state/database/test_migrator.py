@@ -66,7 +66,9 @@ def test_post_migrations_wait_while_older_code_runs() -> None:
 
 def test_a_post_migration_that_was_forgotten_blocks_the_next_release() -> None:
     migrations = [FIRST, SECOND_PRE, SECOND_POST, THIRD_PRE]
-    with pytest.raises(SettingsError, match="0002_post_column of an earlier release was not applied"):
+    with pytest.raises(
+        SettingsError, match="0002_post_column of an earlier release was not applied"
+    ):
         choose_pending(migrations, applied=_applied(FIRST, SECOND_PRE), until=Stage.PRE)
 
 
