@@ -47,6 +47,12 @@ def preempt(
     )
 
 
+def preempted(victim: GangKey, *, by: MemberRequest) -> Reason:
+    """Return the reason why a victim is ended for another gang."""
+    told = {"preemptor": str(by.gang), "priority": by.priority, "vc": by.vc}
+    return explain(ReasonCode.PREEMPTED, gang=str(victim), **told)
+
+
 Terms = Mapping[str, int | str | None]
 """Values that must be equal in all members of a gang, by the names that users know."""
 
