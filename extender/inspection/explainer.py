@@ -83,7 +83,7 @@ class Explainer:
         }
         if state == _QUEUED:
             turn = f"gang {pod.gang.key} waits for its turn"
-            shape["queued"] = {"reason": waiting.reason if waiting else turn}
+            shape["queued"] = {"reason": waiting.reason.text if waiting else turn}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign

@@ -92,7 +92,7 @@ class Reconciler:
                 self._doubt(pod)
         for uid in self._ghosts():
             self._count(DriftKind.GHOST, uid)
-            self._waiting.remove_pod(uid)
+            self._waiting.pods.pop(uid, None)
             self._cluster.forget_member(uid)
 
     def _doubt(self, pod: ManagedPod) -> None:
