@@ -56,7 +56,7 @@ class ServingCertificates:
                 logger.warning("certificates not reloaded", extra={"error": str(exc)})
 
     def _renew(self) -> list[bytes]:
-        """Renew the files unless they are given, and read them; `_build` reports those that are missing."""
+        """Renew the files unless they are given, and read them; `_build` reports missing ones."""
         if not self._store.is_given:
             self._store.ensure(hosts=self._hosts, clients=self._clients, now=self._utc_now())
         paths = (self._store.ca_path, *self._store.serving_paths, self._client_ca)
