@@ -12,7 +12,6 @@ from kube.values.texts import LABEL_VALUE
 from policy.rules.decision import Outcome
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
-from webhook.admission.wording import format_warnings
 from webhook.responses import patches
 from webhook.responses.request_line import describe_request
 from webhook.shaping.shaper import Shaped
@@ -75,7 +74,7 @@ def respond_with(
     """
     if decision.outcome is Outcome.REFUSED:
         return refuse(decision.admission.format_refusal())
-    told = (*format_warnings(decision), *warnings)
+    told = (*decision.format_warnings(), *warnings)
     return ReviewResponse(is_allowed=True, patch=patch, warnings=told)
 
 

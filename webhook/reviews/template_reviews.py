@@ -20,7 +20,7 @@ from kube.values.objects import mapping
 from policy.errors import Problem, RequestError
 from policy.rules.decision import WARNING_CHARS
 from policy.wording import plain, quote
-from webhook.admission.wording import PREFIX
+from webhook.admission.gang_decision import PREFIX
 from webhook.reviews.pod_group_reviews import PodGroupReviews, is_pod_group
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.pod_templates import (

@@ -262,7 +262,7 @@ async def test_a_second_document_of_a_kind_is_refused(api_server: ApiServer) -> 
         "data": {"policy.yaml": RULES},
     }
     response = await api_server.review("/validate/policies", config_map)
-    assert "there is a Rules document already" in response["status"]["message"]
+    assert "there is already a Rules document" in response["status"]["message"]
 
 
 @pytest.mark.parametrize(
