@@ -15,7 +15,8 @@ from policy.documents.parser import DocumentKind, limit_problems
 from policy.documents.yaml_text import parse_yaml
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
-from policy.store import Policy, PolicyText, build_policy
+from policy.policy import Policy
+from policy.store import PolicyText, build_policy
 from policy.wording import describe, listing
 
 _LISTS: Final = ("List", "ConfigMapList")

@@ -5,14 +5,15 @@ pure. Everything around them is here: pods and nodes come in through `feeds`, de
 through `planning` and `verbs`, and only `cluster` calls the engine. Nothing here decides at which
 class a pod may run: that is `webhook`, and neither package imports the other. Only `cli` imports
 this one. One replica leads; the others follow the cluster and are ready to take over.
+Each folder imports only those above it in this list.
 
-    feeds/       pods, nodes and documents as Kubernetes reports them, translated for the engine
-    cluster/     the engine with its inputs and its log: the only way to the engine
     cells/       the cell engine: which leaf cells a gang gets; pure
     queue/       order, reservation and backfill of waiting gangs; pure
+    cluster/     the engine with its inputs and its log: the only way to the engine
+    feeds/       pods, nodes and documents as Kubernetes reports them, translated for the engine
+    outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions
     planning/    the planner's loop, and its writes to Kubernetes
     verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind
-    outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions
     upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
     inspection/  the APIs that show the state, and the access to them
 

@@ -112,7 +112,7 @@ class StateMetrics(Collector):
         yield silence
 
     def _waiting_gangs(self) -> GaugeMetricFamily:
-        gangs = {(waiting.gang, waiting.vc, waiting.code) for waiting in self._waiting}
+        gangs = {(one.gang, one.pod.vc, one.reason.code) for one in self._waiting}
         counts = Tally((self._vc(vc), code) for _, vc, code in gangs)
         family = _family("waiting_gangs", "Waiting gangs, by VC and reason.", "vc", "reason")
         for labels, count in sorted(counts.items()):

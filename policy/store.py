@@ -13,8 +13,6 @@ from policy.documents.parser import DocumentKind, ReadDocument, limit_problems, 
 from policy.errors import Problem, SpecError
 from policy.policy import DocumentKey, Documents, Policy, build
 
-__all__ = ["Policy", "PolicyStore", "PolicyText", "build_policy", "list_problems"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyText:

@@ -190,6 +190,38 @@ def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
     )
 
 
+# -- gangs that are not planned yet
+
+
+def _over_quota(*, gang: str, group: str, leaf_cells: int) -> Sentence:
+    needed = count_of(leaf_cells, "more leaf cell") if leaf_cells else "the gang"
+    return Sentence(
+        f"gang {gang} waits for quota of group {group}",
+        f"starts once the group's quota has room for {needed}",
+    )
+
+
+def _other_gate(*, pod: str) -> Sentence:
+    return Sentence(
+        f"pod {pod} has a scheduling gate of another controller",
+        "scheduled once that controller has removed its gate",
+    )
+
+
+def _no_pod_group(*, gang: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} has no PodGroup that gives its size",
+        "create the PodGroup, or correct its name in the pods",
+    )
+
+
+def _unknown_class(*, gang: str, problem: str) -> Sentence:
+    return Sentence(
+        f"gang {gang} is not valid: {problem}",
+        "add the class to the document, or create the pods again with another class",
+    )
+
+
 # -- preemption
 
 
@@ -318,6 +350,10 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
     ReasonCode.GATHERING: {"gang": _gathering},
+    ReasonCode.QUOTA: {"gang": _over_quota},
+    ReasonCode.OTHER_GATE: {"pod": _other_gate},
+    ReasonCode.NO_POD_GROUP: {"gang": _no_pod_group},
+    ReasonCode.UNKNOWN_CLASS: {"gang": _unknown_class},
     ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
     ReasonCode.PREEMPTING: {"gang": _preempting},
     ReasonCode.PREEMPTED: {"gang": _preempted},

@@ -4,7 +4,7 @@ import uuid
 
 from extender.feeds.requests import GangSizeSource
 from kube.read.charged_gang import charged_gang
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.classes import Classes
 from state.ledger.ledger import Charge
 

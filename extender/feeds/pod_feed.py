@@ -15,7 +15,8 @@ from extender.feeds.invalid_pods import InvalidPod, ToForeignUse, read_invalid_p
 from kube import marks
 from kube.api.client import Object
 from kube.follow.namespaces import NamespaceSink
-from kube.read.pods import ManagedPod, has_finished, read_pod
+from kube.read.managed_pod import ManagedPod
+from kube.read.pods import has_finished, read_pod
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import GangKey, PodUid

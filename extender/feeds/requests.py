@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest, PlacedMember
-from kube.read.managed_pod import DeviceUse
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import DeviceUse, ManagedPod
 from policy.classes import Classes
 from policy.errors import RequestError
 from policy.placement import Placement

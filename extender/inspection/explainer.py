@@ -16,7 +16,7 @@ from extender.inspection.json_views import (
 )
 from extender.outcomes.waiting_list import WaitingList
 from kube.follow.policies import PolicySink
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.rules.decision import RuleDecision
 from policy.submission import GroupName, NodeName, Submission, UserName
@@ -83,7 +83,7 @@ class Explainer:
         }
         if state == _QUEUED:
             turn = f"gang {pod.gang.key} waits for its turn"
-            shape["queued"] = {"reason": waiting.reason if waiting else turn}
+            shape["queued"] = {"reason": waiting.reason.text if waiting else turn}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign

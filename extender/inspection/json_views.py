@@ -112,14 +112,14 @@ def show_cell(cell: CellView) -> JsonObject:
 def show_waiting(waiting: WaitingEntry) -> JsonObject:
     """Show a gang that waits as a whole, or a single pod, and why."""
     return {
-        "pod": f"{waiting.namespace}/{waiting.name}",
-        "uid": waiting.uid,
+        "pod": waiting.pod.display_name,
+        "uid": waiting.pod.uid,
         "gang": str(waiting.gang),
         "wholeGang": not isinstance(waiting, RefusedPod),
-        "vc": waiting.vc,
-        "code": waiting.code,
-        "reason": waiting.reason,
-        "change": waiting.change,
+        "vc": waiting.pod.vc,
+        "code": waiting.reason.code,
+        "reason": waiting.reason.text,
+        "change": waiting.reason.change,
         "since": waiting.since.isoformat(timespec="seconds"),
     }
 

@@ -90,7 +90,7 @@ class InspectionRoutes:
         return _page(leased, request, json_views.show_lease)
 
     async def _waiting_pods(self, request: web.Request) -> web.Response:
-        pods = {f"{pod.namespace}/{pod.name}": pod for pod in self._waiting}
+        pods = {entry.pod.display_name: entry for entry in self._waiting}
         return _page(pods, request, json_views.show_waiting)
 
     async def _vcs(self, request: web.Request) -> web.Response:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 
-from extender.cells.model import OPPORTUNISTIC, Decision, Place, Preempt, Reject, Wait
+from extender.cells.model import OPPORTUNISTIC, Decision, Place, Preempt, Reason
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
@@ -16,7 +16,7 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from kube.api.pod_ender import Ended
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName
 from service.clock import Clock
 
@@ -78,27 +78,15 @@ class Outcomes:
 
     # -- gangs that the planner places
 
-    def gang_waits(
-        self, gang: GangKey, pod: ManagedPod, *, code: str, reason: str, change: str
-    ) -> None:
+    def gang_waits(self, gang: GangKey, pod: ManagedPod, reason: Reason) -> None:
         """A gang waits; `pod` is the member that carries the Event. No news: no change, no cost."""
-        entry = WaitingEntry(
-            uid=pod.uid,
-            namespace=pod.namespace,
-            name=pod.name,
-            gang=gang,
-            vc=pod.vc,
-            code=code,
-            reason=reason,
-            change=change,
-            since=self._clock.now(),
-        )
+        entry = WaitingEntry(gang=gang, pod=pod, reason=reason, since=self._clock.now())
         if self.waiting.put_gang(entry):
-            self._events.waiting(entry)
+            self._events.waiting(pod, reason)
 
     def gang_resumed(self, gang: GangKey) -> None:
         """A gang does not wait any more, or not for what was reported: it may have its places."""
-        self._announce_placed(self.waiting.remove_gang(gang))
+        self._announce_placed(self.waiting.gangs.pop(gang, None))
 
     # -- pods that kube-scheduler asks about
 
@@ -113,44 +101,32 @@ class Outcomes:
         """Record a decision like `decided`, and that its pod has its place or waits."""
         self.decided(decision, ended_by=ended_by)
         if isinstance(decision, Place):
-            self._announce_placed(self.waiting.remove_pod(pod.uid))
+            self._announce_placed(self.waiting.pods.pop(pod.uid, None))
             return
         before = self.waiting.pods.get(pod.uid)
         if before is not None and len(offered) == 1 < len(before.offered):
             # kube-scheduler first offers only the node that it has nominated: what is wrong with
             # that node is no news about a pod that waits already, unless it can have no other.
             return
-        entry = self._refused(pod, decision, offered)
-        entry.asks_to_preempt = bool(entry.victims) and ended_by is None and pod.may_preempt
-        if self.waiting.put_pod(entry):
-            self._events.waiting(entry)
-
-    def _refused(
-        self,
-        pod: ManagedPod,
-        decision: Wait | Reject | Preempt,
-        offered: Collection[NodeName],
-    ) -> RefusedPod:
-        return RefusedPod(
-            uid=pod.uid,
-            namespace=pod.namespace,
-            name=pod.name,
+        victims = decision.victims if isinstance(decision, Preempt) else ()
+        entry = RefusedPod(
             gang=decision.request.gang,
-            vc=pod.vc,
-            code=str(decision.reason.code),
-            reason=decision.reason.text,
-            change=decision.reason.change,
+            pod=pod,
+            reason=decision.reason,
             since=self._clock.now(),
             offered=list(offered),
             asked=self._clock.monotonic(),
             version=self._cluster.version,
-            victims=decision.victims if isinstance(decision, Preempt) else (),
+            victims=victims,
+            asks_to_preempt=bool(victims) and ended_by is None and pod.may_preempt,
         )
+        if self.waiting.put_pod(entry):
+            self._events.waiting(entry.pod, entry.reason)
 
     # -- pods that end for the sake of other gangs
 
     def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
-        """A pod was told to end; what its owner or kube-scheduler did is not reported."""
+        """A pod is terminating; not reported if its owner or kube-scheduler ended it."""
         if ended is not Ended.BY_OTHERS:
             self._events.preempted(pod, why=why)
         if ended is Ended.NOW:
@@ -160,25 +136,25 @@ class Outcomes:
     # -- what ends an entry
 
     def _announce_placed(self, entry: WaitingEntry | None) -> None:
-        member = self._cluster.members.get(entry.uid) if entry is not None else None
+        member = self._cluster.members.get(entry.pod.uid) if entry is not None else None
         if entry is not None and member is not None:
-            self._events.placed(entry, member.placement)
+            self._events.placed(entry.pod, member.placement)
 
     def _note_bound(self, pod: ManagedPod) -> None:
         """A bound pod does not wait, whichever program bound it."""
         if pod.node is not None:
-            self.waiting.remove_pod(pod.uid)
+            self.waiting.pods.pop(pod.uid, None)
 
     def _forget(self, pod: ManagedPod) -> None:
         """A pod ended or left its gang: another member that waits carries the gang's entry."""
-        self.waiting.remove_pod(pod.uid)
+        self.waiting.pods.pop(pod.uid, None)
         for gang in (pod.gang.key, single_gang(pod)):
-            entry = self.waiting.of_gang(gang)
-            if entry is None or entry.uid != pod.uid:
+            entry = self.waiting.gangs.get(gang)
+            if entry is None or entry.pod.uid != pod.uid:
                 continue
             left = self._pods.of_gang(gang)
             heir = next((other for other in left if other.node is None), None)
             if heir is None:
-                self.waiting.remove_gang(gang)
+                self.waiting.gangs.pop(gang, None)
             else:
-                entry.uid, entry.name = heir.uid, heir.name
+                entry.pod = heir

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from extender.outcomes.waiting_list import WaitingEntry
+from extender.cells.model import Reason
 from kube.api.events import Event, EventWriter
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.placement import Placement
 from policy.submission import GangKey
 
@@ -18,14 +18,14 @@ class PodEvents:
     def __init__(self, writer: EventWriter) -> None:
         self._writer = writer
 
-    def waiting(self, entry: WaitingEntry) -> None:
-        """Say why a gang or a pod waits."""
-        self._write(entry, "Waiting", entry.reason)
+    def waiting(self, pod: ManagedPod, reason: Reason) -> None:
+        """Say why a pod, or its gang, waits."""
+        self._write(pod, "Waiting", reason.text)
 
-    def placed(self, entry: WaitingEntry, placement: Placement) -> None:
-        """Say where a gang or a pod that waited goes."""
+    def placed(self, pod: ManagedPod, placement: Placement) -> None:
+        """Say where a pod that waited goes."""
         cells = ", ".join(map(str, placement.leaf_cells))
-        self._write(entry, "Placed", f"placed on node {placement.node}, leaf cells {cells}")
+        self._write(pod, "Placed", f"placed on node {placement.node}, leaf cells {cells}")
 
     def downgraded(self, members: Sequence[ManagedPod], *, by: GangKey) -> None:
         """Say that a gang goes on without a guarantee."""
@@ -42,7 +42,7 @@ class PodEvents:
 
     def _write(
         self,
-        pod: ManagedPod | WaitingEntry,
+        pod: ManagedPod,
         reason: str,
         message: str,
         *,

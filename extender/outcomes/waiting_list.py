@@ -10,9 +10,10 @@ from datetime import datetime
 from itertools import chain
 from typing import Final
 
+from extender.cells.model import Reason
 from extender.feeds.requests import single_gang
-from kube.read.pods import ManagedPod
-from policy.submission import GangKey, NodeName, PodUid, VcName
+from kube.read.managed_pod import ManagedPod
+from policy.submission import GangKey, NodeName, PodUid
 from service.memory import BoundedMap
 
 _MOST_PODS: Final = 100_000
@@ -23,16 +24,10 @@ _MOST_PODS: Final = 100_000
 class WaitingEntry:
     """A gang or a pod that waits, and why."""
 
-    uid: PodUid
-    """The pod that carries the Event: the pod that waits, or one member of the gang."""
-    namespace: str
-    name: str
     gang: GangKey
-    vc: VcName
-    code: str
-    reason: str
-    change: str
-    """What would have to change."""
+    pod: ManagedPod
+    """The pod that carries the Event: the pod that waits, or one member of the gang."""
+    reason: Reason
     since: datetime
     """When it began to wait for this reason."""
 
@@ -59,46 +54,35 @@ class WaitingList:
     """
 
     def __init__(self) -> None:
-        self._gangs: dict[GangKey, WaitingEntry] = {}
+        self.gangs: dict[GangKey, WaitingEntry] = {}
+        """Gangs that the planner places."""
         self.pods: BoundedMap[PodUid, RefusedPod] = BoundedMap(_MOST_PODS)
         """Pods that kube-scheduler asks about."""
 
     def __iter__(self) -> Iterator[WaitingEntry]:
-        return chain(self._gangs.values(), self.pods.values())
+        return chain(self.gangs.values(), self.pods.values())
 
     def __len__(self) -> int:
-        return len(self._gangs) + len(self.pods)
-
-    def of_gang(self, gang: GangKey) -> WaitingEntry | None:
-        """Return the entry of a gang that waits as a whole."""
-        return self._gangs.get(gang)
+        return len(self.gangs) + len(self.pods)
 
     def of_pod(self, pod: ManagedPod) -> WaitingEntry | None:
         """Return the entry that says why a pod waits: its own, or that of its gang."""
-        own = self.pods.get(pod.uid) or self._gangs.get(single_gang(pod))
-        return own or self._gangs.get(pod.gang.key)
+        own = self.pods.get(pod.uid) or self.gangs.get(single_gang(pod))
+        return own or self.gangs.get(pod.gang.key)
 
-    def put_pod(self, pod: RefusedPod) -> bool:
+    def put_pod(self, entry: RefusedPod) -> bool:
         """Note that a pod waits; True if it is for another reason than before."""
-        before = self.pods.get(pod.uid)
-        self.pods[pod.uid] = pod
-        if before is not None and before.code == pod.code:
-            pod.since = before.since
-            return False
-        return True
+        before = self.pods.get(entry.pod.uid)
+        self.pods[entry.pod.uid] = entry
+        if before is None or before.reason.code is not entry.reason.code:
+            return True
+        entry.since = before.since
+        return False
 
     def put_gang(self, entry: WaitingEntry) -> bool:
         """Note that a gang waits; False, and no change, if it is for the same reason as before."""
-        before = self._gangs.get(entry.gang)
-        if before is not None and before.code == entry.code:
+        before = self.gangs.get(entry.gang)
+        if before is not None and before.reason.code is entry.reason.code:
             return False
-        self._gangs[entry.gang] = entry
+        self.gangs[entry.gang] = entry
         return True
-
-    def remove_pod(self, uid: PodUid) -> WaitingEntry | None:
-        """A pod does not wait any more; return its entry, if it waited."""
-        return self.pods.pop(uid, None)
-
-    def remove_gang(self, gang: GangKey) -> WaitingEntry | None:
-        """A gang does not wait any more; return its entry, if it waited."""
-        return self._gangs.pop(gang, None)

@@ -57,7 +57,7 @@ class ActionExecutor:
         if pod is None or not is_wanted():
             raise BackendError("the pod is gone, or the action is not wanted any more")
         self._leading.check()
-        reference = PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid)
+        reference = PodRef.of(pod)
         with self._pending.writing(pod.uid):
             if isinstance(action, ReleasePod):
                 version = await self._writer.release(

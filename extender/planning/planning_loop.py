@@ -9,16 +9,17 @@ import logging
 from collections.abc import Callable
 from typing import Final, NoReturn, TypeVar
 
+from extender.cells.model import ReasonCode
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest, to_placement, to_single_request
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.held_pods import HeldPods, HoldCode, class_hold
+from extender.planning.held_pods import HeldPods, gang_of, unknown_class
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, QueuedPod, StepResult
+from kube.read.managed_pod import ManagedPod
 from kube.read.node_choice import NodeChoice
-from kube.read.pods import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
@@ -80,20 +81,20 @@ class PlanningLoop:
 
     def rerank(self) -> None:
         """Give waiting pods the priorities that their classes have now."""
-        for pod in self._held.by_code(HoldCode.CLASS):
+        for pod in self._held.by_code(ReasonCode.UNKNOWN_CLASS):
             self._observe(pod)
         self._gangs.rerank(self._priority)
         self.wake()
 
     def observe_groups(self) -> None:
         """Look again at pods without a PodGroup: PodGroups have changed."""
-        for pod in self._held.by_code(HoldCode.POD_GROUP):
+        for pod in self._held.by_code(ReasonCode.NO_POD_GROUP):
             self._observe(pod)
 
     def observe_charged(self, gang: GangKey) -> None:
         """Plan a gang that was charged: it does not wait for quota any more."""
         for member in self._pods.of_gang(gang):
-            held = self._held.awaiting_quota(member.uid)
+            held = self._held.get(member.uid, ReasonCode.QUOTA)
             if held is not None:
                 self._observe(held)
 
@@ -115,29 +116,28 @@ class PlanningLoop:
     def _observe(self, pod: ManagedPod) -> None:
         """Pass a pod on to the planner if it has or had the gate of Cellgate, or hold it."""
         if not (pod.is_gated or pod.is_released):
-            self._end_hold(pod.uid)
+            self._end_hold(pod)
             return
-        hold = self._held.hold_of(pod)
-        if hold is None:
+        reason = self._held.reason_to_hold(pod)
+        if reason is None:
             try:
                 self._gangs.see(_to_queued(pod, self._to_request))
             except RequestError as exc:
-                hold = class_hold(pod, exc)
-        if hold is not None:
-            self._held.put(pod, hold, now=self._clock.monotonic())
+                reason = unknown_class(pod, exc)
+        if reason is not None:
+            self._held.put(pod, reason, now=self._clock.monotonic())
         else:
-            self._end_hold(pod.uid)
+            self._end_hold(pod)
         self._news.set()
-        if pod.is_released and self._held.has(HoldCode.QUOTA):
+        if pod.is_released and self._held.holds_any(ReasonCode.QUOTA):
             self.observe_charged(pod.gang.key)  # the leader that released this pod has charged it
 
-    def _end_hold(self, uid: PodUid) -> None:
-        hold = self._held.remove(uid)
-        if hold is not None:
-            self._outcomes.gang_resumed(hold.gang)
+    def _end_hold(self, pod: ManagedPod) -> None:
+        if self._held.remove(pod):
+            self._outcomes.gang_resumed(gang_of(pod))
 
     def _forget(self, pod: ManagedPod) -> None:
-        self._held.remove(pod.uid)
+        self._held.remove(pod)
         self._gangs.lose(pod.uid)
         self._news.set()
 
@@ -163,18 +163,13 @@ class PlanningLoop:
         self._news.clear()
 
     def _report(self, step: StepResult, *, now: float) -> None:
-        for pod, hold in self._held.take_due(now):
-            self._outcomes.gang_waits(
-                hold.gang, pod, code=hold.code, reason=hold.reason, change=hold.change
-            )
+        for pod, reason in self._held.take_due(now):
+            self._outcomes.gang_waits(gang_of(pod), pod, reason)
         for gang, notice in step.notices.items():
             if notice is None:
                 self._outcomes.gang_resumed(gang)
             elif (first := self._pods.get(notice.uid)) is not None:
-                why = notice.reason
-                self._outcomes.gang_waits(
-                    gang, first, code=why.code, reason=why.text, change=why.change
-                )
+                self._outcomes.gang_waits(gang, first, notice.reason)
 
     async def _execute(self, action: Action) -> None:
         try:

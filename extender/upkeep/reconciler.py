@@ -15,7 +15,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.waiting_list import WaitingList
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.submission import PodUid
 from service.tasks import in_slices
 
@@ -92,7 +92,7 @@ class Reconciler:
                 self._doubt(pod)
         for uid in self._ghosts():
             self._count(DriftKind.GHOST, uid)
-            self._waiting.remove_pod(uid)
+            self._waiting.pods.pop(uid, None)
             self._cluster.forget_member(uid)
 
     def _doubt(self, pod: ManagedPod) -> None:

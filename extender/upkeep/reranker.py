@@ -12,7 +12,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
 from extender.feeds.requests import ToRequest
 from kube.follow.policies import PolicySink
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 
 logger = logging.getLogger(__name__)

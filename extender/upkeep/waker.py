@@ -68,18 +68,18 @@ class Waker:
         waiting.version = self._cluster.version
         if not self._would_fit(waiting):
             return
-        pod = PodRef(namespace=waiting.namespace, name=waiting.name, uid=waiting.uid)
+        pod = PodRef.of(waiting.pod)
         try:
             await self._waker.wake(pod)
             self._metrics.woken.inc()
         except BackendError as exc:
             waiting.version = -1
             logger.warning(
-                "pod not woken, will retry", extra={"pod_uid": waiting.uid, "error": str(exc)}
+                "pod not woken, will retry", extra={"pod_uid": waiting.pod.uid, "error": str(exc)}
             )
 
     def _would_fit(self, waiting: RefusedPod) -> bool:
-        pod = self._pods.get(waiting.uid)
+        pod = self._pods.get(waiting.pod.uid)
         if pod is None or pod.node is not None:
             return False
         try:

@@ -14,7 +14,7 @@ from extender.planning.planning_loop import PlanningLoop
 from extender.verbs import wire
 from extender.verbs.pod_decider import PodDecider, read_uid
 from extender.verbs.repeated_refusals import RepeatedRefusals
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from service.bodies import parse_body
 from state.log.records import RowKind
 

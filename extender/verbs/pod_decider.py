@@ -13,7 +13,7 @@ from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest, to_single_request
 from extender.outcomes.outcomes import EndedBy, Outcomes
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock

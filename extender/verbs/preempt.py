@@ -18,7 +18,7 @@ from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from extender.queue.reasons import preempted
 from extender.verbs import wire
 from extender.verbs.pod_decider import PodDecider
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
@@ -55,16 +55,12 @@ class PreemptVerb:
         waiting = self._waiting.pods.get(pod.uid)
         # In the same cycle filter was offered the nodes with room, preempt those without.
         nodes = dict.fromkeys([*arguments.candidate_nodes, *(waiting.offered if waiting else ())])
-        decision = self._decide(pod, list(nodes), ended_by=EndedBy.KUBE_SCHEDULER)
+        decision = self._decider.decide(
+            pod, nodes, kind=RowKind.PREEMPTION, ended_by=EndedBy.KUBE_SCHEDULER
+        )
         if not isinstance(decision, Preempt):
             return wire.veto_answer()
         return self._name_victims(decision, arguments.candidate_nodes)
-
-    def _decide(self, pod: ManagedPod, nodes: Sequence[NodeName], *, ended_by: EndedBy) -> Decision:
-        """Decide, and reserve the cells that victims make free."""
-        return self._decider.decide(
-            pod, dict.fromkeys(nodes), kind=RowKind.PREEMPTION, ended_by=ended_by
-        )
 
     def _name_victims(self, decision: Preempt, nodes: Collection[NodeName]) -> dict[str, Any]:
         """Leave the victims on one node to kube-scheduler, and end the others."""
@@ -101,24 +97,24 @@ class PreemptVerb:
     def preempt_unasked(self, waiting: RefusedPod) -> None:
         """End the victims of a pod for which kube-scheduler did not ask to preempt."""
         waiting.asks_to_preempt = False
-        pod = self._pods.get(waiting.uid)
-        if pod is None or pod.node is not None:
-            return
-        decision = self._decide_unasked(pod, waiting)
+        decision = self._decide_unasked(waiting)
         if isinstance(decision, Preempt):
             self._end(decision, self._members(decision.victims))
 
     def renew(self, waiting: RefusedPod) -> None:
         """Renew the reservation of a pod whose victims are still ending."""
-        pod = self._pods.get(waiting.uid)
         victims = self._members(waiting.victims)
-        are_ending = any(one.is_deleting or one.uid in self._evictions for one in victims)
-        if pod is not None and pod.node is None and are_ending:
-            self._decide_unasked(pod, waiting)
+        if any(pod.is_deleting or pod.uid in self._evictions for pod in victims):
+            self._decide_unasked(waiting)
 
-    def _decide_unasked(self, pod: ManagedPod, waiting: RefusedPod) -> Decision | None:
-        """Decide without a request of kube-scheduler; None for a pod that is not valid any more."""
+    def _decide_unasked(self, waiting: RefusedPod) -> Decision | None:
+        """Decide without a request of kube-scheduler; None for a pod that cannot wait any more."""
+        pod, nodes = self._pods.get(waiting.pod.uid), dict.fromkeys(waiting.offered)
+        if pod is None or pod.node is not None:
+            return None
         try:
-            return self._decide(pod, waiting.offered, ended_by=EndedBy.CELLGATE)
+            return self._decider.decide(
+                pod, nodes, kind=RowKind.PREEMPTION, ended_by=EndedBy.CELLGATE
+            )
         except RequestError:
             return None

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from kube.api.client import KubeClient, KubeError, Object
 from kube.marks import PLACEMENT_ANNOTATION
+from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError
 
 _TRIES = 3
@@ -20,6 +21,11 @@ class PodRef:
     uid: str
     resource_version: str | None = None
     """None: whichever version it has."""
+
+    @classmethod
+    def of(cls, pod: ManagedPod) -> "PodRef":
+        """Refer to a pod at whichever version it has."""
+        return cls(namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
     @property
     def path(self) -> str:

@@ -15,7 +15,8 @@ from kube.api.feed import FeedSource
 from kube.values.objects import mapping, marks_of
 from policy.documents.parser import DATA_KEY, LABEL, DocumentKind, parse_label
 from policy.errors import Problem, SpecError
-from policy.store import Policy, PolicyStore, PolicyText, build_policy, list_problems
+from policy.policy import Policy
+from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from policy.wording import count_of, describe
 
 logger = logging.getLogger(__name__)

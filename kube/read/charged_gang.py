@@ -7,7 +7,7 @@ one; an annotation says so.
 """
 
 from kube.read.gangs import GangForm
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey
 
 

@@ -15,7 +15,7 @@ from kube.hived.spec import HivedSpec
 from kube.marks import DEFAULT_LEAF_RESOURCES
 from kube.placement_annotations import parse_bind_info, parse_placement
 from kube.read import gangs, submitters
-from kube.read.gangs import GangForm, PodMarks
+from kube.read.gangs import PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
@@ -33,14 +33,6 @@ from policy.submission import (
     PodUid,
     VcName,
 )
-
-__all__ = [
-    "GangForm",
-    "ManagedPod",
-    "has_finished",
-    "read_device_use",
-    "read_pod",
-]
 
 _NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
 _REFUSED: Final = ("PodScheduled", "False", "Unschedulable")

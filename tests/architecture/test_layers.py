@@ -157,3 +157,33 @@ def test_only_the_cluster_package_touches_the_engine() -> None:
 def _has_attribute(path: Path, *names: str) -> bool:
     nodes = ast.walk(ast.parse(path.read_text()))
     return any(isinstance(node, ast.Attribute) and node.attr in names for node in nodes)
+
+
+def _divided() -> list[Path]:
+    """Every package of the product that is divided into rooms."""
+    # `policy` is left out until the parser of all documents stands beside the rooms it reads.
+    names = MAY_IMPORT.keys() - {"policy"}
+    rooms = (path.parent for name in names for path in tracked(f"{name}/*/__init__.py"))
+    return sorted({room.parent for room in rooms})
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("package", _divided(), ids=_relative)
+def test_rooms_of_a_package_do_not_import_each_other_in_a_circle(package: Path) -> None:
+    """Modules beside the rooms are free: they serve all rooms, or put the rooms together."""
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
+    uses = {room: _rooms_used(package / room) & rooms - {room} for room in sorted(rooms)}
+    order: list[str] = []
+    while free := [room for room in uses if room not in order and uses[room] <= set(order)]:
+        order += free
+    assert {room: uses[room] - set(order) for room in uses if room not in order} == {}
+
+
+def _rooms_used(room: Path) -> set[str]:
+    """The modules and rooms of the same package that the modules of a room import."""
+    prefix = ".".join((*room.parent.relative_to(ROOT).parts, ""))
+    names = (name for path in room.rglob("*.py") for name in _imports(path))
+    return {name.removeprefix(prefix).split(".")[0] for name in names if name.startswith(prefix)}

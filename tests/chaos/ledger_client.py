@@ -24,7 +24,7 @@ from policy.submission import GroupName, UserName
 from state.database.database import PoolSettings, open_database
 from state.ledger.ledger import Charged, LeaderTerm
 from state.ledger.postgres import PostgresLedger
-from tests.support.state.charges import a_charge, a_gang, at_most
+from tests.support.state.charges import a_charge, at_most, gang_key
 
 USERS = [UserName(f"user-{number}") for number in range(6)]
 GROUPS = [GroupName("vision"), GroupName("nlp")]
@@ -82,7 +82,7 @@ class Client:
 
     async def _release_one(self, gang: str) -> None:
         self._note("r", gang)
-        await self._ledger.release([a_gang(gang)], term=TERM)
+        await self._ledger.release([gang_key(gang)], term=TERM)
         self._note("R", gang)
 
     def _note(self, what: str, gang: str) -> None:

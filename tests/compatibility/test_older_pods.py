@@ -12,7 +12,8 @@ import pytest
 
 from extender.cluster.replay import replay_epoch
 from kube import marks
-from kube.read.pods import ManagedPod, read_pod
+from kube.read.managed_pod import ManagedPod
+from kube.read.pods import read_pod
 from simulation.objects.fields import Object
 from state.database.database import Database, open_database
 from state.ledger.postgres import PostgresLedger

@@ -5,7 +5,7 @@ import pytest
 from state.ledger.ledger import Ledger
 from state.ledger.memory import MemoryLedger
 from state.ledger.postgres import PostgresLedger
-from tests.support.state.charges import Clock
+from tests.support.clocks import FrozenTime
 from tests.support.state.postgres import database, database_url, postgres
 from tests.support.state.stock_postgres import stock, stock_database
 
@@ -13,12 +13,12 @@ __all__ = ["database", "database_url", "postgres", "stock", "stock_database"]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FrozenTime:
+    return FrozenTime()
 
 
 @pytest.fixture(params=["memory", "embedded", "stock"])
-def ledger(request: pytest.FixtureRequest, clock: Clock) -> Ledger:
+def ledger(request: pytest.FixtureRequest, clock: FrozenTime) -> Ledger:
     if request.param == "memory":
         return MemoryLedger(clock)
     name = "database" if request.param == "embedded" else "stock_database"

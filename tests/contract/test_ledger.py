@@ -25,16 +25,15 @@ from state.ledger.ledger import (
     Refused,
     ScopeUsage,
 )
+from tests.support.clocks import EVENING, FrozenTime
 from tests.support.state.charges import (
     ALICE,
     ALICE_IN_VISION,
-    EVENING,
     TERM,
     VISION,
-    Clock,
     a_charge,
-    a_gang,
     at_most,
+    gang_key,
 )
 
 
@@ -111,7 +110,7 @@ async def test_what_no_ledger_can_hold_is_refused_and_costs_no_other(
     await ledger.release([other.gang], term=TERM)
 
 
-async def test_a_gang_beyond_all_measure_stops_nobody(ledger: Ledger, clock: Clock) -> None:
+async def test_a_gang_beyond_all_measure_stops_nobody(ledger: Ledger, clock: FrozenTime) -> None:
     """A label says how large a gang is: leaf-cell-time of months must fit, whatever it says."""
     huge = a_charge("huge", leaf_count=2**31 - 1)
     await ledger.charge(huge)
@@ -173,10 +172,10 @@ async def test_a_limit_of_high_classes_is_none_for_others(ledger: Ledger) -> Non
     assert isinstance(await ledger.charge(a_charge(is_high=False), limits=limits), Charged)
 
 
-async def test_hours_are_refused_when_none_is_left(ledger: Ledger, clock: Clock) -> None:
+async def test_hours_are_refused_when_none_is_left(ledger: Ledger, clock: FrozenTime) -> None:
     limits = [at_most(6, Measure.HOURS_DAY, VISION), at_most(999, Measure.HOURS_MONTH)]
     await ledger.charge(a_charge("a"))
-    await ledger.confirm([a_gang("a")], term=TERM)
+    await ledger.confirm([gang_key("a")], term=TERM)
     clock.advance(hours=1)
     assert isinstance(await ledger.charge(a_charge("b"), limits=limits), Charged)
     clock.advance(minutes=15)
@@ -185,9 +184,9 @@ async def test_hours_are_refused_when_none_is_left(ledger: Ledger, clock: Clock)
     assert str(answer.exceeded[0]) == "group vision: hours day: 6 used, 0 asked for, at most 6"
 
 
-async def test_hours_start_again_with_day_week_and_month(ledger: Ledger, clock: Clock) -> None:
+async def test_hours_start_again_with_day_week_and_month(ledger: Ledger, clock: FrozenTime) -> None:
     await ledger.charge(a_charge("a", leaf_count=2))
-    await ledger.confirm([a_gang("a")], term=TERM)
+    await ledger.confirm([gang_key("a")], term=TERM)
     clock.advance(hours=1)
     before = await ledger.usage(ALICE)
     clock.advance(hours=4)  # Monday, June 1st, 3 o'clock
@@ -195,7 +194,7 @@ async def test_hours_start_again_with_day_week_and_month(ledger: Ledger, clock: 
     hours = MICROS_PER_HOUR
     assert (before.day_micros, before.week_micros, before.month_micros) == (2 * hours,) * 3
     assert (after.day_micros, after.week_micros, after.month_micros) == (6 * hours,) * 3
-    await ledger.release([a_gang("a")], term=TERM)
+    await ledger.release([gang_key("a")], term=TERM)
     clock.advance(days=1)
     later = await ledger.usage(ALICE)
     assert (later.day_micros, later.week_micros, later.month_micros) == (0, 6 * hours, 6 * hours)
@@ -206,12 +205,12 @@ async def test_hours_start_again_with_day_week_and_month(ledger: Ledger, clock: 
     ]
 
 
-async def test_days_are_told_by_all_that_people_ask_for(ledger: Ledger, clock: Clock) -> None:
+async def test_days_are_told_by_all_that_people_ask_for(ledger: Ledger, clock: FrozenTime) -> None:
     await ledger.charge(a_charge("a", leaf_count=1))
     await ledger.charge(a_charge("b", leaf_count=1))
-    await ledger.confirm([a_gang("a"), a_gang("b")], term=TERM)
+    await ledger.confirm([gang_key("a"), gang_key("b")], term=TERM)
     clock.advance(minutes=30)
-    await ledger.release([a_gang("a")], term=TERM)
+    await ledger.release([gang_key("a")], term=TERM)
     assert await ledger.days(date(2026, 5, 31), date(2026, 5, 31)) == (
         DayUse(
             day=date(2026, 5, 31),
@@ -227,7 +226,7 @@ async def test_days_are_told_by_all_that_people_ask_for(ledger: Ledger, clock: C
 
 
 async def test_an_unconfirmed_charge_expires_and_costs_no_hours(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: FrozenTime
 ) -> None:
     charge = a_charge()
     await ledger.charge(charge)
@@ -239,17 +238,17 @@ async def test_an_unconfirmed_charge_expires_and_costs_no_hours(
     assert await ledger.days(date(2026, 5, 1), date(2026, 6, 30)) == ()
 
 
-async def test_a_confirmed_charge_does_not_expire(ledger: Ledger, clock: Clock) -> None:
+async def test_a_confirmed_charge_does_not_expire(ledger: Ledger, clock: FrozenTime) -> None:
     await ledger.charge(a_charge())
-    assert await ledger.confirm([a_gang("bert"), a_gang("x")], term=TERM) == {a_gang("bert")}
-    assert await ledger.confirm([a_gang("bert")], term=TERM) == {a_gang("bert")}
+    assert await ledger.confirm([gang_key("bert"), gang_key("x")], term=TERM) == {gang_key("bert")}
+    assert await ledger.confirm([gang_key("bert")], term=TERM) == {gang_key("bert")}
     clock.advance(days=1)
     assert await ledger.expire(term=TERM) == ()
     assert (await ledger.charges())[0].expires_at is None
 
 
 async def test_a_charge_that_is_asked_for_again_after_its_time_starts_anew(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: FrozenTime
 ) -> None:
     charge = a_charge()
     await ledger.charge(charge)
@@ -262,18 +261,18 @@ async def test_a_charge_that_is_asked_for_again_after_its_time_starts_anew(
 
 async def test_a_released_gang_can_be_charged_again(ledger: Ledger) -> None:
     await ledger.charge(a_charge())
-    assert await ledger.release([a_gang("bert"), a_gang("x")], term=TERM) == {a_gang("bert")}
-    assert await ledger.release([a_gang("bert")], term=TERM) == frozenset()
+    assert await ledger.release([gang_key("bert"), gang_key("x")], term=TERM) == {gang_key("bert")}
+    assert await ledger.release([gang_key("bert")], term=TERM) == frozenset()
     assert await ledger.usage(ALICE) == ScopeUsage(scope=ALICE)
     assert isinstance(await ledger.charge(a_charge()), Charged)
 
 
-async def test_holdings_are_known_for_every_moment(ledger: Ledger, clock: Clock) -> None:
+async def test_holdings_are_known_for_every_moment(ledger: Ledger, clock: FrozenTime) -> None:
     await ledger.charge(a_charge("a"))
     clock.advance(seconds=5)
     await ledger.charge(a_charge("b", leaf_count=1))
     clock.advance(seconds=5)
-    await ledger.release([a_gang("a")], term=TERM)
+    await ledger.release([gang_key("a")], term=TERM)
     clock.advance(seconds=5)
     held = Holding(
         user=UserName("alice"), group=GroupName("vision"), vc=VcName("lab"),
@@ -286,7 +285,7 @@ async def test_holdings_are_known_for_every_moment(ledger: Ledger, clock: Clock)
     assert numbers == [[], [(4, 1)], [(5, 2)], [(5, 2)], [(1, 1)]]
 
 
-async def test_reconcile_finds_nothing_when_all_is_well(ledger: Ledger, clock: Clock) -> None:
+async def test_reconcile_finds_nothing_when_all_is_well(ledger: Ledger, clock: FrozenTime) -> None:
     charge, fresh = a_charge(), a_charge("fresh")
     await ledger.charge(charge)
     await ledger.charge(fresh)
@@ -295,7 +294,9 @@ async def test_reconcile_finds_nothing_when_all_is_well(ledger: Ledger, clock: C
     assert expiries == {"bert": None, "fresh": EVENING + timedelta(seconds=10)}
 
 
-async def test_reconcile_makes_the_ledger_equal_to_the_pods(ledger: Ledger, clock: Clock) -> None:
+async def test_reconcile_makes_the_ledger_equal_to_the_pods(
+    ledger: Ledger, clock: FrozenTime
+) -> None:
     gone, other, missing = a_charge("gone"), a_charge("other"), a_charge("missing", leaf_count=100)
     for charge in (gone, other):
         await ledger.charge(charge)
@@ -311,10 +312,10 @@ async def test_reconcile_makes_the_ledger_equal_to_the_pods(ledger: Ledger, cloc
 
 
 async def test_reconcile_spares_charges_that_are_newer_than_the_list(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: FrozenTime
 ) -> None:
     await ledger.charge(a_charge())
-    await ledger.confirm([a_gang("bert")], term=TERM)
+    await ledger.confirm([gang_key("bert")], term=TERM)
     clock.advance(seconds=29)
     assert await ledger.reconcile([], term=TERM) == LedgerDrift()
     clock.advance(seconds=1)
@@ -326,16 +327,16 @@ async def test_writes_of_an_older_epoch_are_refused(ledger: Ledger) -> None:
     await ledger.confirm([], term=TERM)
     old = LeaderTerm(leadership=TERM.leadership, epoch=TERM.epoch - 1)
     with pytest.raises(ConflictError):
-        await ledger.confirm([a_gang("bert")], term=old)
+        await ledger.confirm([gang_key("bert")], term=old)
     with pytest.raises(ConflictError):
-        await ledger.release([a_gang("bert")], term=old)
+        await ledger.release([gang_key("bert")], term=old)
     with pytest.raises(ConflictError):
         await ledger.expire(term=old)
     with pytest.raises(ConflictError):
         await ledger.reconcile([], term=old)
     assert (await ledger.charges())[0].expires_at is not None
     other = LeaderTerm(leadership="cellgate-webhook", epoch=1)
-    assert await ledger.release([a_gang("bert")], term=other) == {a_gang("bert")}
+    assert await ledger.release([gang_key("bert")], term=other) == {gang_key("bert")}
 
 
 async def test_no_limit_is_exceeded_by_charges_at_the_same_time(ledger: Ledger) -> None:

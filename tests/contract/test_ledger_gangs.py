@@ -13,7 +13,8 @@ from state.ledger.ledger import (
     Queued,
     Refused,
 )
-from tests.support.state.charges import ALICE, EVENING, TERM, Clock, a_charge, at_most
+from tests.support.clocks import EVENING, FrozenTime
+from tests.support.state.charges import ALICE, TERM, a_charge, at_most
 
 
 async def test_a_gang_that_waits_has_one_decision_wherever_its_members_ask(ledger: Ledger) -> None:
@@ -39,7 +40,7 @@ async def test_a_gang_that_waits_is_charged_by_its_own_decision_only(ledger: Led
 
 
 async def test_a_gang_that_waits_is_forgotten_unless_its_pods_come(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: FrozenTime
 ) -> None:
     charge, other = a_charge(), replace(a_charge(), decision=uuid.uuid4())
     await ledger.queue(charge)
@@ -51,7 +52,7 @@ async def test_a_gang_that_waits_is_forgotten_unless_its_pods_come(
     assert isinstance(await ledger.charge(charge), Charged)
 
 
-async def test_a_charged_gang_grows_within_its_limits(ledger: Ledger, clock: Clock) -> None:
+async def test_a_charged_gang_grows_within_its_limits(ledger: Ledger, clock: FrozenTime) -> None:
     charge = replace(a_charge(), leaf_count=3)
     await ledger.charge(charge)
     await ledger.confirm([charge.gang], term=TERM)
@@ -145,7 +146,7 @@ async def test_a_charge_that_was_too_large_shrinks_and_has_no_places_left(ledger
 
 
 async def test_charges_are_found_by_when_they_were_made_or_resized(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: FrozenTime
 ) -> None:
     first, second = a_charge("a"), a_charge("b")
     await ledger.charge(first)

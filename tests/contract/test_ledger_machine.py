@@ -30,7 +30,8 @@ from policy.submission import ClassName, GroupName, LeafType, UserName
 from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge, ScopeUsage
 from state.ledger.memory import MemoryLedger
 from state.ledger.postgres import PostgresLedger
-from tests.support.state.charges import Clock, a_charge, a_gang
+from tests.support.clocks import FrozenTime
+from tests.support.state.charges import a_charge, gang_key
 
 T = TypeVar("T")
 
@@ -73,7 +74,7 @@ charges = st.builds(
     leaf_count=st.integers(0, 5),
     places=st.integers(0, 2),
 )
-gangs = st.lists(st.sampled_from(_GANGS), unique=True).map(lambda names: [*map(a_gang, names)])
+gangs = st.lists(st.sampled_from(_GANGS), unique=True).map(lambda names: [*map(gang_key, names)])
 
 
 class _Machine(RuleBasedStateMachine):
@@ -83,7 +84,7 @@ class _Machine(RuleBasedStateMachine):
         super().__init__()
         self._run = run
         self._pool: asyncpg.Pool = run(_open(url))
-        self._clock = Clock()
+        self._clock = FrozenTime()
         self._twin = MemoryLedger(self._clock)
         self._ledger = PostgresLedger(self._pool, clock=self._clock)
         self._epoch = 1

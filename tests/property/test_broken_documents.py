@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cli.policy_files import build_from_files
 from kube.follow.policies import PolicySink
 from policy.errors import SpecError
+from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 
 HEAD = {"apiVersion": "cellgate.io/v1"}
@@ -93,19 +94,6 @@ def _break(document: dict[str, Any], dice: random.Random) -> None:
     part[last] = copy.deepcopy(dice.choice(STRANGE))
 
 
-def _config_map(kind: str, document: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": kind,
-            "namespace": "cellgate-system",
-            "labels": {"cellgate.io/policy": kind},
-        },
-        "data": {"policy.yaml": yaml.safe_dump(document)},
-    }
-
-
 @given(st.integers(0, 2**32), st.sampled_from(sorted(DOCUMENTS)))
 def test_a_broken_document_is_told_the_same_at_apply_and_offline(seed: int, kind: str) -> None:
     dice = random.Random(seed)
@@ -114,11 +102,13 @@ def test_a_broken_document_is_told_the_same_at_apply_and_offline(seed: int, kind
     }
     for _ in range(dice.randint(1, 3)):
         _break(documents[kind], dice)
-    maps = {name: _config_map(name, document) for name, document in documents.items()}
+    maps = {
+        name: a_policy_map(name, yaml.safe_dump(document)) for name, document in documents.items()
+    }
     sink = PolicySink(KeptEvents())
     sink.replace([one for name, one in maps.items() if name != kind])
     assert _told(lambda: sink.check(maps[kind])) == _told(
-        lambda: build_from_files([(name, yaml.safe_dump(one)) for name, one in maps.items()])
+        lambda: build_from_files([(name, yaml.safe_dump(dict(one))) for name, one in maps.items()])
     )
 
 

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tests.support.cells.builders import a_node
+from tests.support.cells.builders import a_node_cell
 from tests.support.cells.engine_history import EngineHistory
 from tests.support.cells.random_clusters import a_random_cluster
 
@@ -36,7 +36,7 @@ def _play(history: EngineHistory, word: str, random: Random) -> None:
         node, is_healthy = random.choice(history.nodes), random.random() < 0.6
         bad = random.choice([(), (0,), (1,)])
         history.bad[node] = bad if is_healthy else None
-        history.engine.observe_node(a_node(node, is_healthy=is_healthy, bad=bad))
+        history.engine.observe_node(a_node_cell(node, is_healthy=is_healthy, bad=bad))
     elif word == "crash":
         history.crash(order=random.random() < 0.5)
     elif word == "reconfigure":

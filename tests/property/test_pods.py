@@ -20,7 +20,8 @@ from kube.values.fields import Fields, Problems
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import LeafType, NodeName, VcName
-from tests.support.kube.pods import NVIDIA, PodBuilder, a_pod
+from tests.support.kube.objects import NVIDIA
+from tests.support.kube.pods import PodBuilder, a_pod
 
 _KEYS = st.sampled_from(
     [

@@ -14,6 +14,7 @@ of tests uses alone stays in that folder.
     services/   the services running beside a simulated cluster
     installed/  Cellgate installed on a real control plane
     documents/  the examples and tables of the documents
+    clocks      clocks that stand still unless a test advances them
     eventually  waiting for a condition
     background  work that runs beside a test
     handshakes  TLS handshakes in memory

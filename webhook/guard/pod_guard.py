@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from kube import marks
-from kube.read.pods import ManagedPod, read_pod
+from kube.read.managed_pod import ManagedPod
+from kube.read.pods import read_pod
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote

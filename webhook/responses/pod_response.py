@@ -6,7 +6,7 @@ from typing import Any
 
 from kube import marks
 from kube.hived.spec import format_spec
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from kube.read.submitters import format_submitter_groups
 from kube.values.texts import LABEL_VALUE
 from policy.rules.decision import Outcome

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from kube.values.objects import containers_of, mapping, marks_of
 
 SEPARATOR: Final = ", "

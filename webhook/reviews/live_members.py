@@ -9,7 +9,7 @@ from typing import Final
 from kube import marks
 from kube.api.client import KubeClient, KubeError
 from kube.read.gangs import GangForm
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from kube.values.objects import items, mapping
 from policy.errors import RequestError
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget

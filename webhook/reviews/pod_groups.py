@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from kube.api.client import KubeError
 from kube.follow.pod_groups import PodGroupFollower
+from kube.read.gangs import GangForm
+from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
-from kube.read.pods import GangForm, ManagedPod
 from policy.errors import RequestError
 from policy.policy import Policy
 from policy.wording import listing, quote

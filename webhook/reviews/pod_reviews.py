@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from kube.api.client import KubeClient
+from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
-from kube.read.pods import ManagedPod, read_pod
+from kube.read.pods import read_pod
 from policy.errors import RequestError
 from policy.submission import ClassName
 from service.clock import Clock

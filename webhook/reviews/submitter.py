@@ -6,7 +6,7 @@ the sender of the request is the submitter.
 """
 
 from kube import marks
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.identity.identity import Identity
 from policy.submission import GroupName, UserName

@@ -144,7 +144,7 @@ async def test_the_class_is_the_engines_priority(tmp_path: Path) -> None:
         assert told == {"lab/free": (-1, False), "lab/good": (100, True)}
 
         refused = await caller.filter(await create(client, "bad", class_name="test"), FOUR)
-        assert 'class "test" is not listed' in refused["Error"]
+        assert 'class "test" is not in the Classes document' in refused["Error"]
 
 
 async def _is(found: Awaitable[object], wanted: object) -> bool:

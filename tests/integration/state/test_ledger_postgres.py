@@ -14,7 +14,8 @@ from policy.submission import GangKey, GroupName, UserName
 from state.database.database import Database
 from state.ledger.ledger import Charge, Charged, Held, LeaderTerm, ScopeUsage
 from state.ledger.postgres import LedgerSettings, PostgresLedger
-from tests.support.state.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang, at_most
+from tests.support.clocks import FrozenTime
+from tests.support.state.charges import ALICE, TERM, VISION, a_charge, at_most, gang_key
 
 _SUMS = """
     SELECT sum(leaf_count) FROM holdings WHERE group_name = ''
@@ -54,7 +55,9 @@ async def test_writers_across_each_other_neither_deadlock_nor_lose_anything(
         )
         await ledger.charge(one, limits=[at_most(50, Measure.LEAF_CELLS, VISION)])
         if number % 10 == 0:
-            await leader.release([a_gang(f"g{choose.randrange(60)}") for _ in range(8)], term=TERM)
+            await leader.release(
+                [gang_key(f"g{choose.randrange(60)}") for _ in range(8)], term=TERM
+            )
         if number % 50 == 0:
             others = [
                 a_charge(f"g{n}", user=UserName(f"u{choose.randrange(9)}")) for n in range(10)
@@ -102,7 +105,7 @@ async def test_replicas_that_charge_the_same_gangs_crosswise_wait_in_no_ring(
 
 async def test_a_charge_does_not_wait_for_a_leader_that_confirms_it(database: Database) -> None:
     """The leader may want the sums that the charge holds: one of the two must not wait."""
-    clock = Clock()
+    clock = FrozenTime()
     ledger = PostgresLedger(database.pool, LedgerSettings(charge_timeout_seconds=5), clock=clock)
     first = await ledger.charge(a_charge())
     assert isinstance(first, Charged)

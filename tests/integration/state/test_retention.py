@@ -11,7 +11,8 @@ from state.history.runs import PostgresHistory
 from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
-from tests.support.state.charges import TERM, Clock, a_charge, a_gang
+from tests.support.clocks import FrozenTime
+from tests.support.state.charges import TERM, a_charge, gang_key
 from tests.support.state.records import a_decision
 
 _TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -60,12 +61,12 @@ async def test_old_runs_are_forgotten_and_their_hours_are_not(database: Database
 
 
 async def test_sums_are_forgotten_later(database: Database) -> None:
-    clock = Clock(_TODAY - 20.5 * _DAY)
+    clock = FrozenTime(_TODAY - 20.5 * _DAY)
     ledger = PostgresLedger(database.pool, clock=clock)
     await ledger.charge(a_charge())
-    await ledger.confirm([a_gang("bert")], term=TERM)
+    await ledger.confirm([gang_key("bert")], term=TERM)
     clock.advance(hours=24)
-    await ledger.release([a_gang("bert")], term=TERM)
+    await ledger.release([gang_key("bert")], term=TERM)
     facts = _ran("r1", days_ago=20.5, hours=24)
     await PostgresDecisions(database.pool).insert([a_decision(facts=facts)])
     await _maintain(database)
@@ -77,14 +78,14 @@ async def test_sums_are_forgotten_later(database: Database) -> None:
 
 
 async def test_past_charges_are_forgotten_when_they_ended_long_ago(database: Database) -> None:
-    clock = Clock(_TODAY - 12 * _DAY)
+    clock = FrozenTime(_TODAY - 12 * _DAY)
     ledger = PostgresLedger(database.pool, clock=clock)
     for name, days in (("old", 1.9), ("young", 0.2), ("live", 0)):
         await ledger.charge(a_charge(name))
-        await ledger.confirm([a_gang(name)], term=TERM)
+        await ledger.confirm([gang_key(name)], term=TERM)
         clock.advance(days=days)
         if days:
-            await ledger.release([a_gang(name)], term=TERM)
+            await ledger.release([gang_key(name)], term=TERM)
     await _maintain(database)
     rows = await database.pool.fetch("SELECT gang FROM past_charges")
     assert [row["gang"] for row in rows] == ["young"]

@@ -15,7 +15,7 @@ from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
-from tests.support.state.charges import ALICE, TERM, a_charge, a_gang
+from tests.support.state.charges import ALICE, TERM, a_charge, gang_key
 
 _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
 
@@ -40,7 +40,7 @@ async def test_a_webhook_charges_and_reads_and_no_more(database: Database) -> No
         assert (await ledger.usage(ALICE)).leaf_cells == 4
         assert len(await ledger.holdings()) == len(await ledger.charges()) == 1
         with pytest.raises(BackendError, match="InsufficientPrivilege"):
-            await ledger.release([a_gang("bert")], term=TERM)
+            await ledger.release([gang_key("bert")], term=TERM)
         for statement in (
             "UPDATE holdings SET leaf_count = 0",
             "DELETE FROM charges",
@@ -55,10 +55,10 @@ async def test_an_extender_does_all_that_the_leader_does(database: Database) -> 
     async with _as_member(database, "cellgate_extender") as pool:
         ledger = PostgresLedger(pool)
         await ledger.charge(a_charge())
-        await ledger.confirm([a_gang("bert")], term=TERM)
+        await ledger.confirm([gang_key("bert")], term=TERM)
         assert await ledger.expire(term=TERM) == ()
         await ledger.reconcile([a_charge("other")], term=TERM)
-        assert len(await ledger.release([a_gang("bert"), a_gang("other")], term=TERM)) == 2
+        assert len(await ledger.release([gang_key("bert"), gang_key("other")], term=TERM)) == 2
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await pool.execute("DELETE FROM past_charges")
 

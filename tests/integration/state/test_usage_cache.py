@@ -20,8 +20,9 @@ from state.ledger.ledger import ScopeUsage
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
+from tests.support.clocks import FrozenTime
 from tests.support.eventually import eventually
-from tests.support.state.charges import ALICE, TERM, VISION, Clock, a_charge, a_gang
+from tests.support.state.charges import ALICE, TERM, VISION, a_charge, gang_key
 
 _ONLY_NOTIFICATIONS = CacheSettings(read_seconds=600)
 _ONLY_POLLING = CacheSettings(read_seconds=0.05)
@@ -50,8 +51,8 @@ async def test_nothing_is_known_at_first() -> None:
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("embedded:/tmp/x", "--database-listen-url is not understood"),
-        ("postgresql://u:se/cret@h/d", "--database-listen-url is not understood"),
+        ("embedded:/tmp/x", "--database-listen-url is not valid"),
+        ("postgresql://u:se/cret@h/d", "--database-listen-url is not valid"),
         ("postgresql://127.0.0.1:1/d", r"cannot listen to PostgreSQL at 127.0.0.1:1, database d"),
     ],
 )
@@ -82,7 +83,7 @@ async def test_what_was_charged_before_is_known_from_the_start(database: Databas
 
 
 async def test_hours_grow_with_the_clock_though_nobody_charges(database: Database) -> None:
-    clock = Clock()
+    clock = FrozenTime()
     ledger = PostgresLedger(database.pool, clock=clock)
     await ledger.charge(a_charge(leaf_count=2))
     async with _running(UsageCache(database.url, now=clock)) as cache:
@@ -98,8 +99,8 @@ async def test_a_charge_that_is_assumed_twice_counts_once() -> None:
     cache.assume(a_charge(leaf_count=2, group=GroupName("nlp")))
     assert cache.usage(ALICE).leaf_cells == 2
     assert cache.usage(VISION).leaf_cells == 0
-    cache.assumed.forget(a_gang("bert"))
-    cache.assumed.forget(a_gang("bert"))
+    cache.assumed.forget(gang_key("bert"))
+    cache.assumed.forget(gang_key("bert"))
     assert cache.usage(ALICE) == ScopeUsage(scope=ALICE)
 
 
@@ -112,7 +113,7 @@ async def test_own_charges_are_seen_at_once_and_others_are_told(database: Databa
         await ledger.charge(a_charge())
         assert mine.usage(ALICE).by_leaf_type == {"A100": 4}
         await eventually(lambda: theirs.usage(ALICE).leaf_cells_high == 4)
-        await ledger.release([a_gang("bert")], term=TERM)
+        await ledger.release([gang_key("bert")], term=TERM)
         await eventually(lambda: theirs.usage(ALICE).gangs == mine.usage(ALICE).gangs == 0)
         assert (mine.resyncs, theirs.resyncs) == (1, 1)
 

@@ -1,6 +1,6 @@
 """Clusters, gangs and engines for tests of `extender.cells`.
 
-builders          `a_cluster`, `a_gang`, `a_node`, `an_engine`: the vocabulary
+builders          `a_cluster`, `a_gang`, `a_node_cell`, `an_engine`: the vocabulary
 engine_calls      calls of an engine that tests repeat
 engine_world      `EngineWorld`: an engine to ask, place, bind and end, checked after each step
 engine_history    a random history of an engine, compared with brute force

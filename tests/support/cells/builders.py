@@ -166,11 +166,11 @@ def an_engine(cluster: ClusterBuilder | Topology, *, lease_seconds: float = 60) 
     topology = cluster.build() if isinstance(cluster, ClusterBuilder) else cluster
     engine = Engine(lease_seconds=lease_seconds, topology=topology)
     for node in nodes_of(topology):
-        engine.observe_node(a_node(node))
+        engine.observe_node(a_node_cell(node))
     return engine
 
 
-def a_node(name: str, *, is_healthy: bool = True, bad: tuple[int, ...] = ()) -> NodeCell:
+def a_node_cell(name: str, *, is_healthy: bool = True, bad: tuple[int, ...] = ()) -> NodeCell:
     """A node as the cluster reports it."""
     return NodeCell(
         name=NodeName(name),

@@ -21,7 +21,7 @@ from extender.cells.state.placed_gangs import PlacedGang
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import PinnedCellId, Topology
-from tests.support.cells.builders import a_node, nodes_of
+from tests.support.cells.builders import a_node_cell, nodes_of
 from tests.support.cells.comparison import Comparison
 from tests.support.cells.engine_calls import check, list_cells, list_vcs, observe_bound, recover
 from tests.support.cells.random_clusters import clusters
@@ -47,7 +47,7 @@ class EngineHistory(RuleBasedStateMachine):
         """Pods that were told to end and have not yet."""
         self.is_changed = False
         for node in self.nodes:
-            self.engine.observe_node(a_node(node))
+            self.engine.observe_node(a_node_cell(node))
 
     # -- rules
 
@@ -162,7 +162,7 @@ class EngineHistory(RuleBasedStateMachine):
     def change_node(self, data: st.DataObject, is_healthy: bool, bad: tuple[int, ...]) -> None:
         node = data.draw(st.sampled_from(self.nodes))
         self.bad[node] = bad if is_healthy else None
-        self.engine.observe_node(a_node(node, is_healthy=is_healthy, bad=bad))
+        self.engine.observe_node(a_node_cell(node, is_healthy=is_healthy, bad=bad))
 
     @rule(data=st.data())
     def foreign(self, data: st.DataObject) -> None:
@@ -268,7 +268,7 @@ class EngineHistory(RuleBasedStateMachine):
     def observe_nodes(self) -> None:
         for node in self.nodes:
             bad = self.bad.get(node, ())
-            self.engine.observe_node(a_node(node, is_healthy=bad is not None, bad=bad or ()))
+            self.engine.observe_node(a_node_cell(node, is_healthy=bad is not None, bad=bad or ()))
 
     def ask(self, request: MemberRequest, candidates: list[NodeName]) -> None:
         offered = dict.fromkeys(candidates)

@@ -6,7 +6,7 @@ from extender.cells import budget
 from extender.cells.model import Decision, Reason, ReasonCode
 from extender.cells.wording import explain
 from policy.submission import NodeName, PodUid
-from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node_cell
 from tests.support.cells.engine_world import EngineWorld
 
 
@@ -34,7 +34,7 @@ def pinned_full() -> Decision:
 
 def bad_cells() -> Decision:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
-    world.engine.observe_node(a_node("n0", is_healthy=False))
+    world.engine.observe_node(a_node_cell("n0", is_healthy=False))
     return world.ask(a_gang("bert").of(2, 2))
 
 
@@ -181,3 +181,25 @@ def gathering_a_minimum() -> Reason:
 def preempted() -> Reason:
     told = {"preemptor": "ns/urgent", "vc": "a"}
     return explain(ReasonCode.PREEMPTED, gang="ns/bert", priority=9, **told)
+
+
+def over_quota() -> Reason:
+    return explain(ReasonCode.QUOTA, gang="ns/bert", group="vision", leaf_cells=16)
+
+
+def over_quota_of_unknown_size() -> Reason:
+    return explain(ReasonCode.QUOTA, gang="ns/bert", group="vision", leaf_cells=0)
+
+
+def other_gate() -> Reason:
+    return explain(ReasonCode.OTHER_GATE, pod="ns/bert-0")
+
+
+def no_pod_group() -> Reason:
+    return explain(ReasonCode.NO_POD_GROUP, gang="ns/bert")
+
+
+def unknown_class() -> Reason:
+    return explain(
+        ReasonCode.UNKNOWN_CLASS, gang="ns/bert", problem="class x is not in the document"
+    )

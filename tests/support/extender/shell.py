@@ -17,11 +17,11 @@ from extender.outcomes.pod_events import PodEvents
 from extender.upkeep.reconciler import Reconciler
 from kube.api.events import Event
 from kube.follow.namespaces import NamespaceSink
-from kube.read.nodes import KubeNode
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.classes import NO_CLASSES, Classes
-from policy.submission import NodeName, PodUid
+from policy.submission import PodUid
 from service.clock import Clock
+from tests.support.kube.nodes import a_node
 from tests.support.policy.cluster_texts import hived_text
 
 
@@ -73,14 +73,8 @@ class Shell:
         self.waiting = self.outcomes.waiting
 
     def node(self, name: str, *, is_healthy: bool = True) -> None:
-        self.cluster.observe_node(
-            KubeNode(
-                name=NodeName(name),
-                is_healthy=is_healthy,
-                leaf_counts={"nvidia.com/gpu": 8},
-                usable_count=8,
-            )
-        )
+        node = a_node(name) if is_healthy else a_node(name).unready()
+        self.cluster.observe_node(node.read())
 
     def pod(self, name: str) -> ManagedPod:
         """A pod that exists."""

@@ -4,11 +4,12 @@ import json
 import secrets
 from typing import Any
 
-from kube import marks
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import NAMESPACE
+from tests.support.kube.config_maps import a_policy_map
+from tests.support.policy.documents import HEAD
 
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 SHAPES = """
@@ -36,13 +37,11 @@ async def delete_policy(plane: ControlPlane, kind: str) -> None:
 
 
 def a_policy(kind: str, text: str) -> JsonObject:
-    head = f"apiVersion: cellgate.io/v1\nkind: {kind.capitalize()}\n"
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": f"cellgate-{kind}", "labels": {marks.POLICY_LABEL: kind}},
-        "data": {"policy.yaml": head + text},
-    }
+    """The ConfigMap of a policy document, as an admin writes it."""
+    policy = a_policy_map(kind, f"{HEAD}{kind.capitalize()}\n{text}", name=f"cellgate-{kind}")
+    for key in ("namespace", "uid", "resourceVersion"):
+        del policy["metadata"][key]
+    return policy
 
 
 async def put_policy(plane: ControlPlane, kind: str, text: str) -> None:

@@ -3,6 +3,9 @@
 from copy import deepcopy
 from typing import Any, Self
 
+NVIDIA = "nvidia.com/gpu"
+AMD = "amd.com/gpu"
+
 
 class ObjectBuilder(dict[str, Any]):
     """An object, as the API server's JSON; each step returns a changed copy."""
@@ -20,6 +23,10 @@ class ObjectBuilder(dict[str, Any]):
         """Let a controller own it."""
         owner = {"apiVersion": api_version, "kind": kind, "name": name, "controller": True}
         return self._changed("metadata", ownerReferences=[owner])
+
+    def with_spec(self, **fields: object) -> Self:
+        """Set fields of its spec."""
+        return self._changed("spec", **fields)
 
     def _changed(self, part: str, **fields: object) -> Self:
         changed = deepcopy(self)

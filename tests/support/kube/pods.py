@@ -13,10 +13,8 @@ from kube.hived.spec import HivedSpec, format_spec
 from kube.placement_annotations import format_placement
 from kube.read.submitters import format_submitter_groups
 from policy.placement import Placement
-from tests.support.kube.objects import ObjectBuilder
-
-NVIDIA = "nvidia.com/gpu"
-AMD = "amd.com/gpu"
+from policy.submission import VcName
+from tests.support.kube.objects import NVIDIA, ObjectBuilder
 
 
 def a_pod(name: str = "bert-0", *, namespace: str = "lab") -> "PodBuilder":
@@ -40,12 +38,42 @@ def a_pod(name: str = "bert-0", *, namespace: str = "lab") -> "PodBuilder":
     )
 
 
+def a_new_pod(name: str, *, namespace: str | None = None) -> "PodBuilder":
+    """Start with a pod as a user submits it; it ends at once when it is deleted."""
+    metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+    return PodBuilder(
+        apiVersion="v1",
+        kind="Pod",
+        metadata=metadata,
+        spec={
+            "containers": [{"name": "main", "image": "any"}],
+            "terminationGracePeriodSeconds": 0,
+        },
+    )
+
+
+def a_hived_pod(
+    name: str, *, priority: int, gpus: int = 8, vc: str = "lab", is_lazy: bool = False
+) -> "PodBuilder":
+    """Start with a pod of one member whose priority is in HiveD's annotation."""
+    spec = HivedSpec(vc=VcName(vc), priority=priority, leaf_count=gpus, lazy_preemption=is_lazy)
+    return a_pod(name).with_gpus(gpus).with_hived_spec(spec)
+
+
 class PodBuilder(ObjectBuilder):
     """A pod, as the API server's JSON."""
 
     def with_gpus(self, count: object, *, resource: str = NVIDIA) -> Self:
         """Let the first container ask for devices."""
         return self._with_limit(resource, str(count))
+
+    def defaulted(self) -> Self:
+        """Let its containers request what they are limited to, as the API server does."""
+        pod = deepcopy(self)
+        for container in pod["spec"]["containers"]:
+            if "resources" in container:
+                container["resources"]["requests"] = dict(container["resources"]["limits"])
+        return pod
 
     def for_hived(self) -> Self:
         """Let it ask for HiveD's enable resource."""
@@ -112,9 +140,17 @@ class PodBuilder(ObjectBuilder):
         """Bind it, and let it run."""
         return self._changed("spec", nodeName=node).in_phase("Running")
 
+    def created_at(self, text: str) -> Self:
+        """Say when it was created."""
+        return self._changed("metadata", creationTimestamp=text)
+
     def in_phase(self, phase: str) -> Self:
         """Set how far it is."""
-        return self._changed("status", phase=phase)
+        return self.with_status(phase=phase)
+
+    def with_status(self, **fields: object) -> Self:
+        """Set fields of its status."""
+        return self._changed("status", **fields)
 
     def being_deleted(self, *, grace_seconds: int = 30) -> Self:
         """Let it end."""

@@ -1,39 +1,26 @@
-"""Objects for the tests of the simulation, and a clock that stands still until it is told."""
+"""Objects in the store of the simulated API server."""
 
 from collections.abc import Mapping
 
 from simulation.objects.fields import Object, format_time
 from simulation.objects.resources import CONFIG_MAPS, NODES, PODS
 from simulation.objects.store import Store
+from tests.support.kube.nodes import NodeBuilder
+from tests.support.kube.pods import a_pod
 
 
-class Clock:
-    """A clock that a test advances."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
-def a_configmap(store: Store, name: str, *, labels: Mapping[str, str] | None = None) -> Object:
+def store_config_map(store: Store, name: str, *, labels: Mapping[str, str] | None = None) -> Object:
     """Store a ConfigMap."""
     metadata = {"name": name, "namespace": "ns", "labels": dict(labels or {})}
     return store.create(CONFIG_MAPS, {"metadata": metadata})
 
 
-def a_node(store: Store, name: str, *, leaf_count: int = 8, ready: bool = True) -> Object:
+def store_node(store: Store, node: NodeBuilder) -> Object:
     """Store a node."""
-    status = {
-        "allocatable": {"nvidia.com/gpu": str(leaf_count)},
-        "conditions": [{"type": "Ready", "status": str(ready)}],
-    }
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}}
-    return store.create(NODES, {"metadata": metadata, "spec": {}, "status": status})
+    return store.create(NODES, node)
 
 
-def a_pod(
+def store_pod(
     store: Store,
     name: str,
     *,
@@ -43,19 +30,9 @@ def a_pod(
     **spec: object,
 ) -> Object:
     """Store a pod of our scheduler, as the API server would have."""
-    requests = {"nvidia.com/gpu": str(leaf_count)} if leaf_count else {}
-    container = {"name": "main", "resources": {"requests": requests}}
-    return store.create(
-        PODS,
-        {
-            "metadata": {
-                "name": name,
-                "namespace": "ns",
-                "uid": f"uid-{name}",
-                "creationTimestamp": format_time(1_000_000.0),
-                "annotations": dict(annotations or {}),
-            },
-            "spec": {"schedulerName": "cellgate-scheduler", "containers": [container], **spec},
-            "status": {"phase": "Pending", **(status or {})},
-        },
-    )
+    pod = a_pod(name, namespace="ns").with_spec(**spec).with_status(**(status or {}))
+    pod = pod.created_at(format_time(1_000_000.0))
+    for key, value in (annotations or {}).items():
+        pod = pod.annotated(key, value)
+    pod = pod.with_gpus(leaf_count) if leaf_count else pod
+    return store.create(PODS, pod.defaulted())

@@ -14,7 +14,7 @@ from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, Relea
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
-from tests.support.cells.builders import a_node, nodes_of
+from tests.support.cells.builders import a_node_cell, nodes_of
 from tests.support.cells.engine_calls import check, observe_bound, recover
 
 LEASE_SECONDS = 20.0
@@ -91,7 +91,7 @@ class PlannerWorld:
         self.actions.clear()
         self.being_bound.clear()
         for node, is_healthy in self.nodes.items():
-            self.engine.observe_node(a_node(node, is_healthy=is_healthy))
+            self.engine.observe_node(a_node_cell(node, is_healthy=is_healthy))
         self.undelivered.clear()
         seen = [pod.seen_as for pod in self.pods.values()]
         running = [_bound(one) for one in seen if one.node is not None]
@@ -143,7 +143,7 @@ class PlannerWorld:
 
     def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
         self.nodes[node] = is_healthy
-        self.engine.observe_node(a_node(node, is_healthy=is_healthy))
+        self.engine.observe_node(a_node_cell(node, is_healthy=is_healthy))
         if not is_healthy:
             self.planner.lose_node(node)
         self.planner.wake()

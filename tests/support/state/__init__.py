@@ -1,6 +1,6 @@
 """The ledger's and the log's objects, and PostgreSQL servers to keep them in.
 
-charges         `a_charge`, limits, and a clock to advance
+charges         `a_charge`, and limits
 records         `a_decision`: rows of the decision log
 postgres        fixtures: an embedded server for the run, a fresh database for each test
 stock_postgres  fixtures: a server that we did not build

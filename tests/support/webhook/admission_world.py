@@ -12,8 +12,8 @@ from policy.submission import ClassName, GangKey, GroupName, LeafType, Submissio
 from state.ledger.ledger import ScopeUsage
 from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
+from tests.support.clocks import FrozenTime
 from tests.support.policy.documents import CLASSES_TEXT, HEAD
-from tests.support.state.charges import Clock
 from webhook.admission.admitter import Admitter
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.recent_gangs import RecentGangs
@@ -35,7 +35,7 @@ class AdmissionWorld:
     """One ledger, with any number of replicas that charge it."""
 
     policy: Policy = field(default_factory=a_policy)
-    clock: Clock = field(default_factory=Clock)
+    clock: FrozenTime = field(default_factory=FrozenTime)
     ledger: MemoryLedger = field(init=False)
     usage: MemoryUsage = field(init=False)
     seconds: float = 0.0

@@ -16,6 +16,7 @@ from service.clock import Clock
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
+from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.documents import CLASSES_TEXT
 from tests.support.webhook.admission_world import AdmissionWorld
@@ -87,7 +88,7 @@ class Webhook:
         groups = PodGroupFollower(client, clock)
         view = ClusterView(policies=PolicySink(self.events), pod_groups=groups)
         documents = {"classes": CLASSES_TEXT, **self.policies}
-        view.policies.replace([config_map(kind, text) for kind, text in documents.items()])
+        view.policies.replace([a_policy_map(kind, text) for kind, text in documents.items()])
         self.sink, self.groups = view.policies, groups.sinks[GangForm.NATIVE]
         self.priorities = view.priorities
         self.other_groups = groups.sinks[GangForm.COSCHEDULING]
@@ -104,12 +105,6 @@ class Webhook:
         )
         self.pods, self.guard = Responding(reviews.pods), Responding(reviews.guard)
         self.templates, self.bindings = Responding(reviews.templates), Responding(reviews.bindings)
-
-
-def config_map(kind: str, text: str) -> dict[str, Any]:
-    """Return the ConfigMap of a policy document."""
-    labels = {"cellgate.io/policy": kind}
-    return {"metadata": {"name": kind, "labels": labels}, "data": {"policy.yaml": text}}
 
 
 def a_review(

@@ -22,7 +22,7 @@ from tests.support.handshakes import shake_hands
 HOSTS = ("127.0.0.1",)
 
 
-class _World:
+class ServingWorld:
     """A directory of certificates, and a clock that tests move."""
 
     def __init__(self, directory: Path, *, days: int = 0) -> None:
@@ -73,13 +73,13 @@ async def _running(loop: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 def test_callers_are_known_and_a_caller_without_certificate_is_let_in(tmp_path: Path) -> None:
-    world = _World(tmp_path)
+    world = ServingWorld(tmp_path)
     assert world.meet()[0] == "caller"
     assert world.meet(shows=False)[0] == ""
 
 
 async def test_what_expires_soon_is_renewed_while_serving(tmp_path: Path) -> None:
-    world = _World(tmp_path, days=-300)
+    world = ServingWorld(tmp_path, days=-300)
     _, before = world.meet()
     world.days = 0
     async with _following(world.serving):
@@ -88,8 +88,8 @@ async def test_what_expires_soon_is_renewed_while_serving(tmp_path: Path) -> Non
 
 
 async def test_given_certificates_are_followed_and_never_made(tmp_path: Path) -> None:
-    world = _World(tmp_path / "given", days=-300)
-    other = _World(tmp_path / "other", days=-300)
+    world = ServingWorld(tmp_path / "given", days=-300)
+    other = ServingWorld(tmp_path / "other", days=-300)
     world.path("ca.key").unlink()
     world.days = 0
     for name in ("ca.crt", "extender.crt", "extender.key", "caller.crt", "caller.key"):
@@ -104,7 +104,7 @@ async def test_given_certificates_are_followed_and_never_made(tmp_path: Path) ->
 async def test_half_a_change_leaves_the_old_certificate_in_service(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = _World(tmp_path)
+    world = ServingWorld(tmp_path)
     before = world.meet()
     world.path("ca.key").unlink()
     world.path("extender.key").write_bytes(world.path("caller.key").read_bytes())
@@ -114,7 +114,7 @@ async def test_half_a_change_leaves_the_old_certificate_in_service(
 
 
 def test_given_certificates_that_are_not_there_are_told_in_one_line(tmp_path: Path) -> None:
-    world = _World(tmp_path)
+    world = ServingWorld(tmp_path)
     world.path("ca.key").unlink()
     world.path("extender.crt").unlink()
     with pytest.raises(SettingsError, match=r"cannot serve TLS with .*extender\.crt"):

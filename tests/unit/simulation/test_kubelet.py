@@ -6,7 +6,8 @@ from simulation.kubelet import RUN_SECONDS, Kubelet
 from simulation.objects.fields import Object, clone, format_time, version_of
 from simulation.objects.resources import EVENTS, PODS
 from simulation.objects.store import Store
-from tests.support.kube.stored_objects import Clock, a_pod
+from tests.support.clocks import FrozenSeconds
+from tests.support.kube.stored_objects import store_pod
 
 
 @pytest.fixture
@@ -15,19 +16,19 @@ def store() -> Store:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FrozenSeconds:
+    return FrozenSeconds()
 
 
 @pytest.fixture
-def kubelet(store: Store, clock: Clock) -> Kubelet:
+def kubelet(store: Store, clock: FrozenSeconds) -> Kubelet:
     return Kubelet(store, now=clock, finished_seconds=30)
 
 
 def test_bound_pod_runs_for_its_time_and_is_forgotten_later(
-    store: Store, kubelet: Kubelet, clock: Clock
+    store: Store, kubelet: Kubelet, clock: FrozenSeconds
 ) -> None:
-    a_pod(store, "a", annotations={RUN_SECONDS: "2.5"}, nodeName="n0")
+    store_pod(store, "a", annotations={RUN_SECONDS: "2.5"}, nodeName="n0")
     kubelet.step()
     status = _pod(store, "a")["status"]
     assert status["phase"] == "Running"
@@ -46,9 +47,9 @@ def test_bound_pod_runs_for_its_time_and_is_forgotten_later(
 
 @pytest.mark.parametrize("annotations", [{}, {RUN_SECONDS: "soon"}], ids=["none", "nonsense"])
 def test_pod_without_a_time_runs_on(
-    store: Store, kubelet: Kubelet, clock: Clock, annotations: dict[str, str]
+    store: Store, kubelet: Kubelet, clock: FrozenSeconds, annotations: dict[str, str]
 ) -> None:
-    a_pod(store, "a", annotations=annotations, nodeName="n0")
+    store_pod(store, "a", annotations=annotations, nodeName="n0")
     kubelet.step()
     clock.seconds += 1e9
     assert kubelet.step() == float("inf")
@@ -56,13 +57,13 @@ def test_pod_without_a_time_runs_on(
 
 
 def test_pod_without_a_node_is_nobodys(store: Store, kubelet: Kubelet) -> None:
-    pod = a_pod(store, "a")
+    pod = store_pod(store, "a")
     assert kubelet.step() == float("inf")
     assert _pod(store, "a") == pod
 
 
-def test_deleted_pod_goes(store: Store, kubelet: Kubelet, clock: Clock) -> None:
-    pod = a_pod(store, "a", nodeName="n0")
+def test_deleted_pod_goes(store: Store, kubelet: Kubelet, clock: FrozenSeconds) -> None:
+    pod = store_pod(store, "a", nodeName="n0")
     marked = clone(pod)
     marked["metadata"]["deletionTimestamp"] = format_time(clock() + 30)
     store.update(PODS, marked, expected=version_of(pod))
@@ -70,7 +71,7 @@ def test_deleted_pod_goes(store: Store, kubelet: Kubelet, clock: Clock) -> None:
     assert store.list(PODS) == []
 
 
-def test_old_events_are_forgotten(store: Store, kubelet: Kubelet, clock: Clock) -> None:
+def test_old_events_are_forgotten(store: Store, kubelet: Kubelet, clock: FrozenSeconds) -> None:
     for name, age in (("old", 700), ("new", 10)):
         metadata = {
             "name": name,

@@ -10,7 +10,9 @@ from simulation.objects.fields import Object, clone, key_of, version_of
 from simulation.objects.resources import PODS
 from simulation.objects.store import Store
 from simulation.scheduler import Scheduler
-from tests.support.kube.stored_objects import Clock, a_node, a_pod
+from tests.support.clocks import FrozenSeconds
+from tests.support.kube.nodes import a_node
+from tests.support.kube.stored_objects import store_node, store_pod
 
 
 class FakeExtender(Extender):
@@ -48,13 +50,13 @@ class FakeExtender(Extender):
 def store() -> Store:
     store = Store()
     for name in ("n0", "n1", "n2"):
-        a_node(store, name)
+        store_node(store, a_node(name))
     return store
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FrozenSeconds:
+    return FrozenSeconds()
 
 
 @pytest.fixture
@@ -63,15 +65,15 @@ def extender(store: Store) -> FakeExtender:
 
 
 @pytest.fixture
-def scheduler(store: Store, extender: FakeExtender, clock: Clock) -> Scheduler:
+def scheduler(store: Store, extender: FakeExtender, clock: FrozenSeconds) -> Scheduler:
     return Scheduler(store, extender, now=clock)
 
 
 async def test_extender_chooses_among_fitting_nodes(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    a_pod(store, "big", leaf_count=8, nodeName="n0", status={"phase": "Running"})
-    a_pod(store, "a", leaf_count=4)
+    store_pod(store, "big", leaf_count=8, nodeName="n0", status={"phase": "Running"})
+    store_pod(store, "a", leaf_count=4)
     extender.allowed, extender.scores = {"n1", "n2"}, {"n1": 3, "n2": 7}
     assert await scheduler.schedule_next()
     assert extender.calls == [
@@ -85,7 +87,7 @@ async def test_extender_chooses_among_fitting_nodes(
 async def test_one_node_left_is_not_scored(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    a_pod(store, "a", leaf_count=1)
+    store_pod(store, "a", leaf_count=1)
     extender.allowed = {"n1"}
     await scheduler.schedule_next()
     assert [verb for verb, _, _ in extender.calls] == ["filter", "bind"]
@@ -95,7 +97,7 @@ async def test_one_node_left_is_not_scored(
 async def test_nominated_node_is_asked_for_alone(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    a_pod(store, "a", leaf_count=1, status={"nominatedNodeName": "n2"})
+    store_pod(store, "a", leaf_count=1, status={"nominatedNodeName": "n2"})
     extender.allowed = {"n0", "n1", "n2"}
     await scheduler.schedule_next()
     assert extender.calls == [("filter", "a", ("n2",)), ("bind", "a", ("n2",))]
@@ -104,7 +106,7 @@ async def test_nominated_node_is_asked_for_alone(
 async def test_nominated_node_that_is_refused_leads_to_a_full_search(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    a_pod(store, "a", leaf_count=1, status={"nominatedNodeName": "n2"})
+    store_pod(store, "a", leaf_count=1, status={"nominatedNodeName": "n2"})
     extender.allowed = {"n0"}
     await scheduler.schedule_next()
     assert extender.calls == [
@@ -117,8 +119,8 @@ async def test_nominated_node_that_is_refused_leads_to_a_full_search(
 async def test_more_important_pod_goes_first(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    a_pod(store, "a", leaf_count=1, priority=10)
-    a_pod(store, "b", leaf_count=1, priority=1000)
+    store_pod(store, "a", leaf_count=1, priority=10)
+    store_pod(store, "b", leaf_count=1, priority=1000)
     extender.allowed = {"n0"}
     await scheduler.schedule_next()
     assert extender.calls[0][:2] == ("filter", "b")
@@ -136,7 +138,7 @@ async def test_more_important_pod_goes_first(
 async def test_pod_is_left_alone(
     store: Store, extender: FakeExtender, scheduler: Scheduler, spec: Object
 ) -> None:
-    a_pod(store, "a", leaf_count=1, **spec)
+    store_pod(store, "a", leaf_count=1, **spec)
     assert not await scheduler.schedule_next()
     assert extender.calls == []
 
@@ -149,16 +151,16 @@ async def test_pod_is_left_alone(
 async def test_other_pods_are_bound_without_the_extender(
     store: Store, extender: FakeExtender, scheduler: Scheduler, *, leaf_count: int, spec: Object
 ) -> None:
-    a_pod(store, "a", leaf_count=leaf_count, **spec)
+    store_pod(store, "a", leaf_count=leaf_count, **spec)
     await scheduler.schedule_next()
     assert extender.calls == []
     assert _pod(store, "a")["spec"]["nodeName"] == "n0"
 
 
 async def test_rejected_pod_says_why_and_waits_for_a_change(
-    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: Clock
+    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: FrozenSeconds
 ) -> None:
-    a_pod(store, "a", leaf_count=1, status={"nominatedNodeName": "n0"})
+    store_pod(store, "a", leaf_count=1, status={"nominatedNodeName": "n0"})
     await scheduler.schedule_next()
     (condition,) = _pod(store, "a")["status"]["conditions"]
     assert condition["reason"] == "Unschedulable"
@@ -166,16 +168,16 @@ async def test_rejected_pod_says_why_and_waits_for_a_change(
     assert "nominatedNodeName" not in _pod(store, "a")["status"]
     clock.seconds += 5
     assert not await scheduler.schedule_next()
-    a_node(store, "n3")
+    store_node(store, a_node("n3"))
     extender.allowed = {"n3"}
     assert await scheduler.schedule_next()
     assert _pod(store, "a")["spec"]["nodeName"] == "n3"
 
 
 async def test_rejected_pod_is_not_woken_by_its_own_condition(
-    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: Clock
+    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: FrozenSeconds
 ) -> None:
-    a_pod(store, "a", leaf_count=1)
+    store_pod(store, "a", leaf_count=1)
     for _ in range(5):
         await scheduler.schedule_next()
         clock.seconds += 1
@@ -187,7 +189,7 @@ async def test_rejected_pod_is_not_woken_by_its_own_condition(
 async def test_pod_that_fits_nowhere_does_not_reach_the_extender(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    a_pod(store, "a", leaf_count=9)
+    store_pod(store, "a", leaf_count=9)
     await scheduler.schedule_next()
     assert extender.calls == []
     (condition,) = _pod(store, "a")["status"]["conditions"]
@@ -196,14 +198,14 @@ async def test_pod_that_fits_nowhere_does_not_reach_the_extender(
 
 @pytest.mark.parametrize("verb", ["filter", "bind"])
 async def test_failed_call_is_retried_with_a_growing_backoff(
-    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: Clock, *, verb: str
+    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: FrozenSeconds, *, verb: str
 ) -> None:
-    a_pod(store, "a", leaf_count=1)
+    store_pod(store, "a", leaf_count=1)
     extender.allowed, extender.failing = {"n0"}, verb
     await scheduler.schedule_next()
     (condition,) = _pod(store, "a")["status"]["conditions"]
     assert (condition["reason"], condition["message"]) == ("SchedulerError", "extender is away")
-    a_node(store, "n3")
+    store_node(store, a_node("n3"))
     assert not await scheduler.schedule_next()
     waits = []
     for _ in range(5):
@@ -215,9 +217,9 @@ async def test_failed_call_is_retried_with_a_growing_backoff(
 
 
 async def test_pod_that_was_deleted_meanwhile_is_forgotten(
-    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: Clock
+    store: Store, extender: FakeExtender, scheduler: Scheduler, clock: FrozenSeconds
 ) -> None:
-    pod = a_pod(store, "a", leaf_count=1)
+    pod = store_pod(store, "a", leaf_count=1)
     await scheduler.schedule_next()
     store.remove(PODS, key_of(pod))
     clock.seconds += 60
@@ -227,8 +229,8 @@ async def test_pod_that_was_deleted_meanwhile_is_forgotten(
 async def test_node_selector_cordon_and_readiness_count(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    a_node(store, "n3", ready=False)
-    a_pod(store, "a", leaf_count=1, nodeSelector={"kubernetes.io/hostname": "n1"})
+    store_node(store, a_node("n3").unready())
+    store_pod(store, "a", leaf_count=1, nodeSelector={"kubernetes.io/hostname": "n1"})
     await scheduler.schedule_next()
     assert extender.calls == [("filter", "a", ("n1",))]
 
@@ -236,7 +238,7 @@ async def test_node_selector_cordon_and_readiness_count(
 async def test_largest_init_container_counts(
     store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    pod = a_pod(store, "a", leaf_count=1)
+    pod = store_pod(store, "a", leaf_count=1)
     changed = clone(pod)
     resources = {"requests": {"nvidia.com/gpu": "9"}}
     changed["spec"]["initContainers"] = [{"name": "init", "resources": resources}]

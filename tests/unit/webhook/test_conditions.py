@@ -62,7 +62,7 @@ def test_only_our_gate_is_ours() -> None:
     pod = a_pod().with_gpus(1)
     assert is_asked(GUARD, dict(pod), old=dict(pod.gated()))
     gates = [{"name": "example.org/wait"}, {"name": marks.QUEUED_GATE}]
-    both = pod._changed("spec", schedulingGates=gates)
+    both = pod.with_spec(schedulingGates=gates)
     assert not is_asked(GUARD, dict(pod.gated()), old=dict(both))
 
 

@@ -1,7 +1,7 @@
 """A VC gets the cells that it was promised, whatever other gangs run."""
 
 from extender.cells.model import Place, Preempt, ReasonCode, Reject, Wait
-from tests.support.cells.builders import a_cluster, a_gang, a_node, without_node
+from tests.support.cells.builders import a_cluster, a_gang, a_node_cell, without_node
 from tests.support.cells.engine_calls import observe_bound
 from tests.support.cells.engine_world import EngineWorld
 
@@ -103,7 +103,7 @@ def test_requests_that_can_never_be_served_are_rejected_with_a_code() -> None:
 
 def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
-    world.engine.observe_node(a_node("n0", is_healthy=False))
+    world.engine.observe_node(a_node_cell("n0", is_healthy=False))
 
     world.place(a_gang("one").of(2))
     decision = world.ask(a_gang("two").of(2))
@@ -116,7 +116,7 @@ def test_bad_nodes_are_avoided_and_doomed_cells_shown() -> None:
 
 def test_a_single_bad_device_spoils_only_itself() -> None:
     world = EngineWorld(a_cluster("1 nodes x 4").promising("a", node=1))
-    world.engine.observe_node(a_node("n0", bad=(1,)))
+    world.engine.observe_node(a_node_cell("n0", bad=(1,)))
 
     decision = world.place(a_gang("rest").of(3))
 

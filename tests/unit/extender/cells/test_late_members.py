@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from policy.submission import PodUid
-from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node_cell
 from tests.support.cells.engine_calls import check
 from tests.support.cells.engine_world import EngineWorld
 
@@ -131,7 +131,7 @@ def test_a_late_member_whose_reserved_node_went_bad_is_planned_anew() -> None:
     world.place(a_gang("young").at(-1))
     world.apply(world.ask(pair, member=1))
     assert world.state("young") is GangState.BEING_PREEMPTED
-    world.engine.observe_node(a_node(world.nodes_of("young")[0], is_healthy=False))
+    world.engine.observe_node(a_node_cell(world.nodes_of("young")[0], is_healthy=False))
 
     decision = world.ask(pair, member=1)
 
@@ -148,7 +148,7 @@ def test_a_late_member_with_nowhere_left_gives_its_reservation_up() -> None:
     world.engine.forget_member(pair.member(1).member)
     world.place(a_gang("borrower").at(-1))
     world.apply(world.ask(pair, member=1))
-    world.engine.observe_node(a_node(world.nodes_of("borrower")[0], is_healthy=False))
+    world.engine.observe_node(a_node_cell(world.nodes_of("borrower")[0], is_healthy=False))
 
     decision = world.ask(pair, member=1)
 
@@ -317,7 +317,7 @@ def test_a_late_member_for_which_nothing_can_be_reserved_waits_for_its_victim() 
     world.place(pair)
     world.engine.forget_member(pair.member(1).member)
     world.run(a_gang("low").of(2), ("n1", (0, 1)))
-    world.engine.observe_node(a_node("n1", is_healthy=False))
+    world.engine.observe_node(a_node_cell("n1", is_healthy=False))
 
     decision = world.ask(pair, member=1)
 

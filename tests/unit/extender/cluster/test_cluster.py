@@ -10,22 +10,15 @@ from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
-from policy.submission import GangKey, LeafType, NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from tests.support.cells.engine_calls import check, list_cells
+from tests.support.kube.nodes import RACK_LABEL, a_node
 from tests.support.policy.cluster_texts import derived_text
 
-RACK = "topology.kubernetes.io/rack"
 
-
-def a_node(index: int) -> KubeNode:
-    return KubeNode(
-        name=NodeName(f"node-{index:02}"),
-        is_healthy=True,
-        labels={RACK: f"rack-{index // 2}", "nvidia.com/gpu.product": "A100"},
-        leaf_counts={"nvidia.com/gpu": 8},
-        usable_count=8,
-        leaf_type=LeafType("A100"),
-    )
+def node_of(index: int) -> KubeNode:
+    node = a_node(f"node-{index:02}").of_type("A100").in_rack(f"rack-{index // 2}")
+    return node.read()
 
 
 @pytest.fixture
@@ -33,7 +26,7 @@ def cluster() -> Cluster:
     """Two racks of two nodes, derived from their labels, and one pod that runs."""
     cluster = Cluster(lease_seconds=60, journal=NoJournal())
     for index in range(4):
-        cluster.observe_node(a_node(index))
+        cluster.observe_node(node_of(index))
     cluster.use_document(read_cluster_text(derived_text(default=4)))
     request = MemberRequest(
         member=PodUid("a"), gang=GangKey("default", "a"), leaf_count=8, gang_leaf_counts=(8,)
@@ -44,7 +37,7 @@ def cluster() -> Cluster:
 
 
 def relabel(cluster: Cluster, **labels: str) -> None:
-    node = a_node(3)
+    node = node_of(3)
     cluster.observe_node(replace(node, labels={**node.labels, **labels}))
 
 
@@ -59,7 +52,7 @@ def test_a_label_that_names_no_level_moves_nobody(cluster: Cluster) -> None:
 def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
     cluster: Cluster,
 ) -> None:
-    relabel(cluster, **{RACK: "rack-0"})
+    relabel(cluster, **{RACK_LABEL: "rack-0"})
     assert cluster.refresh_topology() == []
     assert not cluster.is_stale
     assert [len(rack.children) for rack in list_cells(cluster._engine)] == [3, 1]

@@ -15,29 +15,21 @@ from extender.cluster.journal import DecisionContext, LogJournal
 from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
-from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
+from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
+from tests.support.kube.nodes import a_node
 from tests.support.policy.cluster_texts import derived_text, hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
 
 
-def a_node(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
-    return KubeNode(
-        name=name,
-        is_healthy=is_healthy,
-        labels={
-            "topology.kubernetes.io/rack": f"rack-{int(name[-2:]) // 4}",
-            "nvidia.com/gpu.product": "A100",
-        },
-        leaf_counts={"nvidia.com/gpu": 8},
-        usable_count=8,
-        leaf_type=LeafType("A100"),
-    )
+def node_of(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
+    node = a_node(name).of_type("A100").in_rack(f"rack-{int(name[-2:]) // 4}")
+    return (node if is_healthy else node.unready()).read()
 
 
 class Load:
@@ -68,7 +60,7 @@ class Load:
         journal = LogJournal(self.log, epoch=self._epoch, clock=Clock())
         self.cluster = Cluster(lease_seconds=10, journal=journal)
         for name, is_healthy in self._alive.items():
-            self.cluster.observe_node(a_node(name, is_healthy=is_healthy))
+            self.cluster.observe_node(node_of(name, is_healthy=is_healthy))
         self.cluster.use_document(read_cluster_text(self._text))
         self.cluster.recover(self.running.values())
         for uid in self.ending:
@@ -157,7 +149,7 @@ class Load:
     def _node(self) -> None:
         name = self._random.choice(NODES)
         self._alive[name] = not self._alive[name]
-        self.cluster.observe_node(a_node(name, is_healthy=self._alive[name]))
+        self.cluster.observe_node(node_of(name, is_healthy=self._alive[name]))
 
     def _expire(self) -> None:
         self._now += self._random.choice([0, 12])
@@ -182,7 +174,7 @@ class Load:
         self.cluster.forget_node(name)
         if self.cluster.is_stale:
             self.cluster.refresh_topology()
-        self.cluster.observe_node(a_node(name, is_healthy=self._alive[name]))
+        self.cluster.observe_node(node_of(name, is_healthy=self._alive[name]))
         if self.cluster.is_stale:
             self.cluster.refresh_topology()
 

@@ -6,7 +6,8 @@ from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest
 from extender.feeds.requests import to_bound, to_member_request, to_single_request
 from kube import marks
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec
-from kube.read.pods import ManagedPod, read_pod
+from kube.read.managed_pod import ManagedPod
+from kube.read.pods import read_pod
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import RequestError
 from policy.placement import Placement
@@ -77,7 +78,7 @@ def test_the_class_decides_where_classes_are_listed_whatever_the_annotation_says
 def test_a_class_that_is_not_listed_is_refused_but_not_for_a_pod_that_runs() -> None:
     pod = a_pod().with_gpus(1).of_class("root")
 
-    with pytest.raises(RequestError, match='class "root" is not listed'):
+    with pytest.raises(RequestError, match='class "root" is not in the Classes document'):
         request(pod, classes=CLASSES)
     running = managed(pod.bound_to("n1"))
     assert to_bound(running, classes=CLASSES, sizes=Sizes()).request.priority == OPPORTUNISTIC

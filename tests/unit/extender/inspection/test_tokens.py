@@ -36,7 +36,7 @@ class FakeReviews(AccessReviews):
         return path == "/v1/gangs"
 
 
-class World:
+class TokenCheckWorld:
     """A check with a clock that tests move."""
 
     def __init__(self, *, deadline_seconds: float = 3.0) -> None:
@@ -48,7 +48,7 @@ class World:
 
 
 async def test_yes_and_no_are_remembered_for_some_seconds() -> None:
-    world = World()
+    world = TokenCheckWorld()
     for _ in range(3):
         assert await world.check.identify("alice") == ALICE
         assert await world.check.identify("mallory") is None
@@ -64,14 +64,14 @@ async def test_yes_and_no_are_remembered_for_some_seconds() -> None:
 
 
 async def test_a_right_to_read_is_no_right_to_send() -> None:
-    world = World()
+    world = TokenCheckWorld()
     await world.check.may(ALICE, verb="get", path="/v1/gangs")
     await world.check.may(ALICE, verb="post", path="/v1/gangs")
     assert world.reviews.rights == [("get", "/v1/gangs"), ("post", "/v1/gangs")]
 
 
 async def test_a_flood_of_bad_tokens_pushes_no_good_one_out() -> None:
-    world = World(deadline_seconds=3600)
+    world = TokenCheckWorld(deadline_seconds=3600)
     await world.check.identify("alice")
     await asyncio.gather(*(world.check.identify(f"x{number}") for number in range(5_000)))
     asked = len(world.reviews.identified)
@@ -82,7 +82,7 @@ async def test_a_flood_of_bad_tokens_pushes_no_good_one_out() -> None:
 
 
 async def test_a_hung_api_server_keeps_nobody_beyond_the_deadline() -> None:
-    world = World(deadline_seconds=0.05)
+    world = TokenCheckWorld(deadline_seconds=0.05)
     world.reviews.is_hung = True
     waiting = (world.check.identify(f"x{number}") for number in range(100))
     answers = await asyncio.gather(*waiting, return_exceptions=True)
@@ -100,7 +100,7 @@ async def test_a_hung_api_server_keeps_nobody_beyond_the_deadline() -> None:
 
 
 async def test_what_was_not_said_is_not_remembered() -> None:
-    world = World(deadline_seconds=0.01)
+    world = TokenCheckWorld(deadline_seconds=0.01)
     world.reviews.is_hung = True
     with pytest.raises(BackendError):
         await world.check.identify("alice")

@@ -38,7 +38,7 @@ class Enders:
         return self.ended
 
 
-class World:
+class EvictionWorld:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("extender.outcomes.evictions._FIRST_PAUSE_SECONDS", 0)
         self.shell = Shell()
@@ -61,8 +61,8 @@ class World:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    return World(monkeypatch)
+def world(monkeypatch: pytest.MonkeyPatch) -> EvictionWorld:
+    return EvictionWorld(monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     ids=["by us", "by the leader before us", "by its owner"],
 )
 async def test_an_end_is_told_and_counted_once(
-    world: World, ended: Ended, told: int, counted: int
+    world: EvictionWorld, ended: Ended, told: int, counted: int
 ) -> None:
     world.enders.ended = ended
     await world.end()
@@ -80,13 +80,13 @@ async def test_an_end_is_told_and_counted_once(
     assert world.counted == counted
 
 
-async def test_an_end_that_fails_is_tried_again(world: World) -> None:
+async def test_an_end_that_fails_is_tried_again(world: EvictionWorld) -> None:
     world.enders.failures = 3
     await world.end()
     assert (world.enders.asked, world.counted) == ([WHY] * 4, 1)
 
 
-async def test_a_pod_ends_once_however_often_that_is_asked_for(world: World) -> None:
+async def test_a_pod_ends_once_however_often_that_is_asked_for(world: EvictionWorld) -> None:
     for _ in range(2):
         for why in (WHY, OTHER):
             world.evictions.start(world.pod, why=why, is_wanted=lambda: True)
@@ -97,7 +97,7 @@ async def test_a_pod_ends_once_however_often_that_is_asked_for(world: World) -> 
     assert PodUid("uid-of-a") not in world.evictions
 
 
-async def test_a_pod_is_spared_and_may_be_ended_later(world: World) -> None:
+async def test_a_pod_is_spared_and_may_be_ended_later(world: EvictionWorld) -> None:
     with pytest.raises(BackendError, match="need not end any more"):
         await world.end(is_wanted=lambda: False)
     assert (world.told, world.pod.uid in world.evictions) == ([], False)
@@ -105,14 +105,14 @@ async def test_a_pod_is_spared_and_may_be_ended_later(world: World) -> None:
     assert world.told == [("a", WHY)]
 
 
-async def test_a_pod_that_one_gang_spares_still_ends_for_another(world: World) -> None:
+async def test_a_pod_that_one_gang_spares_still_ends_for_another(world: EvictionWorld) -> None:
     """The first wants its end no longer when the first write has been made."""
     world.evictions.start(world.pod, why=WHY, is_wanted=lambda: not world.enders.asked)
     await world.end(OTHER)
     assert world.told == [("a", OTHER)]
 
 
-async def test_a_pod_that_is_gone_meanwhile_is_forgotten(world: World) -> None:
+async def test_a_pod_that_is_gone_meanwhile_is_forgotten(world: EvictionWorld) -> None:
     world.enders.failures = 1_000_000
     async with background(world.evictions.run()):
         ending = asyncio.create_task(

@@ -10,17 +10,11 @@ from policy.submission import GangKey, NodeName
 from state.log.records import RowKind
 from tests.support.extender.gang_pods import bound, member
 from tests.support.extender.shell import Shell
-from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.pods import PodBuilder, a_hived_pod
 from tests.support.policy.cluster_texts import hived_text
 
 NODES = [NodeName(f"node-{index:02}") for index in range(4)]
 BERT = GangKey("lab", "bert")
-
-
-def a_hived_pod(name: str, *, priority: int, is_lazy: bool = False) -> PodBuilder:
-    lazy = ", lazyPreemptionEnable: true" if is_lazy else ""
-    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8{lazy}}}"
-    return a_pod(name).with_gpus(8).with_hived_spec(spec)
 
 
 @pytest.fixture
@@ -34,19 +28,20 @@ def add(shell: Shell, pod: PodBuilder) -> None:
     shell.pods.upsert(pod)
 
 
+def because(code: ReasonCode) -> Reason:
+    return Reason(code=code, arguments={}, text=f"because {code}", change="more nodes")
+
+
 def refusal(shell: Shell, name: str, code: ReasonCode) -> Wait:
-    reason = Reason(code=code, arguments={}, text=f"because {code}", change="more nodes")
-    return Wait(request=shell.to_request(shell.pod(name)), reason=reason)
+    return Wait(request=shell.to_request(shell.pod(name)), reason=because(code))
 
 
 def refuse(shell: Shell, name: str, code: ReasonCode = ReasonCode.NO_ROOM) -> None:
     shell.outcomes.pod_decided(shell.pod(name), refusal(shell, name, code), offered=NODES)
 
 
-def gang_waits(shell: Shell, name: str, code: str = "no-room") -> None:
-    shell.outcomes.gang_waits(
-        BERT, shell.pod(name), code=code, reason=f"because {code}", change="more nodes"
-    )
+def gang_waits(shell: Shell, name: str, code: ReasonCode = ReasonCode.NO_ROOM) -> None:
+    shell.outcomes.gang_waits(BERT, shell.pod(name), because(code))
 
 
 def decide(shell: Shell, name: str, *, applies_preemption: bool = True) -> Decision:
@@ -58,7 +53,7 @@ def decide(shell: Shell, name: str, *, applies_preemption: bool = True) -> Decis
 
 
 def waiting(shell: Shell) -> list[tuple[str, str]]:
-    return [(entry.name, entry.code) for entry in shell.waiting]
+    return [(entry.pod.name, entry.reason.code) for entry in shell.waiting]
 
 
 def test_a_pod_is_told_once_per_reason(shell: Shell) -> None:
@@ -82,9 +77,9 @@ def test_a_gang_is_told_once_per_reason_whichever_member_is_named(shell: Shell) 
         add(shell, member(name, gang="bert"))
         gang_waits(shell, name)
     assert shell.events.said("Waiting") == [("a", "because no-room")]
-    gang_waits(shell, "b", code="vc-full")
+    gang_waits(shell, "b", code=ReasonCode.VC_FULL)
     assert waiting(shell) == [("b", "vc-full")]
-    assert shell.waiting.of_pod(shell.pod("a")) is shell.waiting.of_gang(BERT)
+    assert shell.waiting.of_pod(shell.pod("a")) is shell.waiting.gangs[BERT]
 
 
 def test_a_pod_that_waited_is_told_its_place(shell: Shell) -> None:
@@ -180,7 +175,6 @@ def test_two_thousand_gangs_that_wait_cost_nothing_until_their_reason_changes(sh
         add(shell, member(f"p{index}", gang=f"g{index}", size=1))
         gang = GangKey("lab", f"g{index}")
         for _ in range(2):
-            shell.outcomes.gang_waits(
-                gang, shell.pod(f"p{index}"), code="no-room", reason="no room", change=""
-            )
+            pod = shell.pod(f"p{index}")
+            shell.outcomes.gang_waits(gang, pod, because(ReasonCode.NO_ROOM))
     assert (len(shell.waiting), len(shell.events)) == (2_000, 2_000)

@@ -20,8 +20,8 @@ from extender.queue.model import Action, ReleasePod
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
+from kube.read.managed_pod import ManagedPod
 from kube.read.node_choice import NodeChoice
-from kube.read.pods import ManagedPod
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import BackendError
 from policy.placement import Placement
@@ -29,7 +29,8 @@ from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.background import background
 from tests.support.extender.shell import Shell
-from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.nodes import a_node
+from tests.support.kube.pods import a_hived_pod, a_pod
 from tests.support.policy.cluster_texts import hived_text
 
 
@@ -98,7 +99,7 @@ class Planning:
 
     def add_nodes(self, **spec: Any) -> None:
         for index in range(4):
-            self.nodes.upsert(a_node(f"node-{index:02}", **spec))
+            self.nodes.upsert(a_node(f"node-{index:02}").with_spec(**spec))
 
     async def looked(self) -> list[PodUid]:
         """Let it look until it has nothing to do; whom it has released."""
@@ -108,21 +109,11 @@ class Planning:
 
     def waiting(self) -> dict[str, str]:
         """Why gangs wait."""
-        return {str(entry.gang): entry.reason for entry in self.shell.waiting}
+        return {str(entry.gang): entry.reason.text for entry in self.shell.waiting}
 
     def placed(self) -> list[str]:
         members = self.shell.cluster.members
         return sorted(one.placement.node for _, one in members.items())
-
-
-def a_node(name: str, **spec: Any) -> dict[str, Any]:
-    devices = {"nvidia.com/gpu": "8"}
-    ready = [{"type": "Ready", "status": "True"}]
-    return {
-        "metadata": {"name": name},
-        "spec": spec,
-        "status": {"capacity": devices, "allocatable": devices, "conditions": ready},
-    }
 
 
 @asynccontextmanager
@@ -179,7 +170,7 @@ async def test_a_pod_that_others_hold_gets_no_place_before_they_let_it_go() -> N
         await plans.looked()
         assert plans.waiting() == {
             "lab/a": "pod lab/a has a scheduling gate of another controller; scheduled once that "
-            "controller has removed it"
+            "controller has removed its gate"
         }
         plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
         assert await plans.looked() == ["uid-of-a"]
@@ -277,7 +268,7 @@ async def test_a_gang_does_not_wait_for_a_node_that_died_on_it(*, is_gone: bool)
         if is_gone:
             plans.nodes.remove(a_node("node-00"))
         else:
-            plans.nodes.upsert(a_node("node-00", unschedulable=True))
+            plans.nodes.upsert(a_node("node-00").cordoned())
         await plans.looked()
         assert plans.placed() == ["node-02", "node-03"]
 
@@ -302,11 +293,6 @@ class SlowEnder:
 class Leads:
     def check(self) -> None:
         """Always."""
-
-
-def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
-    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8}}"
-    return a_pod(name).with_gpus(8).with_hived_spec(spec)
 
 
 @pytest.mark.parametrize("goes_away", [True, False], ids=["spared", "ended"])

@@ -9,12 +9,13 @@ from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
 from kube.read.gangs import GangForm
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
 from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
 from state.ledger.memory import MemoryLedger
 from tests.support.extender.shell import Shell
+from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.kube.pods import PodBuilder, a_pod
 
@@ -37,13 +38,6 @@ groups:
 """
 
 
-def a_document(kind: str, text: str) -> dict[str, object]:
-    return {
-        "metadata": {"name": kind, "labels": {marks.POLICY_LABEL: kind}},
-        "data": {"policy.yaml": text},
-    }
-
-
 def queued(name: str, decision: UUID) -> PodBuilder:
     """A pod that the webhook has let in without a charge."""
     pod = a_pod(name).with_gpus(8).of_class("prod").submitted_by("alice").gated()
@@ -61,12 +55,12 @@ class Groups:
         return None if pod.gang.form is GangForm.SINGLE else 1
 
 
-class World:
+class QuotaQueueWorld:
     def __init__(self, ledger: MemoryLedger | None = None) -> None:
         self.ledger = ledger or MemoryLedger()
         self.shell = Shell()
         policies = PolicySink(KeptEvents())
-        policies.replace([a_document("classes", CLASSES), a_document("quotas", QUOTAS)])
+        policies.replace([a_policy_map("classes", CLASSES), a_policy_map("quotas", QUOTAS)])
         self.queue = QuotaQueue(
             ledger=self.ledger,
             pods=self.shell.pods,
@@ -87,7 +81,7 @@ class World:
 
 
 async def test_the_oldest_that_fits_is_charged_and_the_rest_goes_on_waiting() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     first, second = queued("a", uuid4()), queued("b", uuid4())
     world.shell.pods.upsert(first)
     world.shell.pods.upsert(second)
@@ -100,7 +94,7 @@ async def test_the_oldest_that_fits_is_charged_and_the_rest_goes_on_waiting() ->
 
 
 async def test_the_next_is_charged_when_there_is_room() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     first, second = queued("a", uuid4()), queued("b", uuid4())
     world.shell.pods.upsert(first)
     world.shell.pods.upsert(second)
@@ -114,11 +108,11 @@ async def test_the_next_is_charged_when_there_is_room() -> None:
 
 
 async def test_a_gang_that_a_leader_before_us_charged_is_charged_once() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     pod = queued("a", uuid4())
     world.shell.pods.upsert(pod)
     await world.queue.charge()
-    again = World(world.ledger)
+    again = QuotaQueueWorld(world.ledger)
     again.shell.pods.upsert(pod)
     await again.queue.charge()
     assert not again.holds(pod)
@@ -126,12 +120,12 @@ async def test_a_gang_that_a_leader_before_us_charged_is_charged_once() -> None:
 
 
 async def test_who_is_not_marked_is_not_held() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     assert not world.holds(a_pod("a").with_gpus(8).gated())
 
 
 async def test_pods_of_a_group_that_is_no_gang_wait_and_are_charged_one_by_one() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     pods = [
         queued(name, uuid4()).in_native_gang("g").annotated(marks.ALONE_ANNOTATION, "true")
         for name in "ab"
@@ -146,7 +140,7 @@ async def test_pods_of_a_group_that_is_no_gang_wait_and_are_charged_one_by_one()
 
 
 async def test_a_gang_is_charged_for_what_its_members_ask_for_once_all_are_there() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     decision = uuid4()
     small, large = (
         queued(name, decision).with_gpus(gpus).in_gang("g", size=2)
@@ -175,7 +169,7 @@ class CountingLedger(MemoryLedger):
 async def test_where_one_does_not_fit_none_like_it_is_tried() -> None:
     """Two thousand gangs over quota must not mean two thousand questions a second."""
     ledger = CountingLedger()
-    world = World(ledger)
+    world = QuotaQueueWorld(ledger)
     for number in range(20):
         world.shell.pods.upsert(queued(f"p{number:02}", uuid4()))
     await world.queue.charge()
@@ -184,7 +178,7 @@ async def test_where_one_does_not_fit_none_like_it_is_tried() -> None:
 
 
 async def test_a_gang_of_which_some_were_let_go_was_charged_whatever_the_ledger_says() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     waits = queued("a", uuid4()).in_gang("bert", size=2)
     let_go = queued("b", uuid4()).in_gang("bert", size=2)
     world.shell.pods.upsert(waits)
@@ -194,7 +188,7 @@ async def test_a_gang_of_which_some_were_let_go_was_charged_whatever_the_ledger_
 
 
 async def test_a_pod_whose_decision_was_rewritten_stops_nobody() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     pod = queued("a", uuid4()).unnamed("a-")
     pod["metadata"] |= {"name": "a-1", "uid": "uid-of-a", "resourceVersion": "1"}
     world.shell.pods.upsert(pod)
@@ -204,7 +198,7 @@ async def test_a_pod_whose_decision_was_rewritten_stops_nobody() -> None:
 
 
 async def test_a_gang_that_ended_while_it_was_charged_leaves_nothing_to_a_namesake() -> None:
-    world = World()
+    world = QuotaQueueWorld()
     pod = queued("a", uuid4())
     world.shell.pods.upsert(pod)
     charge = world.ledger.charge
@@ -221,7 +215,7 @@ async def test_a_gang_that_ended_while_it_was_charged_leaves_nothing_to_a_namesa
 
 async def test_a_forged_decision_stops_nobody() -> None:
     """One that is another gang's cannot be charged; the leader must not die of it, nor the next."""
-    world = World()
+    world = QuotaQueueWorld()
     decision = uuid4()
     for name in "abc":
         pod = queued(name, decision if name != "c" else uuid4())

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from extender.cells.model import MemberRequest
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import PodUid
 from tests.support.extender.gang_pods import bound, member

@@ -12,7 +12,7 @@ from extender.upkeep import ledger_sync
 from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
 from kube.read.gangs import GangForm
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.classes import Classes, PriorityClass
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, UserName, VcName

@@ -79,4 +79,4 @@ def test_nobody_waits_who_does_not_exist() -> None:
     list(mending.reconcile())
     assert len(shell.waiting) == 2
     list(mending.reconcile())
-    assert [pod.uid for pod in shell.waiting] == ["uid-of-there"]
+    assert [entry.pod.uid for entry in shell.waiting] == ["uid-of-there"]

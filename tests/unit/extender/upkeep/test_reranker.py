@@ -12,6 +12,7 @@ from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
 from tests.support.extender.shell import Shell
+from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.kube.pods import a_pod
 from tests.support.policy.cluster_texts import hived_text
@@ -19,16 +20,11 @@ from tests.support.policy.cluster_texts import hived_text
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 
 
-def a_config_map(kind: str, text: str) -> dict[str, object]:
-    labels = {"cellgate.io/policy": kind}
-    return {"metadata": {"name": kind, "labels": labels}, "data": {"policy.yaml": text}}
-
-
 def classes(priorities: Mapping[str, int]) -> dict[str, object]:
     listed = sorted(priorities, key=lambda name: -priorities[name])
     entries = "\n".join(f"- {{name: {name}, cellPriority: {priorities[name]}}}" for name in listed)
     head = "apiVersion: cellgate.io/v1\nkind: Classes\nclasses:\n"
-    return a_config_map("classes", f"{head}{entries}\ndefault: {listed[0]}\n")
+    return a_policy_map("classes", f"{head}{entries}\ndefault: {listed[0]}\n")
 
 
 class Ranks:
@@ -114,7 +110,7 @@ def test_a_refusal_is_not_repeated_once_classes_have_changed(ranks: Ranks) -> No
 
 def test_documents_are_judged_by_the_cluster_document_in_force(ranks: Ranks) -> None:
     identity = "apiVersion: cellgate.io/v1\nkind: Identity\nvcs: {nobodys: {users: [dave]}}\n"
-    ranks.policies.upsert(a_config_map("identity", identity))
+    ranks.policies.upsert(a_policy_map("identity", identity))
     assert list(ranks.policies.problems) == []
     ranks.policies.use_cluster_file(hived_text(lab=4), path="cluster.yaml")
     told = [problem.message for problem in ranks.policies.problems]

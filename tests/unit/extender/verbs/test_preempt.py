@@ -15,14 +15,14 @@ from extender.verbs.preempt import PreemptVerb
 from extender.verbs.wire import PreemptArguments
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
-from kube.read.pods import ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 from tests.support.background import background
 from tests.support.eventually import eventually
 from tests.support.extender.shell import Shell
-from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.pods import a_hived_pod, a_pod
 
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 
@@ -37,11 +37,6 @@ class Enders(list[str]):
             raise BackendError("away, or not wanted")
         self.append(pod.name)
         return Ended.NOW
-
-
-def a_hived_pod(name: str, *, priority: int) -> PodBuilder:
-    spec = f"{{virtualCluster: lab, priority: {priority}, leafCellNumber: 8}}"
-    return a_pod(name).with_gpus(8).with_hived_spec(spec)
 
 
 class Verbs:

@@ -12,8 +12,9 @@ from kube.api.client import KubeClient, KubeError
 from kube.follow import pod_groups
 from kube.follow.pod_groups import PodGroupFollower, PodGroupSink
 from kube.read.gangs import GangForm
+from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import read_pod_group
-from kube.read.pods import ManagedPod, read_pod
+from kube.read.pods import read_pod
 from policy.submission import GangKey
 from service.clock import Clock
 from tests.support.eventually import eventually

@@ -7,6 +7,7 @@ import pytest
 
 from kube.api.events import Event
 from kube.follow.policies import PolicySink
+from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.cluster_texts import hived_text
 
@@ -15,20 +16,9 @@ RULES = HEAD + "Rules\nrules:\n- {then: %s}\n"
 IDENTITY = HEAD + "Identity\nvcs: {lab: {users: [dave]}}\n"
 
 
-def a_config_map(kind: str, text: object, *, name: str = "", version: str = "7") -> dict[str, Any]:
-    metadata = {
-        "name": name or kind,
-        "namespace": "cellgate-system",
-        "uid": f"uid-of-{name or kind}",
-        "resourceVersion": version,
-        "labels": {"cellgate.io/policy": kind},
-    }
-    return {"metadata": metadata, "data": {"policy.yaml": text}}
-
-
 def a_sink(**documents: str) -> PolicySink:
     sink = PolicySink(KeptEvents())
-    sink.replace([a_config_map(kind, text) for kind, text in documents.items()])
+    sink.replace([a_policy_map(kind, text) for kind, text in documents.items()])
     return sink
 
 
@@ -39,7 +29,7 @@ def events_of(sink: PolicySink) -> list[Event]:
 
 def test_an_invalid_document_leaves_the_last_valid_one_in_force() -> None:
     sink = a_sink(rules=RULES % "retain")
-    sink.upsert(a_config_map("rules", RULES % "(", version="8"))
+    sink.upsert(a_policy_map("rules", RULES % "(", version="8"))
     assert [rule.then for rule in sink.policy.rules.rules] == ["retain"]
     assert [problem.path for problem in sink.problems] == ["ConfigMap rules: rules[0].then"]
 
@@ -72,12 +62,12 @@ def test_an_event_names_the_first_problems_and_counts_the_rest() -> None:
     ("config_map", "problem"),
     [
         (
-            a_config_map("unheard-of", "", name="x"),
+            a_policy_map("unheard-of", "", name="x"),
             'ConfigMap x: cellgate.io/policy: "unheard-of" is not a kind of policy ',
         ),
-        ({**a_config_map("rules", "", name="x"), "data": None}, "ConfigMap x: data has no policy."),
+        ({**a_policy_map("rules", "", name="x"), "data": None}, "ConfigMap x: data has no policy."),
         (
-            a_config_map("rules", 5, name="x"),
+            a_policy_map("rules", 5, name="x"),
             "ConfigMap x: data[policy.yaml]: must be a string",
         ),
     ],
@@ -96,9 +86,9 @@ def test_a_config_map_without_a_document_is_reported(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda sink: sink.upsert(a_config_map("rules", RULES % "fail")),
-        lambda sink: sink.upsert(a_config_map("rules", "nonsense")),
-        lambda sink: sink.remove(a_config_map("rules", "")),
+        lambda sink: sink.upsert(a_policy_map("rules", RULES % "fail")),
+        lambda sink: sink.upsert(a_policy_map("rules", "nonsense")),
+        lambda sink: sink.remove(a_policy_map("rules", "")),
         lambda sink: sink.replace([]),
         lambda sink: sink.use_cluster_file(hived_text(lab=1), path="cluster.yaml"),
     ],
@@ -132,9 +122,9 @@ def test_the_cluster_file_is_the_only_cluster_document() -> None:
     ("documents", "lacks"),
     [
         ([], False),
-        ([a_config_map("cluster", hived_text(lab=1))], False),
-        ([a_config_map("cluster", hived_text(lab=99))], True),
-        ([a_config_map("cluster", hived_text(lab=1), name=name) for name in ("a", "b")], True),
+        ([a_policy_map("cluster", hived_text(lab=1))], False),
+        ([a_policy_map("cluster", hived_text(lab=99))], True),
+        ([a_policy_map("cluster", hived_text(lab=1), name=name) for name in ("a", "b")], True),
     ],
     ids=["none", "valid", "invalid", "two"],
 )
@@ -148,7 +138,7 @@ def test_nothing_can_be_decided_while_no_cluster_document_was_ever_valid(
 
 def test_no_other_document_keeps_a_cluster_document_out() -> None:
     sink = a_sink(cluster=hived_text(lab=1), identity=IDENTITY)
-    sink.upsert(a_config_map("cluster", hived_text(other=1)))
+    sink.upsert(a_policy_map("cluster", hived_text(other=1)))
     assert sink.cluster_text == hived_text(other=1)
     assert list(map(str, sink.problems)) == [
         'ConfigMap identity: vcs.lab: the Cluster document has no VC "lab"'

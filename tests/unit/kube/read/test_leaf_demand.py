@@ -7,7 +7,8 @@ import pytest
 from kube.marks import DEFAULT_LEAF_RESOURCES, HIVED_ENABLE_RESOURCE
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.values.fields import Fields, Problems
-from tests.support.kube.pods import AMD, NVIDIA, PodBuilder, a_pod
+from tests.support.kube.objects import AMD, NVIDIA
+from tests.support.kube.pods import PodBuilder, a_pod
 
 
 def _demand(

@@ -23,7 +23,8 @@ from policy.submission import (
     VcName,
 )
 from policy.topology import ChainName
-from tests.support.kube.pods import NVIDIA, PodBuilder, a_pod
+from tests.support.kube.objects import NVIDIA
+from tests.support.kube.pods import PodBuilder, a_pod
 
 _SINGLE = DeclaredGang(key=GangKey("lab", "bert-0"), size=1, form=GangForm.SINGLE)
 _HIVED = HivedSpec(vc=VcName("VC1"), leaf_count=4, leaf_type=LeafType("K80"), priority=-1)

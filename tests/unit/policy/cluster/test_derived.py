@@ -34,7 +34,7 @@ def promised(level: str, count: int, leaf_type: str = "A100") -> str:
     return f"{{leafType: {leaf_type}, level: {level}, cellNumber: {count}}}"
 
 
-def a_node(
+def a_live_node(
     name: str,
     *,
     zone: str = "a",
@@ -52,11 +52,11 @@ def a_node(
 
 
 NODES = [
-    a_node("n3", rack="r2", leaves=1),
-    a_node("n1"),
-    a_node("n2"),
-    a_node("n4", zone="b"),
-    a_node("h1", leaf_type="H100"),
+    a_live_node("n3", rack="r2", leaves=1),
+    a_live_node("n1"),
+    a_live_node("n2"),
+    a_live_node("n4", zone="b"),
+    a_live_node("h1", leaf_type="H100"),
 ]
 
 
@@ -130,7 +130,7 @@ def test_promises_name_a_level_by_its_label_and_leaf_cells_by_their_resource() -
 def test_promises_that_the_live_nodes_cannot_hold_are_cut_fairly_and_told() -> None:
     more = f"{{virtualCells: [{promised(NODE, 1)}]}}"
     document = cluster_of(derived(promised(NODE, 3), promised(NODE, 1), more=more))
-    built = document.build([a_node("n1"), a_node("n2"), a_node("n3")])
+    built = document.build([a_live_node("n1"), a_live_node("n2"), a_live_node("n3")])
     assert told(built) == [
         f'virtualClusters: chain "A100", level 2 ("{NODE}"): 5 cells promised ("lab": 4, "other": '
         '1), but only 3 of 3 can be given; kept are "lab": 2, "other": 1'
@@ -160,12 +160,12 @@ def test_without_nodes_there_are_no_cells() -> None:
 
 def test_nodes_that_are_not_as_they_should_be_are_told_and_placed_where_possible() -> None:
     nodes = [
-        *(a_node(f"n{place}", rack="") for place in range(7)),
-        a_node("untyped", leaf_type=""),
-        a_node("empty", leaves=0),
-        a_node("broken", leaves=1025),
-        a_node("negative", leaves=-1, leaf_type=""),
-        a_node("cpu", more={"node-role/gpu": ""}),
+        *(a_live_node(f"n{place}", rack="") for place in range(7)),
+        a_live_node("untyped", leaf_type=""),
+        a_live_node("empty", leaves=0),
+        a_live_node("broken", leaves=1025),
+        a_live_node("negative", leaves=-1, leaf_type=""),
+        a_live_node("cpu", more={"node-role/gpu": ""}),
     ]
     built = cluster_of(derived()).build(nodes)
     assert told(built) == [

@@ -19,14 +19,16 @@ def racks(*sizes: list[int]) -> Chain:
             PhysicalCell(
                 address=CellAddress(f"r{place}"),
                 level=3,
-                children=tuple(a_node(f"r{place}/{n}", size) for n, size in enumerate(nodes)),
+                children=tuple(
+                    a_physical_node(f"r{place}/{n}", size) for n, size in enumerate(nodes)
+                ),
             )
             for place, nodes in enumerate(sizes)
         ),
     )
 
 
-def a_node(address: str, leaf_count: int) -> PhysicalCell:
+def a_physical_node(address: str, leaf_count: int) -> PhysicalCell:
     leaves = [
         PhysicalCell(address=CellAddress(f"{address}/{n}"), level=1) for n in range(leaf_count)
     ]

@@ -10,13 +10,13 @@ from simulation.api.watch import Watch, parse_options
 from simulation.objects.fields import Object
 from simulation.objects.resources import CONFIG_MAPS
 from simulation.objects.store import Store
-from tests.support.kube.stored_objects import a_configmap
+from tests.support.kube.stored_objects import store_config_map
 
 
 async def test_watch_from_a_forgotten_version_is_an_error_event() -> None:
     store = Store(history=2)
     for number in range(5):
-        a_configmap(store, f"a{number}")
+        store_config_map(store, f"a{number}")
     (event,) = await _events(store, resourceVersion=str(store.revision - 3))
     assert event["type"] == "ERROR"
     assert (event["object"]["kind"], event["object"]["code"]) == ("Status", 410)
@@ -27,7 +27,7 @@ async def test_bookmarks_come_although_other_kinds_change_all_the_time(
 ) -> None:
     monkeypatch.setattr(watch, "BOOKMARK_SECONDS", 0.0)
     store = Store()
-    a_configmap(store, "a")
+    store_config_map(store, "a")
     query = {"resourceVersion": str(store.revision), "allowWatchBookmarks": "true"}
     (bookmark,) = await _events(store, count=1, **query)
     assert bookmark["type"] == "BOOKMARK"
@@ -38,13 +38,13 @@ async def test_change_while_an_event_is_being_sent_is_not_lost() -> None:
     store = Store()
     begin = store.revision
     for name in ("a", "b"):
-        a_configmap(store, name)
+        store_config_map(store, name)
     seen: list[str] = []
     async with aclosing(_stream(store, resourceVersion=str(begin))) as events:
         async for event in events:
             seen.append(event["object"]["metadata"]["name"])
             if seen == ["a"]:
-                a_configmap(store, "c")
+                store_config_map(store, "c")
             if len(seen) == 3:
                 break
     assert seen == ["a", "b", "c"]

@@ -8,14 +8,14 @@ from simulation.objects.fields import Object, clone, key_of, version_of
 from simulation.objects.resources import CONFIG_MAPS
 from simulation.objects.status import ApiError
 from simulation.objects.store import Store
-from tests.support.kube.stored_objects import a_configmap
+from tests.support.kube.stored_objects import store_config_map
 
 
 def test_every_write_has_its_own_revision() -> None:
     store = Store()
     first = store.revision
     for name in ("a", "b"):
-        a_configmap(store, name)
+        store_config_map(store, name)
     store.remove(CONFIG_MAPS, ("ns", "a"))
     revisions = [change.revision for change in store.changes(since=first)]
     assert revisions == [first + 1, first + 2, first + 3]
@@ -23,7 +23,7 @@ def test_every_write_has_its_own_revision() -> None:
 
 def test_update_of_an_old_version_changes_nothing() -> None:
     store = Store()
-    old = a_configmap(store, "a")
+    old = store_config_map(store, "a")
     store.update(CONFIG_MAPS, _with_data(old, "first"), expected=version_of(old))
     before = store.revision
     with pytest.raises(ApiError, match="has been modified"):
@@ -35,7 +35,7 @@ def test_update_of_an_old_version_changes_nothing() -> None:
 def test_history_forgets_the_oldest_changes() -> None:
     store = Store(history=3)
     for number in range(5):
-        a_configmap(store, f"a{number}")
+        store_config_map(store, f"a{number}")
     latest = store.revision
     assert len(store.changes(since=latest - 3)) == 3
     with pytest.raises(ApiError, match="too old resource version") as caught:
@@ -46,12 +46,12 @@ def test_history_forgets_the_oldest_changes() -> None:
 def test_snapshot_undoes_later_changes() -> None:
     store = Store()
     for name in ("a", "b"):
-        a_configmap(store, name)
+        store_config_map(store, name)
     then, expected = store.revision, store.list(CONFIG_MAPS)
     changed = store.list(CONFIG_MAPS)[0]
     store.update(CONFIG_MAPS, _with_data(changed, "new"), expected=version_of(changed))
     store.remove(CONFIG_MAPS, ("ns", "b"))
-    a_configmap(store, "c")
+    store_config_map(store, "c")
     assert store.snapshot(CONFIG_MAPS, revision=then) == expected
     assert [key_of(obj)[1] for obj in store.list(CONFIG_MAPS)] == ["a", "c"]
 
@@ -61,14 +61,14 @@ async def test_waiting_ends_with_the_next_write() -> None:
     waiter = asyncio.ensure_future(store.wait_for_change(store.revision))
     await asyncio.sleep(0)
     assert not waiter.done()
-    a_configmap(store, "a")
+    store_config_map(store, "a")
     await waiter
 
 
 async def test_waiting_for_what_has_happened_already_does_not_wait() -> None:
     store = Store()
     before = store.revision
-    a_configmap(store, "a")
+    store_config_map(store, "a")
     await store.wait_for_change(before)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from policy.submission import GroupName, LeafType
 from state.ledger.assumed_charges import AssumedCharges
 from state.ledger.ledger import ScopeUsage
-from tests.support.state.charges import ALICE, VISION, a_charge, a_gang
+from tests.support.state.charges import ALICE, VISION, a_charge, gang_key
 
 
 def _held(assumed: AssumedCharges) -> tuple[int, int, int]:
@@ -21,8 +21,8 @@ def test_it_counts_in_all_its_scopes_and_by_leaf_type() -> None:
     usage = assumed.add_to(known)
     assert (usage.leaf_cells, usage.leaf_cells_high, usage.gangs) == (7, 4, 2)
     assert usage.by_leaf_type == {"A100": 7}
-    assumed.forget(a_gang("a"))
-    assumed.forget(a_gang("b"))
+    assumed.forget(gang_key("a"))
+    assumed.forget(gang_key("b"))
     assert assumed.add_to(known) == known
 
 

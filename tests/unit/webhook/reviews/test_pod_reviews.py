@@ -32,7 +32,7 @@ async def _create(
 
 
 def a_new_pod(name: str = "bert") -> PodBuilder:
-    return a_pod(name).with_gpus(1)._changed("spec", schedulerName="default-scheduler")
+    return a_pod(name).with_gpus(1).with_spec(schedulerName="default-scheduler")
 
 
 async def test_a_stamp_is_believed_of_a_trusted_controller_only() -> None:
@@ -77,17 +77,17 @@ async def test_a_queued_pod_is_gated_and_not_charged() -> None:
 
 async def test_gates_are_ours_to_set() -> None:
     other = {"name": "example.org/gate"}
-    gated = a_new_pod("a")._changed("spec", schedulingGates=[other, {"name": "cellgate.io/queued"}])
+    gated = a_new_pod("a").with_spec(schedulingGates=[other, {"name": "cellgate.io/queued"}])
     _, stored = await _create(Webhook(), gated)
     assert stored["spec"]["schedulingGates"] == [other]
     webhook = Webhook(gates_all=True)
-    _, stored = await _create(webhook, a_new_pod("b")._changed("spec", schedulingGates=[other]))
+    _, stored = await _create(webhook, a_new_pod("b").with_spec(schedulingGates=[other]))
     assert stored["spec"]["schedulingGates"] == [other, {"name": "cellgate.io/queued"}]
 
 
 async def test_a_pod_that_names_its_node_is_not_gated() -> None:
     webhook = Webhook(gates_all=True)
-    _, stored = await _create(webhook, a_new_pod("a")._changed("spec", nodeName="node-7"))
+    _, stored = await _create(webhook, a_new_pod("a").with_spec(nodeName="node-7"))
     assert "schedulingGates" not in stored["spec"]
 
 

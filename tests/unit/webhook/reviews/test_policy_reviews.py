@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from kube.follow.priority_classes import PriorityClassSink
+from tests.support.kube.config_maps import a_policy_map
 from tests.support.policy.documents import CLASSES_TEXT
-from tests.support.webhook.reviews import Responding, Webhook, a_review, config_map
+from tests.support.webhook.reviews import Responding, Webhook, a_review
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 
@@ -31,7 +32,7 @@ def _reviews(webhook: Webhook, **values: int) -> Responding:
 
 
 async def test_classes_must_be_in_the_order_of_their_priority_classes() -> None:
-    document = config_map("classes", CLASSES_TEXT)
+    document = a_policy_map("classes", CLASSES_TEXT)
     good = _reviews(Webhook(), prod=3, test=2, oppo=1)
     assert (await good.validate(a_review(document, user="root"))).is_allowed
     bad = await _reviews(Webhook(), prod=1, test=2).validate(a_review(document, user="root"))
@@ -43,7 +44,7 @@ async def test_classes_must_be_in_the_order_of_their_priority_classes() -> None:
 
 async def test_the_cluster_document_stays_while_gangs_run() -> None:
     webhook = Webhook({"cluster": CLUSTER})
-    deletion = a_review(None, old=config_map("cluster", CLUSTER), user="root")
+    deletion = a_review(None, old=a_policy_map("cluster", CLUSTER), user="root")
     reviews = _reviews(webhook)
     assert (await reviews.validate(deletion)).is_allowed
     await webhook.world.replica().admit(webhook.world.ask())
@@ -64,7 +65,7 @@ async def test_the_cluster_document_stays_while_the_ledger_hangs(
     webhook = Webhook({"cluster": CLUSTER})
     monkeypatch.setattr(webhook.world.ledger, "holdings", hang)
     monkeypatch.setattr(policy_reviews, "_LEDGER_SECONDS", 0.01)
-    deletion = a_review(None, old=config_map("cluster", CLUSTER), user="root")
+    deletion = a_review(None, old=a_policy_map("cluster", CLUSTER), user="root")
     refused = await _reviews(webhook).validate(deletion)
     assert refused.message == "quota database unavailable: whether gangs run is unknown; try again"
 
@@ -81,9 +82,9 @@ async def test_what_cannot_be_read_is_not_for_a_groups_admin_to_change(deletes: 
     groups = "[{name: vision, admins: [carol], limits: {leafCells: %d}}]"
     head = "apiVersion: cellgate.io/v1\nkind: Quotas\ngroups: "
     webhook = Webhook({"quotas": head + groups % 4})
-    broken = config_map("quotas", "nonsense")
+    broken = a_policy_map("quotas", "nonsense")
     webhook.sink.upsert(broken)
-    after = None if deletes else config_map("quotas", head + groups % 400)
+    after = None if deletes else a_policy_map("quotas", head + groups % 400)
     reviews = _reviews(webhook)
     refused = await reviews.validate(a_review(after, old=broken, user="carol"))
     assert refused.message == (

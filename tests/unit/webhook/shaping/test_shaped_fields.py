@@ -16,7 +16,7 @@ SHAPED = "train: cpu 2 for container main\ntrain: memory 4Gi for container main,
 
 def _pod(*, shaped: str = SHAPED, **spec: Any) -> dict[str, Any]:
     pod = a_pod().with_gpus(1).annotated(marks.SHAPED_ANNOTATION, shaped)
-    return dict(pod._changed("spec", **spec))
+    return dict(pod.with_spec(**spec))
 
 
 def _sized(

@@ -9,7 +9,7 @@ from extender.cells.model import Decision, Place, Preempt, Wait
 from policy.errors import ConflictError
 from policy.placement import Placement
 from policy.submission import NodeName, PodUid
-from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node_cell
 from tests.support.cells.engine_calls import check, observe_bound
 from tests.support.cells.engine_world import EngineWorld
 from tests.support.cells.snapshot import snapshot
@@ -50,7 +50,7 @@ def a_node_is_bad() -> Case:
     return Case(
         world,
         decision,
-        lambda: world.engine.observe_node(a_node("n0", is_healthy=False)),
+        lambda: world.engine.observe_node(a_node_cell("n0", is_healthy=False)),
         "leaf n0/0 is bad",
     )
 
@@ -190,7 +190,7 @@ def its_preemption_ended() -> Case:
     world = full_of_borrowers()
     high = a_gang("high").of(2).at(5)
     world.apply(world.ask(high))
-    world.engine.observe_node(a_node("n0", is_healthy=False))
+    world.engine.observe_node(a_node_cell("n0", is_healthy=False))
     decision = world.ask(high)
     assert isinstance(decision, Wait)
     assert decision.cancels_own

@@ -8,7 +8,7 @@ from extender.cells.engine import Engine
 from extender.cells.model import NodeCell, Place, Preempt, Reject, Wait
 from policy.placement import Placement
 from policy.submission import NodeName, PodUid
-from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node_cell
 from tests.support.cells.engine_calls import check, list_cells, observe_bound
 from tests.support.cells.engine_world import EngineWorld
 
@@ -280,7 +280,7 @@ def test_a_node_that_offers_fewer_devices_than_the_topology_says_has_bad_leaves(
     check(world.engine)
     assert idle(world) == 1
     assert leaves_of(world, "g-0") == (3,)
-    world.engine.observe_node(a_node("n0"))
+    world.engine.observe_node(a_node_cell("n0"))
     assert idle(world) == 3
 
 

@@ -2,7 +2,7 @@
 
 from extender.cells.model import GangState, Place, Preempt, ReasonCode, Wait
 from extender.cells.views.state_views import CellState
-from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node
+from tests.support.cells.builders import GangBuilder, a_cluster, a_gang, a_node_cell
 from tests.support.cells.engine_calls import check, list_cells
 from tests.support.cells.engine_world import EngineWorld
 
@@ -132,7 +132,7 @@ def test_a_preemption_whose_node_went_bad_is_planned_anew() -> None:
     world.place(a_gang("young").of(2))
     high = a_gang("high").of(2).at(5)
     world.apply(world.ask(high))
-    world.engine.observe_node(a_node("n1", is_healthy=False))
+    world.engine.observe_node(a_node_cell("n1", is_healthy=False))
 
     decision = world.ask(high)
 
@@ -147,7 +147,7 @@ def test_a_preemption_is_planned_anew_for_the_whole_gang() -> None:
         world.place(a_gang(name).of(2))
     pair = a_gang("pair").of(2, 2).at(5)
     world.apply(world.ask(pair))
-    world.engine.observe_node(a_node(world.nodes_of("three")[0], is_healthy=False))
+    world.engine.observe_node(a_node_cell(world.nodes_of("three")[0], is_healthy=False))
 
     decision = world.ask(pair)
 
