@@ -73,22 +73,19 @@ class Evictions:
 
     def start(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
         """End a pod soon, after its grace period, as long as that is wanted."""
-        self._start(pod, why, is_wanted)
-
-    async def end(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
-        """End a pod, and return once it is terminating; BackendError if it is spared or gone."""
-        eviction = self._start(pod, why, is_wanted)
-        await eviction.over.wait()
-        if not eviction.is_terminating:
-            raise BackendError(f"pod {pod.display_name} is gone or need not end any more")
-
-    def _start(self, pod: ManagedPod, why: str, is_wanted: IsWanted) -> _Eviction:
         eviction = self._evictions.get(pod.uid)
         if eviction is None:
             eviction = self._evictions[pod.uid] = _Eviction(pod)
             self._new.put_nowait(eviction)
         eviction.wanted[why] = is_wanted
-        return eviction
+
+    async def end(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
+        """End a pod, and return once it is terminating; BackendError if it is spared or gone."""
+        self.start(pod, why=why, is_wanted=is_wanted)
+        eviction = self._evictions[pod.uid]
+        await eviction.over.wait()
+        if not eviction.is_terminating:
+            raise BackendError(f"pod {pod.display_name} is gone or need not end any more")
 
     def _forget(self, pod: ManagedPod) -> None:
         self._evictions.pop(pod.uid, None)
