@@ -5,7 +5,8 @@ looks into its JSON. `values`, `hived` and `read` are pure; only `api` sends req
 keeps what its feeds deliver. Nothing here decides where a pod goes, at which priority, or whether
 it may be created: that is the work of `policy`, `extender` and `webhook`.
 
-May be imported by `extender`, `webhook`, `simulation`, `cli` and `bench`; imports `policy` alone.
+May be imported by `extender`, `webhook`, `simulation`, `cli` and `bench`; imports `policy`, and the
+clock and the bounded memories of `service`.
 Within it, `api` and `follow` may use `read`, `read` may use `hived`, and all may use `values`.
 
     marks                  The names of all labels, annotations, gates and resources that we use.

@@ -42,14 +42,14 @@ class EndPods(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Eviction:
-    """A pod that is to end, or was told to and has not ended yet."""
+    """A pod that is to end, or that is terminating."""
 
     pod: ManagedPod
     wanted: dict[str, IsWanted] = field(default_factory=dict)
     """By reason: whether the pod is still to end for it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the pod was told to end, is spared or is gone."""
-    is_told: bool = False
+    """Set once the pod is terminating, spared or gone."""
+    is_terminating: bool = False
 
     def reason(self) -> str | None:
         """The first reason for which it is still to end."""
@@ -68,27 +68,24 @@ class Evictions:
         pods.on_end.append(self._forget)
 
     def __contains__(self, uid: PodUid) -> bool:
-        """Whether a pod is to end, or was told to, and has not ended yet."""
+        """Whether a pod is to end, or is terminating."""
         return uid in self._evictions
 
     def start(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
         """End a pod soon, after its grace period, as long as that is wanted."""
-        self._start(pod, why, is_wanted)
-
-    async def end(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
-        """Start an eviction, and wait until the pod was told to end; BackendError if it was not."""
-        eviction = self._start(pod, why, is_wanted)
-        await eviction.over.wait()
-        if not eviction.is_told:
-            raise BackendError(f"pod {pod.display_name} is gone or need not end any more")
-
-    def _start(self, pod: ManagedPod, why: str, is_wanted: IsWanted) -> _Eviction:
         eviction = self._evictions.get(pod.uid)
         if eviction is None:
             eviction = self._evictions[pod.uid] = _Eviction(pod)
             self._new.put_nowait(eviction)
         eviction.wanted[why] = is_wanted
-        return eviction
+
+    async def end(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
+        """End a pod, and return once it is terminating; BackendError if it is spared or gone."""
+        self.start(pod, why=why, is_wanted=is_wanted)
+        eviction = self._evictions[pod.uid]
+        await eviction.over.wait()
+        if not eviction.is_terminating:
+            raise BackendError(f"pod {pod.display_name} is gone or need not end any more")
 
     def _forget(self, pod: ManagedPod) -> None:
         self._evictions.pop(pod.uid, None)
@@ -103,12 +100,12 @@ class Evictions:
         pause = _FIRST_PAUSE_SECONDS
         while (why := self._reason(eviction)) is not None:
             async with self._slots:
-                eviction.is_told = await self._try(eviction, why)
-            if eviction.is_told:
+                eviction.is_terminating = await self._try(eviction, why)
+            if eviction.is_terminating:
                 break
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-        if not eviction.is_told and self._is_current(eviction):
+        if not eviction.is_terminating and self._is_current(eviction):
             del self._evictions[eviction.pod.uid]
         eviction.over.set()
 

@@ -126,7 +126,7 @@ class Outcomes:
     # -- pods that end for the sake of other gangs
 
     def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
-        """A pod was told to end; what its owner or kube-scheduler did is not reported."""
+        """A pod is terminating; not reported if its owner or kube-scheduler ended it."""
         if ended is not Ended.BY_OTHERS:
             self._events.preempted(pod, why=why)
         if ended is Ended.NOW:

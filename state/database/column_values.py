@@ -1,6 +1,6 @@
-"""Texts and JSON in the form that Postgres can hold. Pure; the in-memory twins use it too.
+"""Text and JSON values in a form that Postgres can store. Pure.
 
-A decision is never lost because of an unusual character: what cannot be stored is replaced.
+Characters that Postgres cannot store are replaced, so that no decision is lost because of them.
 """
 
 import json
@@ -14,22 +14,22 @@ _REPLACEMENT = "\ufffd"
 
 
 def to_text(value: str) -> str:
-    """Replace what a Postgres text cannot hold: NUL, and halves of surrogate pairs."""
+    """Replace what a Postgres text cannot contain: NUL and lone surrogates."""
     if value.isascii() and "\0" not in value:
         return value
     return value.replace("\0", _REPLACEMENT).encode(errors="replace").decode()
 
 
 def to_optional_text(value: str | None) -> str | None:
-    """Treat a text that may be missing."""
+    """Convert a text that may be missing."""
     return None if value is None else to_text(value)
 
 
 def to_json(details: Mapping[str, Any]) -> str:
-    """Format as JSON that a Postgres jsonb can hold. Raises ValueError if it has no end."""
+    """Format as JSON that a Postgres jsonb can contain. Raises ValueError for a cycle."""
     try:
         text = orjson.dumps(details, default=str).decode()
-    except TypeError:  # also for numbers beyond 64 bits, other keys than strings, surrogates
+    except TypeError:  # also for integers beyond 64 bits, keys that are no strings, surrogates
         return _to_clean_json(details)
     return _to_clean_json(details) if r"\u0000" in text else text
 

@@ -1,8 +1,8 @@
-"""From `--database-url` to a connection pool, and from Postgres' errors to ours.
+"""Opens the database of `--database-url`, and translates errors of Postgres.
 
-At start-up everything that is wrong is a SettingsError of one line that says what to do, within a
-few seconds. Later it is a BackendError: Postgres may come back. No message shows a password: what
-is not understood of a URL is not repeated, because a password may be what broke it.
+At start-up every failure is a SettingsError: one line that says what to do, within seconds. Later
+it is a BackendError, since Postgres may come back. No message shows a password: a URL that cannot
+be parsed is not repeated, because its password may be the reason.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ _FAILURES = (
     asyncpg.InternalClientError,
     OSError,  # also TimeoutError
 )
-# What says that it will be there later, or may be: nobody has to mend a setting.
-_AWAY = (OSError, asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError)
+# Errors of a server that may be available later: no setting has to change.
+_UNAVAILABLE = (OSError, asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError)
 _STARTING_UP_PAUSE_SECONDS = 0.1
 _CLOSE_SECONDS = 5.0
 _START_AGAIN_SECONDS = 1.0
 
 
 class UnreachableError(SettingsError):
-    """Nobody answers where the database should be: a mistake, or it is away for now."""
+    """The database does not answer: the address is wrong, or the server is unavailable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +48,13 @@ class PoolSettings:
     """How this process uses Postgres."""
 
     connections: int = 8
-    """At most so many at once. Too few, and statements wait for each other."""
+    """The largest number of connections. If too small, statements wait for each other."""
 
     open_timeout_seconds: float = 5.0
-    """How long start-up may take to reach Postgres before it gives up."""
+    """How long an attempt to connect may take."""
 
     statement_timeout_seconds: float = 10.0
-    """Postgres ends a statement that takes longer; a bad plan must not hold a connection."""
+    """Postgres ends a statement that takes longer, so that a slow one frees its connection."""
 
     lock_timeout_seconds: float = 5.0
     """Postgres ends a statement that waits longer for a lock."""
@@ -67,10 +67,10 @@ class Database:
     pool: asyncpg.Pool
 
     url: str = field(repr=False)
-    """Where other processes on this machine reach the same database. May hold a password."""
+    """The URL of the database for processes on this machine. May contain a password."""
 
     server: EmbeddedPostgres | None = None
-    """The embedded server, if there is one."""
+    """The embedded server, if one is used."""
 
     @property
     def is_open(self) -> bool:
@@ -78,16 +78,16 @@ class Database:
         return True
 
     async def keep_alive(self) -> NoReturn:
-        """Start an embedded server again whenever it dies; for any other there is nothing to do."""
+        """Restart an embedded server whenever it dies; wait forever for other servers."""
         while True:
             try:
                 await self.wait_died()
             except BackendError as error:
-                logger.warning("embedded server died, will start", extra={"error": str(error)})
+                logger.warning("embedded server ended, restarting", extra={"error": str(error)})
                 await self._start_again()
 
     async def wait_died(self) -> None:
-        """Wait for the end of an embedded server, which raises BackendError; else for ever."""
+        """Raise BackendError when an embedded server ends; wait forever for other servers."""
         if self.server is not None:
             await self.server.wait_died()
         await asyncio.Event().wait()
@@ -99,7 +99,7 @@ class Database:
                 await self.server.start()
                 return
             except SettingsError as error:
-                logger.warning("embedded server does not start", extra={"error": str(error)})
+                logger.warning("embedded server not restarted", extra={"error": str(error)})
                 await asyncio.sleep(_START_AGAIN_SECONDS)
 
 
@@ -107,7 +107,7 @@ class Database:
 async def open_database(
     url: str, *, application_name: str, settings: PoolSettings | None = None
 ) -> AsyncIterator[Database]:
-    """Connect to the database at `url`, and first start it if it is an embedded one."""
+    """Connect to the database at `url`; start the server first if it is embedded."""
     settings = settings or PoolSettings()
     directory = parse_embedded(url)
     if directory is None:
@@ -127,20 +127,20 @@ def parse_embedded(url: str) -> Path | None:
         return None
     directory = url.removeprefix(_EMBEDDED)
     if not directory:
-        raise SettingsError(f"--database-url names no directory; write {_FORMS}")
+        raise SettingsError(f"--database-url has no directory; use {_FORMS}")
     return Path(directory)
 
 
 def describe_server(url: str, *, flag: str = "--database-url") -> str:
-    """Name the server and database of a URL, without user and password."""
+    """Return the host and database of a URL, without user and password."""
     parts = _split(url, flag)
     user, _, hosts = parts.netloc.rpartition("@")
-    # A `/` or `#` in a password ends the host part early: never show what might be a password.
+    # A `/` or `#` in a password ends the host part early: never show what may be a password.
     misplaced = not user and "@" in parts.path + parts.query + parts.fragment
     if misplaced or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
         raise SettingsError(
-            f"{flag} is not understood; write {_FORMS}, with special characters of the "
-            "password as %XX"
+            f"{flag} is not valid; use {_FORMS}, with special characters of the password "
+            "percent-encoded (%XX)"
         )
     hosts = unquote(hosts) or ",".join(parse_qs(parts.query).get("host", [])) or "its default host"
     database = unquote(parts.path.removeprefix("/"))
@@ -152,7 +152,7 @@ def _split(url: str, flag: str = "--database-url") -> SplitResult:
         parts = urlsplit(url)
         if parts.scheme in ("postgresql", "postgres"):
             return parts
-    raise SettingsError(f"{flag} is not understood; write {_FORMS}")
+    raise SettingsError(f"{flag} is not valid; use {_FORMS}")
 
 
 @contextlib.asynccontextmanager
@@ -167,18 +167,18 @@ async def _open_pool(
 
 
 async def connect_pool(url: str, *, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
-    """Connect to a server; SettingsError says what to do, UnreachableError if nobody answers."""
+    """Connect to a server; SettingsError says what to do, UnreachableError if none answers."""
     where = describe_server(url)
     try:
         async with asyncio.timeout(settings.open_timeout_seconds):
             return await _connect_when_up(url, application_name, settings)
     except (*_FAILURES, ValueError) as error:
-        kind = UnreachableError if isinstance(error, _AWAY) else SettingsError
+        kind = UnreachableError if isinstance(error, _UNAVAILABLE) else SettingsError
         raise kind(_explain(error, where, settings)) from error
 
 
 async def _connect_when_up(url: str, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
-    """Connect; a server that says it is just starting is given time."""
+    """Connect; retry while the server reports that it is starting up."""
     while True:
         try:
             return await _create_pool(url, application_name, settings)
@@ -187,11 +187,11 @@ async def _connect_when_up(url: str, application_name: str, settings: PoolSettin
 
 
 async def _create_pool(url: str, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
-    """Connect the plain way, or as a pooler like PgBouncer in transaction mode needs it.
+    """Connect directly, or in the way that a pooler like PgBouncer in transaction mode needs.
 
-    There a session is nobody's own: settings do not come with the connection (it is refused) and
-    statements that were prepared are gone. Without a word from the server, whoever is in between
-    is known by the process that serves us: it is not the one that greeted us.
+    Behind a pooler a client has no session of its own: settings in the connection request are
+    refused, and prepared statements are lost. A pooler that accepts the settings is recognized by
+    the process id of the server session, which differs from the one at the start of the connection.
     """
     try:
         pool = await _open(url, settings, server_settings=_limits(application_name, settings))
@@ -206,10 +206,10 @@ async def _create_pool(url: str, application_name: str, settings: PoolSettings) 
 
 
 async def _open_pooled(url: str, application_name: str, settings: PoolSettings) -> asyncpg.Pool:
-    """What a setting of the server would end, the client ends: PgBouncer passes a cancel on.
+    """Connect through a pooler: the client enforces timeouts, and PgBouncer forwards a cancel.
 
-    The settings are also made by hand, for statements whose client has died; they stay with the
-    server's connection, which PgBouncer only lends to clients of the same user and database.
+    The settings are also set in each server session, for statements whose client has died. They
+    stay in that session, which PgBouncer only gives to clients of the same user and database.
     """
 
     async def limit(connection: asyncpg.Connection) -> None:
@@ -228,27 +228,27 @@ async def _open_pooled(url: str, application_name: str, settings: PoolSettings) 
 
 async def _open(url: str, settings: PoolSettings, **options: Any) -> asyncpg.Pool:  # noqa: ANN401
     defaults: dict[str, Any] = {
-        # One connection at once, to see that it works; none is kept up by a task of asyncpg's own.
+        # Open one connection as a check; asyncpg keeps no minimum number of connections open.
         "min_size": 0,
         "init_size": 1,
         "max_size": settings.connections,
         "timeout": settings.open_timeout_seconds,
-        # For a server that is gone without a word; a live one enforces its own, shorter limit.
+        # For a server that no longer responds; a live one enforces its own, shorter limit.
         "command_timeout": settings.statement_timeout_seconds * 1.5,
-        # We leave nothing behind in a session, so there is nothing to reset: a round trip less.
-        "reset": _leave_as_it_is,
-        # Of several hosts, the one that can be written to.
+        # Statements leave no session state, so a reset would be a needless round trip.
+        "reset": _no_reset,
+        # Of several hosts, the one that accepts writes.
         "target_session_attrs": target_session(url),
     }
     return await asyncpg.create_pool(url, **{**defaults, **options})
 
 
-async def _leave_as_it_is(connection: asyncpg.Connection) -> None:
+async def _no_reset(connection: asyncpg.Connection) -> None:
     pass
 
 
 def target_session(url: str) -> str | None:
-    """Which of several hosts to use, unless the URL says so itself."""
+    """Select the writable host of several, unless the URL selects one itself."""
     parts = _split(url)
     query = parse_qs(parts.query)
     is_several = "," in parts.netloc.rpartition("@")[2] or "," in query.get("host", [""])[0]
@@ -256,7 +256,7 @@ def target_session(url: str) -> str | None:
 
 
 async def is_behind_pooler(connection: asyncpg.Connection) -> bool:
-    """Tell whether something like PgBouncer lends us sessions of the server."""
+    """Tell whether a pooler like PgBouncer is between this client and the server."""
     serving: int = await connection.fetchval(sql("backend_pid"))
     return bool(serving != connection.get_server_pid())
 
@@ -275,16 +275,16 @@ def _milliseconds(seconds: float) -> str:
 
 
 async def close_pool(pool: asyncpg.Pool) -> None:
-    """Close politely within a bounded time; asyncpg cuts the connections if that fails."""
+    """Close gracefully within a bounded time; asyncpg drops the connections otherwise."""
     with contextlib.suppress(*_FAILURES):
         await asyncio.wait_for(pool.close(), _CLOSE_SECONDS)
 
 
 def _explain(error: Exception, where: str, settings: PoolSettings) -> str:
-    """Say in one line what to do about a database that cannot be opened."""
+    """Explain in one line why a database cannot be opened, and what to do."""
     match error:
         case asyncpg.InvalidCatalogNameError():
-            return f"PostgreSQL at {where}: there is no such database; create it with createdb"
+            return f"PostgreSQL at {where}: the database does not exist; create it with createdb"
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
             advice = "check user and password in --database-url, and the server's pg_hba.conf"
             return f"PostgreSQL at {where} refuses the user ({_first_line(error)}): {advice}"
@@ -295,14 +295,17 @@ def _explain(error: Exception, where: str, settings: PoolSettings) -> str:
         case OSError():
             reason = _first_line(error)
         case _:
-            # asyncpg quotes from the URL, so its words are not repeated.
-            return f"--database-url is not understood by asyncpg ({type(error).__name__}): {_FORMS}"
-    return f"cannot reach PostgreSQL at {where}: {reason}; check --database-url, and that it runs"
+            # asyncpg quotes parts of the URL in its message, so the message is not repeated.
+            return f"--database-url is not valid ({type(error).__name__}); use {_FORMS}"
+    return (
+        f"cannot reach PostgreSQL at {where}: {reason}; check --database-url, and that the server "
+        "is running"
+    )
 
 
 @contextlib.contextmanager
 def backend_errors(doing: str) -> Iterator[None]:
-    """Turn failures of Postgres, or of the way to it, into BackendError."""
+    """Raise BackendError for failures of Postgres or of the connection to it."""
     try:
         yield
     except _FAILURES as error:

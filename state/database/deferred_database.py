@@ -1,10 +1,9 @@
-"""A database that need not be there when a service starts.
+"""A database that may be unavailable when a service starts.
 
-Losing Postgres never stops pods from being created or scheduled, so neither may a start without it.
-What can only be mended by a person (a URL that makes no sense, a user that is refused) ends a
-start; a server that does not answer does not: the service goes on, every statement fails until the
-server was reached and its schema brought up to date, and everybody who uses it lives with that as
-with a server that was lost.
+Pods can be created and scheduled without Postgres, so a service must also start without it. Errors
+that only an administrator can fix, such as a malformed URL or a wrong password, end the start. A
+server that does not answer does not end it: every statement fails with an error until the server
+was reached and its schema is up to date, as if the connection had been lost.
 """
 
 import asyncio
@@ -35,24 +34,24 @@ Prepare = Callable[[asyncpg.Pool], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeferredSettings:
-    """How patient a start is, and what comes after it."""
+    """How long a start waits for the database, and how often it retries later."""
 
     start_seconds: float = 10.0
-    """How long a start waits for the database, its schema included, before it goes on without."""
+    """How long a start waits for the database and its schema before it continues without."""
     first_retry_seconds: float = 0.2
     longest_retry_seconds: float = 5.0
-    """Pauses between later attempts: doubled from the first to the longest."""
+    """The pause between later attempts doubles from the first to the longest."""
 
 
 class DeferredPool:
-    """A pool whose server may not have been reached: then whatever is asked fails at once."""
+    """A connection pool that is opened later: until then, every call fails at once."""
 
     def __init__(self) -> None:
         self._pool: asyncpg.Pool | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether the server was ever reached."""
+        """Whether the server was reached."""
         return self._pool is not None
 
     def open(self, pool: asyncpg.Pool) -> None:
@@ -60,32 +59,32 @@ class DeferredPool:
         self._pool = pool
 
     def acquire(self, *, timeout: float | None = None) -> AbstractAsyncContextManager[Any]:
-        """Have a connection of one's own for a while."""
-        connection: AbstractAsyncContextManager[Any] = self._reached().acquire(timeout=timeout)
+        """Acquire a connection."""
+        connection: AbstractAsyncContextManager[Any] = self._opened().acquire(timeout=timeout)
         return connection
 
     async def fetch(self, query: str, *values: object) -> list[asyncpg.Record]:
         """Run a query and return its rows."""
-        rows: list[asyncpg.Record] = await self._reached().fetch(query, *values)
+        rows: list[asyncpg.Record] = await self._opened().fetch(query, *values)
         return rows
 
     async def fetchrow(self, query: str, *values: object) -> asyncpg.Record | None:
         """Run a query and return its first row."""
-        return await self._reached().fetchrow(query, *values)
+        return await self._opened().fetchrow(query, *values)
 
     async def fetchval(self, query: str, *values: object) -> Any:  # noqa: ANN401 - any column
         """Run a query and return the first value of its first row."""
-        return await self._reached().fetchval(query, *values)
+        return await self._opened().fetchval(query, *values)
 
-    def _reached(self) -> asyncpg.Pool:
+    def _opened(self) -> asyncpg.Pool:
         if self._pool is None:
-            raise ConnectionError("the server was not reached yet")
+            raise ConnectionError("the database has not been reached yet")
         return self._pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeferredDatabase(Database):
-    """A database that `keep_alive` looks for until it is there."""
+    """A database that `keep_alive` connects to as soon as it is available."""
 
     pool: DeferredPool
     reach: Callable[[], Awaitable[None]]
@@ -93,21 +92,21 @@ class DeferredDatabase(Database):
 
     @property
     def is_open(self) -> bool:
-        """Whether it was reached."""
+        """Whether the database was reached."""
         return self.pool.is_open
 
     async def keep_alive(self) -> NoReturn:
-        """Reach the server, however long that takes, then do what there is to do for any other."""
+        """Connect, with retries, then continue like any other database."""
         pause = self.settings.first_retry_seconds
         while not self.is_open:
             try:
                 await self.reach()
             except (SettingsError, BackendError) as error:
                 extra = {"pause_seconds": pause, "error": str(error)}
-                logger.warning("database is not used, will retry", extra=extra)
+                logger.warning("database unavailable, will retry", extra=extra)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, self.settings.longest_retry_seconds)
-        logger.info("database is used")
+        logger.info("database connected")
         await Database.keep_alive(self)
 
 
@@ -119,9 +118,9 @@ async def open_deferred(
     prepare: Prepare,
     settings: DeferredSettings | None = None,
 ) -> AsyncIterator[Database]:
-    """Open a database, now or later; `prepare` brings its schema up to date before it is used.
+    """Open a database now or later; `prepare` brings its schema up to date before it is used.
 
-    An embedded one is ours to start, so it is there, or the start fails.
+    An embedded database is started here: it is available, or the start fails.
     """
     if parse_embedded(url) is not None:
         async with open_database(url, application_name=application_name) as database:
@@ -141,12 +140,12 @@ async def open_deferred(
 
 
 async def _try_at_start(reach: Callable[[], Awaitable[None]], settings: DeferredSettings) -> None:
-    """Raise only what a person has to mend."""
+    """Try to connect; raise only errors that an administrator must fix."""
     try:
         async with asyncio.timeout(settings.start_seconds):
             await reach()
     except (UnreachableError, BackendError, TimeoutError) as error:
-        reason = str(error) or f"not usable within {settings.start_seconds:g} s"
+        reason = str(error) or f"not ready within {settings.start_seconds:g} s"
         logger.warning("starting without the database", extra={"error": reason})
 
 

@@ -1,9 +1,8 @@
-"""Brings the schema of a database up to date: files in order, each once, each whole or not at all.
+"""Applies migrations: each file once, in order, completely or not at all.
 
-Every step is one transaction that first takes an advisory lock, then looks at what is applied,
-then applies the next file and records it. So replicas that start together take turns, a crash
-between two files is a normal start for the next one, and PgBouncer between us and Postgres is no
-problem (a lock of a session would be).
+Each step is one transaction: it takes an advisory lock, reads which files were applied, applies the
+next file and records it. So replicas that start together take turns, and a crash between two files
+is harmless. The lock belongs to the transaction, not the session, so PgBouncer works too.
 """
 
 import hashlib
@@ -25,14 +24,14 @@ logger = logging.getLogger(__name__)
 _FOLDER = Path(__file__).parents[1] / "migrations"
 _FILE_NAME = re.compile(r"(\d{4})_(pre|post)_[a-z0-9_]+\Z")
 _LOCK = int.from_bytes(b"cellgate")
-# Others may be at it; but a change of a table must not make everybody queue behind it for long.
+# Wait long for other replicas, but briefly for tables, since other statements queue behind it.
 _WAIT_FOR_TURN = "SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = 0"
 _WAIT_FOR_TABLE = "SET LOCAL lock_timeout = '5s'"
 _LONGEST_SECONDS = 3600.0
 
 
 class Stage(StrEnum):
-    """When a migration is applied, relative to the code that comes with it."""
+    """When a migration is applied: before the release that needs it, or after older ones ended."""
 
     PRE = "pre"
     POST = "post"
@@ -40,7 +39,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One file: a step of the schema."""
+    """One migration file."""
 
     name: str
     number: int
@@ -49,7 +48,7 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        """Tells whether a file is still the one that was applied."""
+        """Identifies the content that was applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
@@ -66,7 +65,7 @@ def load_migrations(folder: Path = _FOLDER) -> list[Migration]:
 def _load(path: Path) -> Migration:
     found = _FILE_NAME.match(path.stem)
     if found is None:
-        raise InvariantError(f"{path.name} is not called NNNN_pre_name.sql or NNNN_post_name.sql")
+        raise InvariantError(f"{path.name} must be named NNNN_pre_name.sql or NNNN_post_name.sql")
     return Migration(
         name=path.stem,
         number=int(found[1]),
@@ -78,15 +77,15 @@ def _load(path: Path) -> Migration:
 def choose_pending(
     migrations: Sequence[Migration], *, applied: Mapping[str, str], until: Stage
 ) -> list[Migration]:
-    """Return what is still to apply, in order; `until=Stage.PRE` leaves `post` files alone.
+    """Return the pending migrations in order; `until=Stage.PRE` leaves out `post` files.
 
-    Files that the database knows and we do not are no problem: newer code runs beside us.
+    Applied migrations that this release does not have are accepted: a newer release runs too.
     """
     for migration in migrations:
         if applied.get(migration.name, migration.checksum) != migration.checksum:
             raise SettingsError(
                 f"migration {migration.name} differs from the one that was applied to this "
-                "database: use the release that applied it, or a later one"
+                "database: use the release that applied it, or a later release"
             )
     pending = [migration for migration in migrations if migration.name not in applied]
     if until is Stage.POST:
@@ -99,8 +98,8 @@ def _only_pre(pending: Sequence[Migration]) -> list[Migration]:
     if stages != sorted(stages, key=lambda stage: stage is Stage.POST):
         waiting = pending[stages.index(Stage.POST)].name
         raise SettingsError(
-            f"migration {waiting} of an earlier release was never applied: run `cellgate migrate` "
-            "when no Cellgate older than that release runs"
+            f"migration {waiting} of an earlier release was not applied: stop all replicas that "
+            "are older than that release, then run `cellgate migrate`"
         )
     return [migration for migration in pending if migration.stage is Stage.PRE]
 
@@ -111,9 +110,9 @@ async def migrate(
     until: Stage = Stage.POST,
     migrations: Sequence[Migration] | None = None,
 ) -> list[str]:
-    """Apply what is pending and return the names; safe from several replicas at once.
+    """Apply pending migrations and return their names; several replicas may call it at once.
 
-    A replica that starts beside older ones stops at `until=Stage.PRE`.
+    A replica that may start beside older ones passes `until=Stage.PRE`.
     """
     if migrations is None:
         migrations = load_migrations()
@@ -124,7 +123,7 @@ async def migrate(
                 names.append(name)
         except asyncpg.InsufficientPrivilegeError as error:
             raise SettingsError(
-                f"the user of --database-url may not change the schema ({error}): run "
+                f"the user in --database-url has no right to change the schema ({error}): run "
                 "`cellgate migrate` as the owner of the database"
             ) from error
     return names
@@ -133,7 +132,7 @@ async def migrate(
 async def _apply_next(
     pool: asyncpg.Pool, migrations: Sequence[Migration], *, until: Stage
 ) -> str | None:
-    """Apply the first pending migration, if there is one, in one transaction."""
+    """Apply the next pending migration, if there is one, in one transaction."""
     async with pool.acquire() as connection, connection.transaction():
         await connection.execute(_WAIT_FOR_TURN)
         await connection.execute(sql("lock_migrations"), _LOCK, timeout=_LONGEST_SECONDS)
@@ -148,7 +147,7 @@ async def _apply_next(
 
 
 async def _read_applied(connection: asyncpg.Connection) -> dict[str, str] | None:
-    """Return checksums by name; None if there is no record at all."""
+    """Return the checksums of applied migrations by name; None if their table does not exist."""
     if not await connection.fetchval(sql("has_migrations_table")):
         return None
     rows = await connection.fetch(sql("applied_migrations"))
@@ -166,5 +165,5 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
 
 
 def _repeat_notice(_connection: object, notice: asyncpg.PostgresLogMessage) -> None:
-    """Let whoever migrates hear what a migration has to say, such as rights that it lacks."""
+    """Log the notices of a migration, such as missing rights."""
     logger.warning("migration notice", extra={"notice": str(notice)})

@@ -1,4 +1,4 @@
-"""Reads `queries.sql`, so that all SQL can be reviewed in one place and is called by name."""
+"""Reads `queries.sql`: all SQL is in one file and is called by name."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One statement, and why it exists."""
+    """One statement and its purpose."""
 
     purpose: str
     sql: str

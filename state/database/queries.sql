@@ -1,8 +1,8 @@
--- Every statement that a running service sends to Postgres: a name, what it is for, the SQL.
--- state/queries.py reads this file; schema changes are in migrations/.
+-- Every statement that a running service sends to Postgres: name, purpose, SQL.
+-- state/database/queries.py reads this file; schema changes are in state/migrations/.
 
 -- name: insert_decisions
--- Append rows of one service and epoch in their order; tell from when on a newer epoch forbids them.
+-- Append rows of one service and epoch in order; returns when a newer epoch began, if there is one.
 WITH term AS (
     -- Writes when the term is new, or when a row comes late that was decided before its first.
     INSERT INTO log_terms AS known (service, epoch, began_at)
@@ -37,7 +37,7 @@ stored AS (
 SELECT at FROM takeover
 
 -- name: insert_documents
--- Keep the text of documents, and when they were seen last; the text of a known one is skipped.
+-- Store the text of new documents, and the time at which known ones were last seen.
 INSERT INTO documents AS known (hash, kind, content, first_seen_at, last_seen_at)
 SELECT hash, kind, content, at, at
 FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
@@ -50,7 +50,7 @@ WHERE known.last_seen_at < excluded.last_seen_at
 SELECT kind, content FROM documents WHERE hash = $1
 
 -- name: merge_gang_history
--- Add what a batch knows of gangs, by the rules of state/history.py; GREATEST and LEAST skip NULL.
+-- Merge facts about gangs by the rules of state/history/facts.py; GREATEST and LEAST skip NULL.
 INSERT INTO gang_history AS known (
     run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
     member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
@@ -86,7 +86,7 @@ ON CONFLICT (run) DO UPDATE SET
     preempted_for = greatest(known.preempted_for, excluded.preempted_for)
 
 -- name: recent_decisions
--- Read the newest decisions before one, newest first; what the engine was fed only if asked for.
+-- Read the newest decisions before a position, newest first; with observations on request.
 SELECT
     key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
     latency_seconds, details, inputs
@@ -107,7 +107,7 @@ ORDER BY at DESC, key DESC
 LIMIT $1
 
 -- name: why_this_pod
--- Read what happened to one pod, newest first.
+-- Read the rows of one pod, newest first.
 SELECT
     key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
     latency_seconds, details, inputs
@@ -117,7 +117,7 @@ ORDER BY at DESC, key DESC
 LIMIT $2
 
 -- name: rows_of_epoch
--- Read a stretch of one epoch in the order in which the engine saw it, for a replay.
+-- Read rows of one epoch in the order of the engine, for a replay.
 SELECT
     key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
     latency_seconds, details, inputs
@@ -127,15 +127,15 @@ ORDER BY sequence
 LIMIT $4
 
 -- name: ensure_decision_days
--- Make the tables of the days to come; returns how many were missing.
+-- Create the partitions of the coming days; returns how many were missing.
 SELECT ensure_decision_days($1, $2)
 
 -- name: drop_decision_day
--- Drop the oldest day that is too old by both clocks, ours and the database's; returns its name.
+-- Drop the oldest partition that is too old by the clocks of service and database; returns its name.
 SELECT drop_decision_day(least($1::date, (now() AT TIME ZONE 'UTC')::date) - $2::integer)
 
 -- name: forget_past
--- Delete some rows of a table that are too old; returns how many.
+-- Delete a batch of rows of a table that are too old; returns how many.
 SELECT forget_past($1, $2, $3, $4)
 
 -- name: my_last_jobs
@@ -159,7 +159,7 @@ ORDER BY asked_at DESC
 LIMIT $2
 
 -- name: hours_of_days
--- Sum the leaf-cell-hours of whole days (UTC), such as those of a month.
+-- Sum the leaf-cell-hours of whole UTC days, such as those of a month.
 SELECT
     nullif(user_name, '') AS user_name, nullif(group_name, '') AS group_name,
     nullif(vc, '') AS vc, nullif(class, '') AS class,
@@ -189,7 +189,7 @@ ORDER BY
     nullif(parts.class, '')
 
 -- name: hours_between
--- Sum the leaf-cell-hours between any two moments: whole days by their sums, the rest by each run.
+-- Sum the leaf-cell-hours between two moments: whole days from daily sums, the rest from runs.
 WITH asked AS (
     SELECT
         $1::timestamptz AS since, $2::timestamptz AS until,
@@ -245,15 +245,15 @@ HAVING sum(gangs) > 0
 ORDER BY user_name, group_name, vc, class
 
 -- name: lock_migrations
--- Let one replica at a time look at the schema and change it, until its transaction ends.
+-- Lock the schema for one replica until its transaction ends.
 SELECT pg_advisory_xact_lock($1)
 
 -- name: has_migrations_table
--- Tell whether any migration was ever applied, without needing the right to create a table.
+-- Check whether a migration was ever applied, without the right to create a table.
 SELECT to_regclass('schema_migrations') IS NOT NULL
 
 -- name: create_migrations_table
--- Make the record of what was applied; it cannot be a migration itself.
+-- Create the table of applied migrations; it cannot be a migration itself.
 CREATE TABLE schema_migrations (
     name text PRIMARY KEY,
     checksum text NOT NULL,
@@ -261,21 +261,21 @@ CREATE TABLE schema_migrations (
 )
 
 -- name: applied_migrations
--- Read what was applied.
+-- Read the applied migrations.
 SELECT name, checksum FROM schema_migrations
 
 -- name: record_migration
--- Remember that a migration was applied.
+-- Record that a migration was applied.
 INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)
 
--- The ledger. Its writes are functions, because each must be one round trip: see the migrations.
+-- The ledger. Its writes are SQL functions, so that each is one round trip: see the migrations.
 
 -- name: charge
--- Charge gangs against their limits, each by itself, all in one transaction.
+-- Charge gangs, each within its own limits, in one transaction.
 SELECT ledger_charge($1::jsonb, $2, $3)
 
 -- name: confirm
--- Keep the charges of gangs whose pods were seen.
+-- Keep the charges of gangs whose pods appeared.
 SELECT ledger_confirm($1, $2, $3::jsonb)
 
 -- name: release
@@ -287,37 +287,37 @@ SELECT ledger_release($1, $2, $3::jsonb, $4)
 SELECT ledger_expire($1, $2, $3, $4)
 
 -- name: reconcile
--- Make the ledger equal to the gangs that have pods.
+-- Make the charges match the gangs that have pods.
 SELECT ledger_reconcile($1, $2, $3::jsonb, $4, $5)
 
 -- name: live_charges
--- Read what is held or reserved now.
+-- Read all live charges.
 SELECT to_jsonb(c) FROM charges AS c
 
 -- name: charges_aged
--- Read charges that were made, or had their size changed, so long ago.
+-- Read charges that were made or resized within a range of ages.
 SELECT to_jsonb(c)
 FROM charges AS c, (SELECT coalesce($3, clock_timestamp()) AS at) AS m
 WHERE c.charged_at <= m.at - $1::interval AND c.charged_at > m.at - $2::interval
 
 -- name: usage_of_scope
--- Read what one scope holds, and what it has used in this day, week and month.
+-- Read what one scope holds, and has used in the current day, week and month.
 SELECT ledger_usage(ledger_advance(held, NULL, 0, m.at, m.at))
 FROM holdings AS held, (SELECT coalesce($3, clock_timestamp()) AS at) AS m
 WHERE held.user_name = $1 AND held.group_name = $2
 
 -- name: holdings_at
--- Sum what was held at a moment, or is held now, by all that people ask for.
+-- Sum the leaf cells held now or at a moment, by user, group, VC, class and leaf type.
 SELECT user_name, group_name, vc, class, is_high, leaf_type, leaf_count, gang_count
 FROM ledger_held($1)
 
 -- name: leaf_time_of_days
--- Sum leaf cells × microseconds by day.
+-- Sum the leaf-cell-microseconds of each day.
 SELECT day, user_name, group_name, vc, class, leaf_type, leaf_micros
 FROM ledger_time($1, $2, $3)
 
 -- name: usage_changes
--- Read the holdings that may have changed since a version, and the version to ask for next.
+-- Read the usage that may have changed since a version, and the version for the next call.
 SELECT
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS version,
     coalesce(
@@ -329,26 +329,26 @@ SELECT
     ) AS usage
 
 -- name: charged_gangs
--- Tell which of some gangs have a live charge.
+-- Read which of the given gangs have a live charge.
 SELECT c.namespace, c.gang
 FROM charges AS c
 JOIN unnest($1::text[], $2::text[]) AS asked (namespace, gang)
     ON c.namespace = asked.namespace AND c.gang = asked.gang
 
 -- name: announce_usage
--- Tell the caches of all processes that holdings have changed.
+-- Notify the usage caches of all processes of a change.
 SELECT pg_notify('cellgate_usage', $1)
 
 -- name: set_for_session
--- Change a setting of this session, or of the one that a pooler has lent us.
+-- Change a setting of this session, or of the session that a pooler provides.
 SELECT set_config($1, $2, false)
 
 -- name: backend_pid
--- Ask the server itself who serves us: a pooler in between names somebody else.
+-- Read the process id of the server session: behind a pooler it is not the one of the connection.
 SELECT pg_backend_pid()
 
 -- name: describe_schema
--- Write down every table, view and function of our schema in one canonical form.
+-- Describe every table, view and function of the schema in a canonical form.
 WITH ours AS (
     SELECT c.oid, c.relname, c.relkind, c.reloptions
     FROM pg_class AS c

@@ -1,8 +1,8 @@
-"""The schema as text: what a migrated database holds, read from its catalog.
+"""The schema of a migrated database as text, read from its catalog.
 
-`schema.sql` beside this file is that text for the migrations of this release, to read and to
-review: a test compares it with the sum of the migrations. `python -m state.database.schema`
-writes it anew, from a database made for the purpose.
+`schema.sql` is that text for the migrations of this release, for readers and reviews; a test
+compares it with the sum of the migrations. `python -m state.database.schema` writes it, from a
+temporary database.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _HEADER = """\
 
 
 async def describe_schema(pool: asyncpg.Pool) -> str:
-    """Describe the schema of an open database; equal texts mean equal schemas."""
+    """Describe the schema of a database; equal texts mean equal schemas."""
     with backend_errors("reading the schema"):
         rows = await pool.fetch(sql("describe_schema"))
     return _HEADER + "".join(f"\n{_plain(row['definition'])}\n" for row in rows)
@@ -35,7 +35,7 @@ def _plain(text: str) -> str:
 
 
 async def build_schema() -> str:
-    """Describe what the migrations make of an empty database."""
+    """Describe the schema that the migrations create in an empty database."""
     with tempfile.TemporaryDirectory(prefix="cellgate-schema-") as folder:
         async with open_database(f"embedded:{folder}/data", application_name="schema") as database:
             await migrate(database.pool)

@@ -1,4 +1,4 @@
-"""Which user the server runs as: ourselves, or when we are root somebody without rights."""
+"""The user that the server runs as: this process's own user, or for root an unprivileged one."""
 
 import os
 import pwd
@@ -13,17 +13,17 @@ _UNPRIVILEGED = ("nobody", "daemon")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A user and group of this machine, by number: not every owner of a file has a name."""
+    """A user and group by number, since the owner of a file need not have a name."""
 
     uid: int
     gid: int
 
 
 def server_account(folders: Sequence[Path]) -> Account | None:
-    """Choose the user for the server; None means that it runs as we do.
+    """Choose the user for the server; None means the user of this process.
 
-    Root hands over to the first owner of the given folders that is not root, so that data made
-    by an ordinary user stays that user's, and else to a user that exists on every machine.
+    For root, it is the first owner of the given folders that is not root, so that data of an
+    ordinary user stays theirs, or else a user that exists on every machine.
     """
     if os.geteuid() != 0:
         return None
@@ -35,7 +35,7 @@ def server_account(folders: Sequence[Path]) -> Account | None:
 
 
 def _owner(folder: Path) -> Account | None:
-    """Return who owns a folder, with that user's own group: the folder's may be root's."""
+    """Return the owner of a folder with their primary group; the folder's may be root's."""
     try:
         uid = folder.stat().st_uid
     except FileNotFoundError:
@@ -54,13 +54,13 @@ def _unprivileged() -> Account:
             continue
         return Account(uid=entry.pw_uid, gid=entry.pw_gid)
     raise SettingsError(
-        "PostgreSQL refuses to run as root and this machine has no user 'nobody': "
-        "run as an ordinary user, or add one"
+        "PostgreSQL refuses to run as root, and this machine has no user 'nobody': run as an "
+        "ordinary user, or add that user"
     )
 
 
 def give(path: Path, account: Account) -> None:
-    """Make `account` the owner of the folder `path` and of all in it, following no link."""
+    """Make `account` the owner of the folder `path` and its contents; links are not followed."""
     for _, _, files, folder in os.fwalk(path):
         os.fchown(folder, account.uid, account.gid)
         for name in files:

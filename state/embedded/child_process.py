@@ -1,6 +1,6 @@
-"""One child process, started through the launcher, and what it says on stderr.
+"""One child process, started by the launcher, and its output on stderr.
 
-Works by callbacks: no task has to read the pipe, so none can be forgotten or be slow.
+The event loop reads the pipe with callbacks, so that no task is needed that could block the child.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _READY = "database system is ready to accept connections"
 _REMEMBERED_LINES = 50
-# What PostgreSQL calls an ERROR is one client's statement, which that client reports itself; what
-# it calls FATAL is one connection.
+# In PostgreSQL, ERROR is about one statement, which its client reports, and FATAL about one
+# connection.
 _LEVELS = {"WARNING": logging.WARNING, "FATAL": logging.WARNING, "PANIC": logging.ERROR}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How to start a child: everything but the program."""
+    """How to start a child process, except for the program."""
 
     folder: Path
     account: Account | None
@@ -52,65 +52,65 @@ class Child(asyncio.SubprocessProtocol):
 
     @property
     def pid(self) -> int:
-        """Its process id, also after it has ended."""
+        """The process id, also after the process has ended."""
         pid = self._transport.get_pid()
         assert pid is not None
         return pid
 
     @property
     def is_running(self) -> bool:
-        """True until its end has been noticed."""
+        """False once the end of the process was noticed."""
         return not self.ended.is_set()
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code, negative for a signal, None while it runs."""
+        """The exit code, negative for a signal; None while the process runs."""
         return self._transport.get_returncode()
 
     def send(self, number: signal.Signals) -> None:
-        """Signal it, unless it has ended."""
+        """Send a signal, unless the process has ended."""
         if self.is_running:
             self._transport.send_signal(number)
 
     async def finish(self) -> int | None:
-        """Wait until it has ended and all of its output has been read."""
+        """Wait until the process has ended and all its output was read."""
         await self._closed.wait()
         return self.exit_code
 
     def close(self) -> None:
-        """Forget it; kills it if it still runs."""
+        """Release its resources; kills the process if it still runs."""
         self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Callback of the event loop: started."""
-        # uvloop's transport is no subclass of asyncio's, so there is nothing to check here.
+        """Handle the start of the process."""
+        # uvloop's transport is no subclass of asyncio's.
         self._transport = transport  # type: ignore[assignment]
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Callback of the event loop: it said something."""
+        """Handle output."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._take(line.decode(errors="replace"))
 
     def process_exited(self) -> None:
-        """Callback of the event loop: it ended, though its children may still hold the pipe."""
+        """Handle the end of the process; its children may still hold the pipe."""
         self.ended.set()
         self.ready_or_ended.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Callback of the event loop: it ended and nobody holds the pipe."""
+        """Handle the end of the output: no process holds the pipe any more."""
         self._closed.set()
 
     def _take(self, line: str) -> None:
         self.lines.append(line)
         level = _LEVELS.get(line.partition(":")[0], logging.DEBUG)
-        logger.log(level, "embedded postgres said", extra={"line": line})
+        logger.log(level, "embedded server output", extra={"line": line})
         if _READY in line:
             self.ready_or_ended.set()
 
 
 async def spawn(command: Sequence[str], launch: Launch) -> Child:
-    """Start a child that ends at the latest when the thread that calls this ends."""
+    """Start a child process that ends no later than the calling thread."""
     account = launch.account
     child = Child()
     with _as_file(launch.input) as source:
@@ -126,7 +126,7 @@ async def spawn(command: Sequence[str], launch: Launch) -> Child:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             pass_fds=launch.inherited,
-            # Ctrl-C on the terminal is for us; we stop the server when nothing needs it any more.
+            # Ctrl-C must not reach the server: it is stopped after its clients.
             start_new_session=True,
         )
     return child
@@ -141,6 +141,6 @@ def _as_file(text: str) -> Iterator[IO[bytes]]:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of ours that could steer PostgreSQL (PGDATA, PGOPTIONS, a locale)."""
+    """Return an environment without variables that affect PostgreSQL, such as PGDATA."""
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}

@@ -1,11 +1,11 @@
-"""DIR of `embedded:DIR`: its layout, who may use it, and what a dead server left in it.
+"""DIR of `embedded:DIR`: its layout, its locks, and files that a dead server left.
 
-    DIR/lock          locked by the Cellgate that uses DIR, holds its process id
+    DIR/lock          locked by the Cellgate process that uses DIR; contains its process id
     DIR/server.lock   locked by every process of the server; see `state.embedded`
-    DIR/data          PostgreSQL's data, complete from the moment it has this name
-    DIR/data.new      data that is still being made, or was when we were killed
+    DIR/data          the data of PostgreSQL, always complete
+    DIR/data.new      data that is being created, or whose creation was interrupted
 
-Only `data` and `data.new` belong to the server's user.
+Only `data` and `data.new` belong to the user of the server.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from policy.errors import SettingsError
 
 _OURS = frozenset({"lock", "server.lock", "data", "data.new"})
-# The root of a freshly made volume is not empty, and yet free to use.
+# In the root of a new volume, which is not empty but free to use.
 _HARMLESS = frozenset({"lost+found"})
 
 
@@ -35,12 +35,12 @@ class DataDirectory:
 
     @property
     def has_data(self) -> bool:
-        """True when there is a database to start."""
+        """Whether a database exists."""
         with self._named_errors():
             return (self.data / "PG_VERSION").exists()
 
     def claim(self) -> None:
-        """Make this process the only owner of DIR, until `release`. Creates DIR if need be."""
+        """Lock DIR for this process until `release`; create DIR if it is missing."""
         if self._owner_lock is not None:
             return
         with self._named_errors():
@@ -50,31 +50,31 @@ class DataDirectory:
         if self._owner_lock is None:
             raise SettingsError(
                 f"embedded database {self.path} is in use by another Cellgate"
-                f"{self._owner_description()}: stop it, or choose another directory"
+                f"{self._owner_description()}: stop it, or use another directory"
             )
         os.ftruncate(self._owner_lock, 0)
         os.pwrite(self._owner_lock, b"%d\n" % os.getpid(), 0)
 
     def lock_server(self) -> bool:
-        """Take the lock that the server inherits; False while an earlier one's processes live."""
+        """Take the lock that the server inherits; False while an earlier server still runs."""
         self.unlock_server()
         with self._named_errors():
             self.server_lock = _lock(self.path / "server.lock")
         return self.server_lock is not None
 
     def unlock_server(self) -> None:
-        """Give up our own hold of the server's lock; a running server keeps its own."""
+        """Close this process's copy of the server's lock; a running server keeps its own."""
         _close(self.server_lock)
         self.server_lock = None
 
     def release(self) -> None:
-        """Let others claim DIR."""
+        """Unlock DIR."""
         self.unlock_server()
         _close(self._owner_lock)
         self._owner_lock = None
 
     def make_new_data(self) -> None:
-        """Make an empty place for new data; removes an attempt that was cut short."""
+        """Create an empty `data.new`; remove an interrupted attempt."""
         with self._named_errors():
             shutil.rmtree(self.new_data, ignore_errors=True)
             self.new_data.mkdir(mode=0o700)
@@ -90,17 +90,18 @@ class DataDirectory:
                 os.close(folder)
 
     def remove_leftovers(self) -> None:
-        """Remove what would make PostgreSQL believe that a dead server lives.
+        """Remove the file by which PostgreSQL recognizes a running server.
 
-        It asks whether the process id in this file is alive, and in a container a killed server's
-        id is soon somebody else's. The server's lock, which must be held here, is the better proof.
+        PostgreSQL checks whether the process id in it is alive, but in a container another process
+        may soon have the id of a killed server. The caller holds the server's lock, which proves
+        that no server runs.
         """
         assert self.server_lock is not None
         with self._named_errors():
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def find_servers(self) -> list[int]:
-        """Return the process ids of servers that work in our data, whoever started them."""
+        """Return the process ids of all servers that use the data of DIR."""
         processes = map(int, filter(str.isdecimal, os.listdir("/proc")))
         return [pid for pid in processes if _is_server(pid) and self._works_here(pid)]
 
@@ -112,9 +113,9 @@ class DataDirectory:
                 for folder in (self.data, self.new_data)
             )
         except PermissionError:
-            # Root in a container may lack CAP_SYS_PTRACE; then the server's own word counts.
+            # Root in a container may lack CAP_SYS_PTRACE: use the id that the server wrote.
             return pid == self._recorded_server()
-        except OSError:  # it ended meanwhile
+        except OSError:  # the process ended meanwhile
             return False
 
     def _recorded_server(self) -> int | None:
@@ -131,19 +132,18 @@ class DataDirectory:
         present = set(os.listdir(self.path)) - _HARMLESS
         if present and not present & _OURS:
             raise SettingsError(
-                f"{self.path} is not empty and holds no embedded database: choose a new directory"
+                f"{self.path} is not empty and contains no embedded database: use a new directory"
             )
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Turn what the file system refuses into one line that says what to do."""
+        """Turn errors of the file system into one line that says what to do."""
         try:
             yield
         except PermissionError as error:
             raise SettingsError(
                 f"embedded database {self.path} belongs to another user "
-                f"({error.strerror}: {error.filename}): run as that user, or choose another "
-                "directory"
+                f"({error.strerror}: {error.filename}): run as that user, or use another directory"
             ) from error
         except OSError as error:
             raise SettingsError(_describe(self.path, error)) from error
@@ -151,8 +151,8 @@ class DataDirectory:
 
 def _describe(path: Path, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"embedded database {path}: the disk is full: free some space, or choose another"
-    return f"cannot use {path} for an embedded database: {error.strerror}; choose another directory"
+        return f"embedded database {path}: the disk is full; free some space, or use another disk"
+    return f"cannot use {path} for an embedded database: {error.strerror}; use another directory"
 
 
 def _is_server(pid: int) -> bool:
@@ -162,11 +162,11 @@ def _is_server(pid: int) -> bool:
 
 
 def _lock(path: Path) -> int | None:
-    """Open and lock a file; None if somebody else holds the lock."""
+    """Open and lock a file; None if another process holds the lock."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, 0o600)
     try:
-        if os.geteuid() == 0:  # DIR's owner must be able to go on without root
+        if os.geteuid() == 0:  # DIR's owner must be able to use it without root
             owner = path.parent.stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,20 +1,20 @@
-"""From a server's last words to one line that says what to do. Pure."""
+"""Turns the output of a failed server into one line of advice. Pure."""
 
 import re
 from collections.abc import Sequence
 
-_ELSEWHERE = "or give --database-url postgresql://… of another server"
+_ELSEWHERE = "or set --database-url postgresql://… to use another server"
 
-# The first pattern that matches any line decides; `{0}` is what its group found.
+# The first pattern that matches a line applies; `{0}` is the text of its group.
 _ADVICE = (
     (
         r"error while loading shared libraries: ([^:]+):",
-        "PostgreSQL's server needs the shared library {0}: install the system package that "
-        f"contains it, {_ELSEWHERE}",
+        "PostgreSQL needs the shared library {0}: install the system package that contains it, "
+        f"{_ELSEWHERE}",
     ),
     (
         r"version `(GLIBC[^']+)' not found",
-        "this system's C library is too old for the PostgreSQL wheel (it asks for {0}): use a "
+        "the C library of this system is too old for the PostgreSQL wheel, which needs {0}: use a "
         f"newer system, {_ELSEWHERE}",
     ),
     (
@@ -29,29 +29,29 @@ _ADVICE = (
     ),
     (
         r"initialized by PostgreSQL version (\S+),",
-        "the data was made by PostgreSQL {0}, which the installed version cannot read: install "
-        "the wheel of that version, dump and reload, or choose another directory",
+        "the data was created by PostgreSQL {0}, and the installed version cannot read it: install "
+        "the wheel of that version, then dump and reload, or use another directory",
     ),
     (
         r"shared memory.*No space left on device",
-        "PostgreSQL found no room for shared memory: enlarge /dev/shm (64 MB are enough), "
+        "PostgreSQL has not enough shared memory: enlarge /dev/shm (64 MB are enough), "
         f"{_ELSEWHERE}",
     ),
     (
         r"No space left on device|Disk quota exceeded|Check free disk space",
-        "the disk is full: free some space, or choose another directory",
+        "the disk is full: free some space, or use another directory",
     ),
-    (r"Read-only file system", "the file system is read-only: choose another directory"),
+    (r"Read-only file system", "the file system is read-only: use another directory"),
 )
 _SEVERE = re.compile(r"\b(?:PANIC|FATAL|error):\s+(.*)")
 
 
 def explain(lines: Sequence[str]) -> str:
-    """Say in one line why a server, or initdb, gave up, from what it wrote to stderr."""
+    """Return in one line why a server or initdb failed, from its output on stderr."""
     for pattern, advice in _ADVICE:
         for line in lines:
             if found := re.search(pattern, line):
                 return advice.format(*found.groups())
     severe = [found[1] for line in lines if (found := _SEVERE.search(line))]
-    last = severe[-1:] or [line for line in lines if line.strip()][-1:] or ["it said nothing"]
-    return f"PostgreSQL gave up: {last[0].strip()}"
+    last = severe[-1:] or [line for line in lines if line.strip()][-1:] or ["no output"]
+    return f"PostgreSQL failed: {last[0].strip()}"

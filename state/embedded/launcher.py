@@ -1,11 +1,11 @@
-"""Becomes the given program: without root's rights, and ended by the kernel when its parent ends.
+"""Replaces itself by the given program, without root's rights and with a parent-death signal.
 
-Run as a script (`launcher.py PARENT SIGNAL UID:GID|- PROGRAM ARGUMENT…`) because these steps must
-happen in the child, in this order, and running Python between fork and exec of a process with
-threads can deadlock. Imports nothing of ours: it runs without any path set up.
+Run as a script (`launcher.py PARENT SIGNAL UID:GID|- PROGRAM ARGUMENT…`), because these steps must
+happen in the child process, and Python code between fork and exec of a process with threads can
+deadlock. It imports no module of Cellgate, since it runs without a module path.
 
-The order matters: the kernel forgets the parent-death signal when the user changes, and a parent
-that died before it was set is noticed only by asking afterwards.
+The order matters: the kernel clears the parent-death signal when the user changes, and only a check
+after the signal was set finds a parent that had already died.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ _FAILED = 125
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Never returns: replaces this process, or ends it."""
+    """Replace this process, or end it; never returns."""
     parent, death_signal, account, *command = arguments
     if account != "-":
         _become(*map(int, account.split(":")))
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     if os.getppid() != int(parent):
         sys.exit(_FAILED)
     try:
-        os.execv(command[0], command)  # noqa: S606 - a shell is what is not wanted here
+        os.execv(command[0], command)  # noqa: S606 - without a shell
     except OSError as error:
         _fail(f"cannot run {command[0]}: {error.strerror}")
 

@@ -1,4 +1,4 @@
-"""Start and stop the embedded server: the order of things, and what undoes them."""
+"""Starts, stops and restarts the embedded server."""
 
 import asyncio
 import contextlib
@@ -29,23 +29,23 @@ _IN_CURRENT_FOLDER = ("-D", "/proc/self/cwd")
 _INITDB = (
     *_IN_CURRENT_FOLDER,
     f"--username={_NAME}",
-    # Whoever can reach the socket is the server's own user, or root.
+    # Only the user of the server and root can reach the socket.
     "--auth-local=trust",
     "--auth-host=reject",
-    # Order and case by PostgreSQL itself: an index outlives an upgrade of the C library.
+    # PostgreSQL's own collation, so that an upgrade of the C library does not break an index.
     "--encoding=UTF8",
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
-    # One call for the whole file system instead of one for each of a thousand files.
+    # One sync of the file system instead of one for each of a thousand files.
     "--sync-method=syncfs",
-    # All commits wait while a new file of the log is filled with zeros: a moment for 1 MB, tens of
-    # milliseconds for the usual 16.
+    # Commits wait while a new WAL segment is zero-filled, which takes tens of milliseconds for the
+    # usual 16 MB.
     "--wal-segsize=1",
 )
 _SETTINGS = {
     "listen_addresses": "",
-    "port": "5432",  # only names the socket
+    "port": "5432",  # only a part of the name of the socket
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_destination": "stderr",
@@ -53,27 +53,26 @@ _SETTINGS = {
     "log_min_messages": "warning",
     "log_line_prefix": "",
     "log_checkpoints": "off",
-    # As usual; initdb would make them smaller with the files.
+    # The usual values; initdb would scale them down with the WAL segments.
     "min_wal_size": "80MB",
     "max_wal_size": "1GB",
 }
 _ORPHAN_GRACE_SECONDS = 5.0
 _ORPHAN_END_SECONDS = 10.0
-# Recovery after a kill may take its time; to cut it short would only mean to begin it again.
+# Recovery after a kill may take long, and an interrupted recovery starts again.
 _START_SECONDS = 600.0
 _FAST_STOP_SECONDS = 15.0
 _IMMEDIATE_STOP_SECONDS = 7.0
-_LAST_WORDS_SECONDS = 1.0
+_OUTPUT_SECONDS = 1.0
 _POLL_SECONDS = 0.02
 
 
 class EmbeddedPostgres:
-    """A PostgreSQL server on the data in one directory, for as long as this process lives.
+    """A PostgreSQL server on the data of one directory; it ends no later than this process.
 
     One event loop starts, watches and stops it, in a thread that lives at least as long. A server
-    that died can be started again, at the same URL, as often as it takes. Every failure to start
-    is a SettingsError of one line and leaves nothing running; if it was the first start, then DIR
-    is free for others again.
+    that died can be started again, at the same URL. A failure to start is a SettingsError of one
+    line, and no process is left; after a failed first start the directory is unlocked.
     """
 
     def __init__(self, directory: Path, *, installation: Path | None = None) -> None:
@@ -86,7 +85,7 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """Where clients of the same user, or of root, reach the database."""
+        """The URL of the database for clients of the same user and of root."""
         assert self._sockets is not None
         host = quote(str(self._sockets.path), safe="")
         return f"postgresql://{_NAME}@/{_NAME}?host={host}&port={_SETTINGS['port']}"
@@ -98,9 +97,9 @@ class EmbeddedPostgres:
         return self._server.pid
 
     async def start(self) -> str:
-        """Start the server, making its data on first use; return the URL of the database."""
+        """Start the server, creating its data on first use; return the URL of the database."""
         if self._server is not None and self._server.is_running:
-            raise InvariantError("the embedded server was started twice")
+            raise InvariantError("the embedded server is already running")
         undo = self._release if self._sockets is None else self._close_server
         try:
             await self._start()
@@ -110,7 +109,7 @@ class EmbeddedPostgres:
         return self.url
 
     async def stop(self) -> None:
-        """End the server, cleanly if it can be, and let others use the directory."""
+        """Stop the server, gracefully if possible, and unlock the directory."""
         try:
             if self._server is not None:
                 await _end(self._server)
@@ -118,13 +117,13 @@ class EmbeddedPostgres:
             self._release()
 
     async def wait_died(self) -> NoReturn:
-        """Wait until the server ends without having been asked to; raises BackendError then."""
+        """Raise BackendError when the server ends unexpectedly."""
         assert self._server is not None
         server = self._server
         await server.ended.wait()
-        last_words = await _last_words(server)
+        reason = await _explain_end(server)
         raise BackendError(
-            f"the embedded PostgreSQL ended with exit code {server.exit_code}: {last_words}"
+            f"the embedded PostgreSQL ended with exit code {server.exit_code}: {reason}"
         )
 
     async def __aenter__(self) -> Self:
@@ -141,23 +140,25 @@ class EmbeddedPostgres:
 
     async def _start(self) -> None:
         if not sys.platform.startswith("linux"):
-            raise SettingsError("embedded: works on Linux only; give --database-url postgresql://…")
+            raise SettingsError(
+                "an embedded database works on Linux only: set --database-url postgresql://…"
+            )
         installation = self._installation or find_installation()
         self._directory.claim()
-        await self._outlive_earlier_server()
+        await self._end_earlier_server()
         self._prepare(installation)
         if not self._directory.has_data:
             await self._make_data()
         self._directory.remove_leftovers()
         await self._launch_server()
 
-    async def _outlive_earlier_server(self) -> None:
-        """Wait for the processes of a server whose owner was killed; end them if they hang."""
+    async def _end_earlier_server(self) -> None:
+        """Wait until the processes of a server whose owner was killed end; kill them otherwise."""
         self._close_server()
         if await self._lock_server_within(_ORPHAN_GRACE_SECONDS):
             return
         orphans = self._directory.find_servers()
-        logger.warning("ending the server of an earlier run", extra={"pids": orphans})
+        logger.warning("killing the server of an earlier run", extra={"pids": orphans})
         for pid in orphans:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -177,7 +178,7 @@ class EmbeddedPostgres:
         return True
 
     def _prepare(self, installation: Path) -> None:
-        """Choose the server's user, and put socket and programs where that user reaches them."""
+        """Choose the user of the server, and put socket and programs where that user can go."""
         if self._sockets is not None:
             return
         self._account = account.server_account([self._directory.data, self._directory.path])
@@ -185,7 +186,7 @@ class EmbeddedPostgres:
             self._sockets = socket_directory.make_socket_directory(self._account)
             if self._account is not None:
                 installation = copy_installation(installation, self._sockets.path)
-                socket_directory.hand_over(self._sockets, self._account)
+                socket_directory.change_owner(self._sockets, self._account)
                 if self._directory.data.exists() and self._directory.data.stat().st_uid == 0:
                     account.give(self._directory.data, self._account)
         except OSError as error:
@@ -193,7 +194,7 @@ class EmbeddedPostgres:
         self._programs = installation / "bin"
 
     async def _make_data(self) -> None:
-        """Make the data aside and rename it: what is called `data` is always complete."""
+        """Create the data under another name, then rename it, so that `data` is always complete."""
         self._directory.make_new_data()
         if self._account is not None:
             account.give(self._directory.new_data, self._account)
@@ -201,10 +202,10 @@ class EmbeddedPostgres:
         arguments = ("--single", *_IN_CURRENT_FOLDER, "-c", "exit_on_error=on", "postgres")
         await self._run("postgres", arguments, text=f"CREATE DATABASE {_NAME}\n")
         self._directory.adopt_new_data()
-        logger.info("embedded database made", extra={"directory": str(self._directory.path)})
+        logger.info("embedded database created", extra={"directory": str(self._directory.path)})
 
     async def _run(self, program: str, arguments: Sequence[str], *, text: str = "") -> None:
-        """Run a program in the new data, to its end."""
+        """Run a program in the new data directory until it ends."""
         launch = self._launch(self._directory.new_data, signal.SIGKILL)
         child = await spawn(self._command(program, arguments), replace(launch, input=text))
         try:
@@ -218,8 +219,7 @@ class EmbeddedPostgres:
         settings = {**_SETTINGS, "unix_socket_directories": str(self._sockets.path)}
         options = [option for name in settings for option in ("-c", f"{name}={settings[name]}")]
         command = self._command("postgres", (*_IN_CURRENT_FOLDER, *options))
-        # SIGINT asks for a fast shutdown: no client is waited for, and the next start needs no
-        # recovery.
+        # SIGINT requests a fast shutdown, which does not wait for clients and avoids a recovery.
         self._server = await spawn(command, self._launch(self._directory.data, signal.SIGINT))
         self._directory.unlock_server()
         with contextlib.suppress(TimeoutError):
@@ -243,7 +243,7 @@ class EmbeddedPostgres:
 
     async def _failure(self, child: Child) -> SettingsError:
         return SettingsError(
-            f"embedded database {self._directory.path}: {await _last_words(child)}"
+            f"embedded database {self._directory.path}: {await _explain_end(child)}"
         )
 
     def _close_server(self) -> None:
@@ -252,7 +252,7 @@ class EmbeddedPostgres:
             self._server = None
 
     def _release(self) -> None:
-        """Let go of everything; ends the server the hard way if it still runs."""
+        """Release all resources; kill the server if it still runs."""
         self._close_server()
         if self._sockets is not None:
             self._sockets.close()
@@ -261,20 +261,20 @@ class EmbeddedPostgres:
 
 
 def _explain_preparation(error: OSError, user: account.Account | None) -> str:
-    # EINVAL: in a user namespace that user does not exist at all.
+    # EINVAL: the user does not exist in a user namespace.
     if user is not None and error.errno in (errno.EPERM, errno.EINVAL):
         return (
             f"PostgreSQL refuses to run as root, and this process may not give files to user "
-            f"{user.uid}: run as an ordinary user, or give --database-url postgresql://…"
+            f"{user.uid}: run as an ordinary user, or set --database-url postgresql://…"
         )
     return (
-        f"cannot put the embedded PostgreSQL into {tempfile.gettempdir()}: {error.strerror}; free "
-        "some space there, or set TMPDIR to another directory"
+        f"cannot copy PostgreSQL to {tempfile.gettempdir()}: {error.strerror}; free some space "
+        "there, or set TMPDIR to another directory"
     )
 
 
 async def _end(server: Child) -> None:
-    """Ask for a fast shutdown, then for an immediate one, then end it."""
+    """Request a fast shutdown, then an immediate one, then kill the server."""
     for number, seconds in (
         (signal.SIGINT, _FAST_STOP_SECONDS),
         (signal.SIGQUIT, _IMMEDIATE_STOP_SECONDS),
@@ -288,8 +288,8 @@ async def _end(server: Child) -> None:
     await server.ended.wait()
 
 
-async def _last_words(child: Child) -> str:
-    """Explain its end, once its output is complete; its own children may hold that up a little."""
+async def _explain_end(child: Child) -> str:
+    """Explain the end of a process from its output, which its children may keep open a while."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(child.finish(), _LAST_WORDS_SECONDS)
+        await asyncio.wait_for(child.finish(), _OUTPUT_SECONDS)
     return explain(child.lines)

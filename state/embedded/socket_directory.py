@@ -1,9 +1,10 @@
-"""The private directory of one running server: its socket, and for root its binaries.
+"""The temporary directory of one running server: its socket, and for root its binaries.
 
-A Unix socket's path must be short, DIR's need not be, and the server's user may not reach DIR; so
-the socket lives in a temporary directory, open to the server's user alone. Whoever uses such a
-directory holds a lock on it, so one without a lock was left by a killed process and is removed
-when the next one is made. The lock also keeps systemd-tmpfiles from tidying up in a live one.
+The path of a Unix socket must be short, while DIR may be long and may be unreachable for the
+server's user. So the socket is in a temporary directory that only the server's user may enter. A
+running server holds a lock on its directory. A directory without a lock was left by a killed
+process, and is removed when the next one is created. The lock also protects it from
+systemd-tmpfiles.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from policy.errors import SettingsError
 from state.embedded.account import Account
 
 _PREFIX = "cellgate-pg-"
-# Still being made: a name that is not swept, until the lock is held.
+# The name until the lock is held: `remove_abandoned` does not match it.
 _UNFINISHED_PREFIX = ".cellgate-new-"
 _SOCKET = ".s.PGSQL.5432"
 _LONGEST_SOCKET_PATH = 107
@@ -26,38 +27,38 @@ _RANDOM_PART = 8
 
 
 class SocketDirectory:
-    """A locked temporary directory. `close` removes it; a kill leaves it to the next sweep."""
+    """A locked temporary directory, removed by `close`, or after a kill by the next server."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
         self.lock = lock
 
     def close(self) -> None:
-        """Remove the directory and all in it."""
+        """Remove the directory and its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self.lock)
 
 
 def make_socket_directory(account: Account | None) -> SocketDirectory:
-    """Make a directory for a server that runs as `account`, after removing abandoned ones."""
+    """Create a directory for a server that runs as `account`; remove abandoned ones first."""
     base = _choose_base(account)
-    sweep(base, account)
+    remove_abandoned(base, account)
     unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED_PREFIX, dir=base))
     lock = _open_locked(unfinished)
-    if lock is None:  # nobody else knows the name
-        raise SettingsError(f"cannot lock a directory in {base}: set TMPDIR to another one")
+    if lock is None:  # no other process knows the name
+        raise SettingsError(f"cannot lock a directory in {base}: set TMPDIR to another directory")
     path = base / unfinished.name.replace(_UNFINISHED_PREFIX, _PREFIX)
     unfinished.rename(path)
     return SocketDirectory(path, lock)
 
 
-def hand_over(directory: SocketDirectory, account: Account) -> None:
-    """Give the directory itself, not what is in it, to the server's user."""
+def change_owner(directory: SocketDirectory, account: Account) -> None:
+    """Make the server's user the owner of the directory, but not of its contents."""
     os.chown(directory.path, account.uid, account.gid)
 
 
-def sweep(base: Path, account: Account | None) -> None:
-    """Remove private directories that we, or servers we started, left behind."""
+def remove_abandoned(base: Path, account: Account | None) -> None:
+    """Remove the directories of servers whose processes were killed."""
     owners = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
     for path in base.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
@@ -66,7 +67,7 @@ def sweep(base: Path, account: Account | None) -> None:
 
 
 def _open_locked(path: Path) -> int | None:
-    """Open a directory and lock it; None if somebody else holds the lock."""
+    """Open and lock a directory; None if another process holds the lock."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,13 +83,13 @@ def _choose_base(account: Account | None) -> Path:
         if is_suitable(base, account):
             return base
     raise SettingsError(
-        f"none of {', '.join(bases)} can hold the socket of the embedded PostgreSQL: set TMPDIR "
-        "to a short path that can be written to and that the server's user may enter"
+        f"none of {', '.join(bases)} can contain the socket of the embedded PostgreSQL: set TMPDIR "
+        "to a short path that is writable and that the server's user may enter"
     )
 
 
 def is_suitable(base: Path, account: Account | None) -> bool:
-    """True if a socket in a new directory there has a path that fits, and the server can use it."""
+    """Whether the path of a socket there would be short enough, and the server could use it."""
     longest = base / (_PREFIX + "x" * _RANDOM_PART) / _SOCKET
     fits = len(os.fsencode(longest)) <= _LONGEST_SOCKET_PATH
     if not (fits and os.access(base, os.W_OK | os.X_OK)):

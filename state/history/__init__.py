@@ -1,9 +1,13 @@
-"""The history of gangs: one row per run, with what was asked, granted and used.
+"""The history of gangs: one row for each run, with what was requested, granted and used.
 
-Facts about a run arrive from several services, in any order and more than once. `facts.merge` is
-the rule by which they are merged; the SQL query `merge_gang_history` follows the same rule.
+Rows are written with the decision log (`state.log`), never by this package. Facts about a run come
+from several services, in any order and more than once.
 
-facts   what is known of a run, and how facts are merged
-runs    questions about runs, answered from Postgres
-memory  the same answers from memory, for tests
+The one idea: facts are merged by a rule for which order and repetition do not matter. The rule
+exists twice, as `facts.merge` and as the SQL query `merge_gang_history`; a contract test compares
+them.
+
+facts   facts about a run, and how they are merged
+runs    queries about runs, in Postgres
+memory  the same queries in memory, for tests
 """

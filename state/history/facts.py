@@ -1,12 +1,11 @@
-"""The history of gangs: what was asked, granted, waited, run, where, how it ended. Pure.
+"""Facts about one run of a gang: request, grant, times, nodes and end. Pure.
 
-Services know different parts at different times (the webhook what was asked, the extender when it
-started), and their rows arrive in any order, some twice. So a row carries *facts* about a run, and
-facts are merged by rules under which order and repetition do not matter: the earliest start, the
-latest end, all nodes, and of two differing words the greater one. What is not known is None.
+Services know different facts at different times: the webhook knows the request, the extender knows
+the start. Their rows arrive in any order, some of them twice. So facts are merged by rules for
+which order and repetition do not matter: the earliest start, the latest end, all nodes, and of two
+different texts the greater one. An unknown fact is None.
 
-`merge` is the rule; the query `merge_gang_history` is the same in SQL, and tests/contract holds
-them to each other.
+`merge` is the rule in Python; the query `merge_gang_history` is the same rule in SQL.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,10 +18,10 @@ from state.database.column_values import to_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GangFacts:
-    """What is known of one run of a gang, which may use its name again for another run."""
+    """Known facts about one run of a gang; another run may have the same gang name."""
 
     run: str
-    """Names the run: the id of the decision that admitted the gang."""
+    """The id of the run: that of the decision that admitted the gang."""
     gang: str
     user_name: str | None = None
     group_name: str | None = None
@@ -36,15 +35,15 @@ class GangFacts:
     member_count: int | None = None
     asked_at: datetime | None = None
     started_at: datetime | None = None
-    """When the last member that a start needs was bound: waiting ends and leaf-cell-hours begin."""
+    """When the last member needed for a start was bound; leaf-cell-hours count from then."""
     ended_at: datetime | None = None
     nodes: tuple[str, ...] = ()
-    """Where it ran; sorted."""
+    """The nodes that it ran on, sorted."""
     outcome: str | None = None
     """How it ended: succeeded, failed, preempted, refused, deleted …"""
     reason: str | None = None
     preempted_for: str | None = None
-    """The gang that it had to make room for."""
+    """The gang that preempted it."""
 
 
 def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
@@ -56,14 +55,14 @@ _NAMES: Final = [field.name for field in fields(GangFacts)]
 
 
 def merge(one: GangFacts, other: GangFacts) -> GangFacts:
-    """Return what two services know together of one run."""
+    """Return the facts of two sources about one run."""
     return GangFacts(
         **{name: _merge_value(name, getattr(one, name), getattr(other, name)) for name in _NAMES}
     )
 
 
 def merge_all(facts: Iterable[GangFacts]) -> list[GangFacts]:
-    """Merge what is about the same run; sorted by run, so that no two writers wait crosswise."""
+    """Merge facts about the same run; sorted by run, so that two writers cannot deadlock."""
     merged: dict[str, GangFacts] = {}
     for fact in facts:
         known = merged.get(fact.run)
@@ -78,7 +77,7 @@ def _merge_value(name: str, one: Any, other: Any) -> Any:  # noqa: ANN401 - of a
 
 
 def to_storable_facts(facts: GangFacts) -> GangFacts:
-    """Return the facts as Postgres would hold them."""
+    """Return the facts as Postgres would store them."""
     return GangFacts(**{name: _to_column(getattr(facts, name)) for name in _NAMES})
 
 

@@ -1,4 +1,4 @@
-"""The history of gangs in memory, for tests. `tests/contract` holds it to Postgres' answers."""
+"""The history of gangs in memory, for tests. `tests/contract` runs one suite on both stores."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ _SECONDS_PER_HOUR = 3600
 
 
 class MemoryHistory:
-    """A HistoryStore over facts by the run that they are about."""
+    """A HistoryStore over facts by run."""
 
     def __init__(self, facts: Mapping[str, GangFacts]) -> None:
         self._facts = facts
@@ -25,30 +25,30 @@ class MemoryHistory:
         return self._newest("gang", gang, limit)
 
     async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole days, UTC."""
+        """Sum the leaf-cell-hours of whole UTC days."""
         since = datetime.combine(first, time(), UTC)
         until = datetime.combine(last, time(), UTC) + timedelta(days=1)
         found = [_Part.of(fact, since, until) for fact in self._facts.values()]
-        # What ends at midnight ends on the day before, and one that ends later on another day.
+        # A run that ends at midnight counts for the day before; a later end is another day's.
         return _sum_parts(
             replace(part, gangs=int(part.fact.ended_at is None or part.fact.ended_at <= until))
             for part in found
         )
 
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between any two moments."""
+        """Sum the leaf-cell-hours between two moments."""
         return _sum_parts(_Part.of(fact, since, until) for fact in self._facts.values())
 
     def _newest(self, name: str, value: str, limit: int) -> list[GangFacts]:
         found = [fact for fact in self._facts.values() if getattr(fact, name) == value]
-        # Postgres sorts what has no time first when the newest come first.
+        # In descending order, Postgres sorts NULL first.
         found.sort(key=lambda fact: (fact.asked_at is None, fact.asked_at), reverse=True)
         return found[:limit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What one run used between two moments."""
+    """The use of one run between two moments."""
 
     fact: GangFacts
     seconds: float

@@ -1,7 +1,6 @@
-"""Questions about the history of gangs, answered from Postgres. What is stored: facts.py.
+"""Queries about the history of gangs, in Postgres.
 
-People may as well ask Postgres themselves: the views `leaf_cell_hours`, `waiting_times` and
-`preemptions` are made for that.
+Administrators can also query the views `leaf_cell_hours`, `waiting_times` and `preemptions`.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from state.history.facts import GangFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hours:
-    """What one user used in one VC and class."""
+    """The leaf-cell-hours of one user and group in one VC and class."""
 
     user_name: str | None
     group_name: str | None
@@ -29,7 +28,7 @@ class Hours:
 
 
 class HistoryStore(Protocol):
-    """Where the history is asked for: here or in `state.history.memory`."""
+    """The storage of runs: `PostgresHistory` or `state.history.memory`."""
 
     async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
         """Return the newest runs of one user's gangs, newest first."""
@@ -38,15 +37,15 @@ class HistoryStore(Protocol):
         """Return the newest runs of one gang, newest first."""
 
     async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole days, UTC; what has not ended counts until now.
+        """Sum the leaf-cell-hours of whole UTC days; a running gang counts until now.
 
-        `gangs` are those that ended on these days, or still run.
+        `gangs` counts the gangs that ended on these days or still run.
         """
 
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between any two moments, of all `gangs` that ran between them.
+        """Sum the leaf-cell-hours between two moments, and count the gangs that ran then.
 
-        Reads every such run: seconds for a million.
+        Reads every such run: takes seconds for a million runs.
         """
 
 
@@ -65,13 +64,13 @@ class PostgresHistory:
         return await self._runs("runs_of_gang", gang, limit)
 
     async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole days, UTC."""
+        """Sum the leaf-cell-hours of whole UTC days."""
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("hours_of_days"), first, last)
         return [_hours(row) for row in rows]
 
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between any two moments."""
+        """Sum the leaf-cell-hours between two moments."""
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("hours_between"), since, until)
         return [_hours(row) for row in rows]

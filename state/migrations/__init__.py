@@ -1,7 +1,6 @@
-"""The schema, as the sum of these files; a package only so that they are installed with us.
+"""The schema of the database, as a sequence of SQL files; a package so that they are installed.
 
-`NNNN_pre_name.sql` is applied before the code that needs it runs, and older code must still work
-with it. `NNNN_post_name.sql` is applied when no older code runs any more. A file that was released
-is never edited: `state/database/migrator.py` refuses a database to which another version of it was
-applied.
+`NNNN_pre_name.sql` is applied before the release that needs it starts, and the previous release
+must still work with it. `NNNN_post_name.sql` is applied once no older release runs. A released file
+is never edited: `state.database.migrator` refuses a database that has another version of it.
 """

@@ -137,7 +137,7 @@ async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
     assert waiting["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
     (entry,) = await cellgate.waiting()
     assert (entry["code"], entry["pod"].split("/")[1]) == ("quota", "next-0")
-    assert "waits for quota of group g" in await told(plane, pods, "next")
+    assert "waits for quota of group g" in await told(plane, pods, "next", reason="Waiting")
     await end(plane, pods, "first", size=1)
     await running(plane, pods, "next", size=1)
     await delete_policy(plane, "quotas")

@@ -149,7 +149,7 @@ async def test_a_second_run_on_the_same_data_is_refused_in_one_line(tmp_path: Pa
         (["run", "--log-level=loud"], "must be debug, info, warning or error, not 'loud'"),
         (["extender"], "the following arguments are required: --database-url"),
         (["extender", "--database-url=x", "--listen=9096"], "'9096' is not an address"),
-        (["extender", "--database-url=mysql://x"], "--database-url is not understood"),
+        (["extender", "--database-url=mysql://x"], "--database-url is not valid"),
         (["migrate", "--database-url=postgresql://u:secret@127.0.0.1:1/x"], "127.0.0.1:1"),
         (
             ["extender", "--database-url=x", "--tls", "--insecure-http"],

@@ -113,7 +113,7 @@ async def _ask_with_patience(database: Database, question: str) -> object:
 
 async def test_an_unknown_database_is_told(postgres: Postgres) -> None:
     message = await _error_of(postgres.database_url("nowhere"))
-    assert "database nowhere: there is no such database; create it with createdb" in message
+    assert "database nowhere: the database does not exist; create it with createdb" in message
 
 
 async def test_a_wrong_password_is_told() -> None:
@@ -154,4 +154,4 @@ async def test_a_server_that_never_answers_is_given_up() -> None:
 
 async def test_an_option_that_asyncpg_refuses_is_told_without_its_words() -> None:
     message = await _error_of("postgresql://me:s3cret@127.0.0.1/x?sslmode=s3cret")
-    assert message.startswith("--database-url is not understood by asyncpg")
+    assert message.startswith("--database-url is not valid (")

@@ -160,7 +160,7 @@ async def test_a_directory_in_use_is_refused_and_its_owner_goes_on(
             await EmbeddedPostgres(embedded_directory).start()
         assert str(caught.value) == (
             f"embedded database {embedded_directory} is in use by another Cellgate "
-            f"(process {owner.process.pid}): stop it, or choose another directory"
+            f"(process {owner.process.pid}): stop it, or use another directory"
         )
         assert await _fetch(owner.url, "SELECT 1") == 1
 
@@ -204,7 +204,7 @@ async def test_a_cancelled_start_leaves_nothing_running(embedded_directory: Path
 
 async def test_data_of_another_major_version_is_refused(embedded_directory: Path) -> None:
     (embedded_directory / "data" / "PG_VERSION").write_text("17\n")
-    with pytest.raises(SettingsError, match="made by PostgreSQL 17, which the installed version"):
+    with pytest.raises(SettingsError, match="created by PostgreSQL 17, and the installed version"):
         await EmbeddedPostgres(embedded_directory).start()
 
 
@@ -216,7 +216,7 @@ async def test_data_of_another_major_version_is_refused(embedded_directory: Path
             "needs the shared library libz.so.1",
         ),
         ("echo 'initdb: error: x: No space left on device' >&2; exit 1", "the disk is full"),
-        ("exit 1", "it said nothing"),
+        ("exit 1", "no output"),
     ],
     ids=["library", "disk", "silent"],
 )

@@ -87,7 +87,7 @@ async def test_the_server_has_no_statement_left_running(
 
 async def test_listening_through_it_is_refused_with_a_clear_word(pooled_url: str) -> None:
     cache = UsageCache(pooled_url)
-    with pytest.raises(SettingsError, match=r"give the direct address .* --database-listen-url"):
+    with pytest.raises(SettingsError, match=r"set the direct address .* --database-listen-url"):
         await cache.run()
 
 

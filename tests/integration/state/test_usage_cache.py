@@ -51,8 +51,8 @@ async def test_nothing_is_known_at_first() -> None:
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("embedded:/tmp/x", "--database-listen-url is not understood"),
-        ("postgresql://u:se/cret@h/d", "--database-listen-url is not understood"),
+        ("embedded:/tmp/x", "--database-listen-url is not valid"),
+        ("postgresql://u:se/cret@h/d", "--database-listen-url is not valid"),
         ("postgresql://127.0.0.1:1/d", r"cannot listen to PostgreSQL at 127.0.0.1:1, database d"),
     ],
 )

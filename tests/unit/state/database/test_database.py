@@ -27,7 +27,7 @@ def test_an_embedded_database_names_a_directory(url: str, directory: Path | None
 
 
 def test_an_embedded_database_without_a_directory_is_refused() -> None:
-    with pytest.raises(SettingsError, match="names no directory"):
+    with pytest.raises(SettingsError, match="has no directory"):
         parse_embedded("embedded:")
 
 
@@ -65,7 +65,7 @@ async def test_a_url_that_is_not_understood_is_not_repeated(url: str) -> None:
     with pytest.raises(SettingsError) as caught:
         async with open_database(url, application_name="tests"):
             pass
-    assert str(caught.value).startswith("--database-url is not understood; write postgresql://")
+    assert str(caught.value).startswith("--database-url is not valid; use postgresql://")
     assert "s3cret" not in str(caught.value)
 
 

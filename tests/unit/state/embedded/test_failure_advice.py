@@ -30,7 +30,7 @@ from state.embedded.failure_advice import explain
                 "DETAIL:  The data directory was initialized by PostgreSQL version 17, which is "
                 "not compatible with this version 18.6.",
             ],
-            ["made by PostgreSQL 17", "choose another directory"],
+            ["created by PostgreSQL 17", "use another directory"],
         ),
         (
             ['FATAL:  could not write to file "pg_wal/xlogtemp.1": No space left on device'],
@@ -58,10 +58,10 @@ from state.embedded.failure_advice import explain
                 'FATAL:  data directory "x" has wrong ownership',
                 "HINT:  Be owner.",
             ],
-            ['PostgreSQL gave up: data directory "x" has wrong ownership'],
+            ['PostgreSQL failed: data directory "x" has wrong ownership'],
         ),
-        (["Segmentation fault", ""], ["PostgreSQL gave up: Segmentation fault"]),
-        ([], ["PostgreSQL gave up: it said nothing"]),
+        (["Segmentation fault", ""], ["PostgreSQL failed: Segmentation fault"]),
+        ([], ["PostgreSQL failed: no output"]),
     ],
 )
 def test_last_words_are_explained_in_one_line(lines: list[str], words: list[str]) -> None:

@@ -59,7 +59,7 @@ def test_one_owner_at_a_time(tmp_path: Path) -> None:
 
 def test_a_directory_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
-    with pytest.raises(SettingsError, match="not empty and holds no embedded database"):
+    with pytest.raises(SettingsError, match="not empty and contains no embedded database"):
         DataDirectory(tmp_path).claim()
     assert os.listdir(tmp_path) == ["letters"]
 
@@ -86,7 +86,7 @@ def test_abandoned_private_directories_are_swept_and_used_ones_are_not(tmp_path:
     used.mkdir()
     lock = socket_directory._open_locked(used)
     assert lock is not None
-    socket_directory.sweep(tmp_path, None)
+    socket_directory.remove_abandoned(tmp_path, None)
     os.close(lock)
     assert sorted(os.listdir(tmp_path)) == ["cellgate-pg-link", "cellgate-pg-used"]
 
