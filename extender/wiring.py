@@ -13,7 +13,7 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
+from extender.feeds.requests import to_bound, to_member_request
 from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
@@ -89,7 +89,6 @@ class ExtenderState:
             self.cluster,
             namespaces=self.namespaces,
             to_bound=to_bound_now,
-            to_foreign_use=to_foreign_use,
         )
         self.outcomes = Outcomes(
             cluster=self.cluster,

@@ -20,12 +20,12 @@ Arguments = Mapping[str, Argument | None]
 
 def wait(request: MemberRequest, code: ReasonCode, **arguments: Argument | None) -> Wait:
     """Build a decision to wait; arguments that are None are left out."""
-    return Wait(request=request, reason=_reason(request, code, arguments))
+    return Wait(request=request, reason=_reason(request.gang, code, arguments))
 
 
 def reject(request: MemberRequest, code: ReasonCode, **arguments: Argument | None) -> Reject:
     """Build a rejection; arguments that are None are left out."""
-    return Reject(request=request, reason=_reason(request, code, arguments))
+    return Reject(request=request, reason=_reason(request.gang, code, arguments))
 
 
 def preempt(
@@ -40,11 +40,17 @@ def preempt(
     told: Arguments = {"priority": request.priority, "vc": request.vc, **named}
     return Preempt(
         request=request,
-        reason=_reason(request, ReasonCode.PREEMPTING, told),
+        reason=_reason(request.gang, ReasonCode.PREEMPTING, told),
         victims=tuple(victims),
         seats=seats,
         cancelled=cancelled,
     )
+
+
+def preempted(victim: GangKey, *, by: MemberRequest) -> Reason:
+    """Return the reason why a victim is ended for another gang."""
+    told: Arguments = {"preemptor": str(by.gang), "priority": by.priority, "vc": by.vc}
+    return _reason(victim, ReasonCode.PREEMPTED, told)
 
 
 Terms = Mapping[str, int | str | None]
@@ -75,9 +81,9 @@ def _shown(name: str, value: int | str | None) -> int | str:
     return value
 
 
-def _reason(request: MemberRequest, code: ReasonCode, arguments: Arguments) -> Reason:
+def _reason(gang: GangKey, code: ReasonCode, arguments: Arguments) -> Reason:
     told = {name: value for name, value in arguments.items() if value is not None}
-    return explain(code, gang=str(request.gang), **told)
+    return explain(code, gang=str(gang), **told)
 
 
 def listed(name: str, values: Sequence[str]) -> dict[str, Argument]:

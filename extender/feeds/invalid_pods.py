@@ -1,15 +1,13 @@
 """Pods that ask for devices and are not valid. If one runs, its devices count as foreign use."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from extender.cells.model import PlacedMember
+from extender.cells.model import MemberRequest, PlacedMember
 from kube.api.client import Object
 from kube.read.pods import has_finished, read_device_use
 from policy.errors import RequestError
-from policy.submission import PodUid
-
-ToForeignUse = Callable[..., PlacedMember]
+from policy.placement import Placement
+from policy.submission import GangKey, PodUid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,22 +22,32 @@ class InvalidPod:
     """The devices that it uses; None while it is not bound."""
 
 
-def read_invalid_pod(
-    obj: Object, error: RequestError, to_foreign_use: ToForeignUse
-) -> InvalidPod | None:
+def read_invalid_pod(obj: Object, error: RequestError) -> InvalidPod | None:
     """Describe a pod that is not valid; None for one that has ended."""
     if has_finished(obj):
         return None
     metadata = obj["metadata"]
     namespace = str(metadata.get("namespace"))
-    try:
-        use = read_device_use(obj)
-    except RequestError:
-        use = None
     return InvalidPod(
         uid=PodUid(metadata["uid"]),
         namespace=namespace,
         name=str(metadata.get("name")),
         problem=str(error),
-        use=None if use is None else to_foreign_use(use, namespace=namespace),
+        use=_read_foreign_use(obj, namespace),
     )
+
+
+def _read_foreign_use(obj: Object, namespace: str) -> PlacedMember | None:
+    try:
+        use = read_device_use(obj)
+    except RequestError:
+        use = None
+    if use is None:
+        return None
+    request = MemberRequest(
+        member=use.uid,
+        gang=GangKey(namespace, f"misfit/{use.uid}"),
+        leaf_count=use.device_count,
+        gang_leaf_counts=(use.device_count,),
+    )
+    return PlacedMember(request=request, placement=Placement(node=use.node, leaf_cells=()))

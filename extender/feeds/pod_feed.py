@@ -11,7 +11,7 @@ from dataclasses import replace
 from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
-from extender.feeds.invalid_pods import InvalidPod, ToForeignUse, read_invalid_pod
+from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
 from kube import marks
 from kube.api.client import Object
 from kube.follow.namespaces import NamespaceSink
@@ -34,18 +34,10 @@ _LONGEST_GRACE_SECONDS = 300
 class PodSink:
     """Managed pods by UID and by gang. Until `recover` was called, the engine is told nothing."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        *,
-        namespaces: NamespaceSink,
-        to_bound: ToBound,
-        to_foreign_use: ToForeignUse,
-    ) -> None:
+    def __init__(self, cluster: Cluster, *, namespaces: NamespaceSink, to_bound: ToBound) -> None:
         self._cluster = cluster
         self._namespaces = namespaces
         self._to_bound = to_bound
-        self._to_foreign_use = to_foreign_use
         self._pods: dict[PodUid, ManagedPod] = {}
         self._invalid: dict[PodUid, InvalidPod] = {}
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
@@ -179,7 +171,7 @@ class PodSink:
         known, before = self._pods.get(uid), self._invalid.get(uid)
         if known is not None and known.node is not None and not has_finished(obj):
             return  # its labels or annotations were changed: it runs where it ran
-        invalid = read_invalid_pod(obj, error, self._to_foreign_use)
+        invalid = read_invalid_pod(obj, error)
         if invalid is None or invalid.use is None or known is not None:
             self._forget(uid)
         if invalid is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest, PlacedMember
-from kube.read.managed_pod import DeviceUse, ManagedPod
+from kube.read.managed_pod import ManagedPod
 from policy.classes import Classes
 from policy.errors import RequestError
 from policy.placement import Placement
@@ -54,17 +54,6 @@ def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Pla
     return PlacedMember(
         request=request, placement=placement or Placement(node=where, leaf_cells=())
     )
-
-
-def to_foreign_use(use: DeviceUse, *, namespace: str) -> PlacedMember:
-    """Build the use of devices by a pod that runs although it is not valid."""
-    request = MemberRequest(
-        member=use.uid,
-        gang=GangKey(namespace, f"misfit/{use.uid}"),
-        leaf_count=use.device_count,
-        gang_leaf_counts=(use.device_count,),
-    )
-    return PlacedMember(request=request, placement=Placement(node=use.node, leaf_cells=()))
 
 
 def to_placement(pod: ManagedPod) -> Placement | None:

@@ -52,8 +52,8 @@ class HivedRoutes:
             app.router.add_get(path, handler)
 
     async def _groups(self, _: web.Request) -> web.Response:
-        gangs = (await self._snapshots.gangs()).values()
-        return json_answer({"items": await in_slices(self._show_all(gangs))})
+        shown = await in_slices(self._show_all(await self._snapshots.gangs()))
+        return json_answer({"items": shown})
 
     def _show_all(self, gangs: Iterable[GangView]) -> Stepwise[list[Any]]:
         shown = []
@@ -64,7 +64,7 @@ class HivedRoutes:
 
     async def _group(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        for gang in (await self._snapshots.gangs()).values():
+        for gang in await self._snapshots.gangs():
             if name in (self._name(gang), str(gang.gang)):
                 return json_answer(self._show(gang, name))
         return _user_error(

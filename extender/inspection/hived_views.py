@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from extender.cells.model import GangState, GangView
 from extender.cells.views.state_views import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
-from extender.inspection.json_views import JsonObject
+from extender.inspection.json_views import JsonObject, if_any
 from policy.placement import Placement
 from policy.submission import VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
@@ -70,19 +70,18 @@ def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> Js
         physical.setdefault(place.node, []).extend(place.leaf_cells)
         if place.vc_cell is not None and gang.is_guaranteed and leaves is not None:
             virtual.setdefault(place.vc_cell, []).extend(leaves.addresses(place))
+    by = gang.downgraded_by
     status: JsonObject = {
         "vc": gang.vc,
         "priority": gang.priority,
         "state": _STATES[gang.state],
-        "physicalPlacement": physical,
-        "virtualPlacement": virtual,
-        "allocatedPods": list(gang.members),
-        "preemptingPods": list(gang.waiting_members),
+        **if_any("physicalPlacement", physical),
+        **if_any("virtualPlacement", virtual),
+        **if_any("allocatedPods", list(gang.members)),
+        **if_any("preemptingPods", list(gang.waiting_members)),
+        **if_any("lazyPreemptionStatus", {"preemptor": by.name} if by else None),
     }
-    if gang.downgraded_by is not None:
-        status["lazyPreemptionStatus"] = {"preemptor": gang.downgraded_by.name}
-    kept = {key: value for key, value in status.items() if value not in ({}, [])}
-    return {"metadata": {"name": name}, "status": kept}
+    return {"metadata": {"name": name}, "status": status}
 
 
 class ClusterStatus:
@@ -118,64 +117,67 @@ class ClusterStatus:
         own = [self._show_preassigned(cell) for cell in vc.cells]
         return [*own, *(self._show_borrowed(address) for address in vc.opportunistic)]
 
-    # -- physical
-
     def _show(self, cell: CellView) -> JsonObject:
-        shape = _show_physical(cell)
+        shown = _show_physical(cell)
         if cell.children:
-            shape["cellChildren"] = [self._show(child) for child in cell.children]
+            shown["cellChildren"] = [self._show(child) for child in cell.children]
         if cell.vc is not None:
-            shape["vc"] = cell.vc
+            shown["vc"] = cell.vc
             virtual = self._virtual.get((cell.vc, cell.vc_cell or ""))
             if virtual is not None and virtual.mapped_to == cell.address:
-                shape["virtualCell"] = _show_virtual(virtual)
-        return shape
-
-    # -- virtual
+                shown["virtualCell"] = _show_cell(virtual)
+        return shown
 
     def _show_preassigned(self, cell: VcCellView) -> JsonObject:
         chain = self._chains[cell.chain]
         physical = self._by_address.get(cell.mapped_to) if cell.mapped_to else None
-        shape = {"leafCellType": chain.leaf_type, **_show_virtual(cell)}
-        if chain.levels[cell.level - 1].is_node:
-            shape["isNodeLevel"] = True
-        if physical is not None:
-            shape["physicalCell"] = _show_physical(physical)
-        children = list(self._children(chain, cell.address, cell.level, 0, physical, cell))
-        return shape | ({"cellChildren": children} if children else {})
+        children = self._children(
+            cell, parent=cell.address, level=cell.level, index=0, physical=physical
+        )
+        return {
+            "leafCellType": chain.leaf_type,
+            **_show_cell(cell, is_node=chain.levels[cell.level - 1].is_node),
+            **if_any("physicalCell", _show_physical(physical) if physical else None),
+            **if_any("cellChildren", list(children)),
+        }
 
     def _children(
-        self,
-        chain: Chain,
-        parent: str,
-        level: int,
-        parent_index: int,
-        physical: CellView | None,
-        root: VcCellView,
+        self, root: VcCellView, *, parent: str, level: int, index: int, physical: CellView | None
     ) -> Iterator[JsonObject]:
-        """Yield the cells below a virtual one: as it is mapped, or as the chain says."""
-        rung = chain.levels[level - 2] if level > 1 else None
-        if rung is None:
+        """Yield the cells below a virtual one: as it is mapped, or as the chain says.
+
+        Opportunistic gangs do not count as the VC's use.
+        """
+        if level == 1:
             return
-        count = len(physical.children) if physical else chain.levels[level - 1].child_count
+        levels = self._chains[root.chain].levels
+        rung = levels[level - 2]
+        count = len(physical.children) if physical else levels[level - 1].child_count
         for place in range(count):
-            index = parent_index * count + place
-            address = f"{parent}/{index}"
             below = physical.children[place] if physical else None
-            shape = _show_below(address, rung.cell_type, below, root)
-            if rung.is_node:
-                shape["isNodeLevel"] = True
-            children = list(self._children(chain, address, level - 1, index, below, root))
-            yield shape | ({"cellChildren": children} if children else {})
+            used = below if below and below.priority >= 0 else None
+            number = index * count + place
+            address = f"{parent}/{number}"
+            children = self._children(
+                root, parent=address, level=level - 1, index=number, physical=below
+            )
+            yield {
+                "cellType": rung.cell_type,
+                "cellAddress": address,
+                "cellState": used.state if used else CellState.FREE,
+                "cellHealthiness": _health((below or root).is_healthy),
+                "cellPriority": used.priority if used else FREE_PRIORITY,
+                **if_any("physicalCell", _show_physical(below) if below else None),
+                **if_any("isNodeLevel", rung.is_node),
+                **if_any("cellChildren", list(children)),
+            }
 
     def _show_borrowed(self, address: CellAddress) -> JsonObject:
         """Show a leaf cell that an opportunistic gang of the VC borrows: an extra cell."""
         leaf = self._by_address[address]
-        return {
-            "cellType": leaf.cell_type,
+        return _show_cell(leaf) | {
             "cellAddress": f"{address}-opp",
             "cellState": CellState.USED,
-            "cellHealthiness": _health(leaf.is_healthy),
             "cellPriority": -1,
             "physicalCell": _show_physical(leaf),
         }
@@ -188,39 +190,18 @@ def _walk(cell: CellView) -> Iterator[CellView]:
 
 
 def _show_physical(cell: CellView) -> JsonObject:
-    shape: JsonObject = {
-        "cellType": cell.cell_type,
-        "cellAddress": cell.address,
-        "cellState": cell.state,
-        "cellHealthiness": _health(cell.is_healthy),
-        "cellPriority": cell.priority,
-    }
-    return shape | ({"isNodeLevel": True} if cell.is_node else {})
+    return _show_cell(cell, is_node=cell.is_node)
 
 
-def _show_virtual(cell: VcCellView) -> JsonObject:
+def _show_cell(cell: CellView | VcCellView, *, is_node: bool = False) -> JsonObject:
     return {
         "cellType": cell.cell_type,
         "cellAddress": cell.address,
         "cellState": cell.state,
         "cellHealthiness": _health(cell.is_healthy),
         "cellPriority": cell.priority,
+        **if_any("isNodeLevel", is_node),
     }
-
-
-def _show_below(
-    address: str, cell_type: str, physical: CellView | None, root: VcCellView
-) -> JsonObject:
-    """Show a cell below a virtual one; opportunistic gangs do not count as the VC's use."""
-    is_used = physical is not None and physical.priority >= 0
-    shape: JsonObject = {
-        "cellType": cell_type,
-        "cellAddress": address,
-        "cellState": physical.state if physical and is_used else CellState.FREE,
-        "cellHealthiness": _health(physical.is_healthy if physical else root.is_healthy),
-        "cellPriority": physical.priority if physical and is_used else FREE_PRIORITY,
-    }
-    return shape | ({"physicalCell": _show_physical(physical)} if physical else {})
 
 
 def _health(is_healthy: bool) -> str:

@@ -38,8 +38,8 @@ def show_gang(gang: GangView) -> JsonObject:
             for uid, placement in gang.members.items()
         ],
         "held": [show_placement(placement) for placement in gang.held],
-        **_if_any("downgradedBy", str(gang.downgraded_by) if gang.downgraded_by else None),
-        **_if_any("victims", list(map(str, gang.victims))),
+        **if_any("downgradedBy", str(gang.downgraded_by) if gang.downgraded_by else None),
+        **if_any("victims", list(map(str, gang.victims))),
     }
 
 
@@ -64,7 +64,7 @@ def show_placement(placement: Placement) -> JsonObject:
     return {
         "node": placement.node,
         "leafCells": list(placement.leaf_cells),
-        **_if_any("vcCell", placement.vc_cell),
+        **if_any("vcCell", placement.vc_cell),
     }
 
 
@@ -82,8 +82,8 @@ def show_vc(vc: VcView) -> JsonObject:
                 "priority": cell.priority,
                 "healthy": cell.is_healthy,
                 "doomed": cell.is_doomed,
-                **_if_any("pinned", cell.pinned),
-                **_if_any("mappedTo", cell.mapped_to),
+                **if_any("pinned", cell.pinned),
+                **if_any("mappedTo", cell.mapped_to),
             }
             for cell in vc.cells
         ],
@@ -101,11 +101,11 @@ def show_cell(cell: CellView) -> JsonObject:
         "priority": cell.priority,
         "healthy": cell.is_healthy,
         "idleLeafCells": cell.idle_count,
-        **_if_any("vc", cell.vc),
-        **_if_any("vcCell", cell.vc_cell),
-        **_if_any("pinned", cell.pinned),
-        **_if_any("gang", str(cell.gang) if cell.gang else None),
-        **_if_any("children", [show_cell(child) for child in cell.children]),
+        **if_any("vc", cell.vc),
+        **if_any("vcCell", cell.vc_cell),
+        **if_any("pinned", cell.pinned),
+        **if_any("gang", str(cell.gang) if cell.gang else None),
+        **if_any("children", [show_cell(child) for child in cell.children]),
     }
 
 
@@ -160,5 +160,6 @@ def show_record(record: DecisionRecord) -> JsonObject:
     }
 
 
-def _if_any(key: str, value: object) -> JsonObject:
+def if_any(key: str, value: object) -> JsonObject:
+    """Return a field of a JSON object, or nothing if it is empty."""
     return {key: value} if value else {}

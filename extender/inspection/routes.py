@@ -12,7 +12,7 @@ from extender.inspection.openapi import build_openapi
 from extender.inspection.snapshots import Snapshots
 from extender.outcomes.waiting_list import WaitingList
 from policy.errors import RequestError
-from policy.submission import GangKey
+from policy.submission import GangKey, VcName
 from service.bodies import parse_body
 from service.health import Health
 from service.http import json_answer, read_body
@@ -74,7 +74,7 @@ class InspectionRoutes:
         return _page(nodes, request, lambda pair: json_views.show_node(*pair))
 
     async def _gangs(self, request: web.Request) -> web.Response:
-        gangs = {str(key): gang for key, gang in (await self._snapshots.gangs()).items()}
+        gangs = {str(gang.gang): gang for gang in await self._snapshots.gangs()}
         return _page(gangs, request, json_views.show_gang)
 
     async def _gang(self, request: web.Request) -> web.Response:
@@ -85,8 +85,8 @@ class InspectionRoutes:
         return json_answer(json_views.show_gang(gang))
 
     async def _leases(self, request: web.Request) -> web.Response:
-        gangs = (await self._snapshots.gangs()).items()
-        leased = {str(key): gang for key, gang in gangs if json_views.is_leased(gang)}
+        gangs = filter(json_views.is_leased, await self._snapshots.gangs())
+        leased = {str(gang.gang): gang for gang in gangs}
         return _page(leased, request, json_views.show_lease)
 
     async def _waiting_pods(self, request: web.Request) -> web.Response:
@@ -98,10 +98,11 @@ class InspectionRoutes:
         return _page(vcs, request, json_views.show_vc)
 
     async def _vc(self, request: web.Request) -> web.Response:
-        for name, vc in (await self._snapshots.vcs()).items():
-            if name == request.match_info["vc"]:
-                return json_answer(json_views.show_vc(vc))
-        raise web.HTTPNotFound(text=f"VC {request.match_info['vc']} does not exist")
+        name = VcName(request.match_info["vc"])
+        vc = (await self._snapshots.vcs()).get(name)
+        if vc is None:
+            raise web.HTTPNotFound(text=f"VC {name} does not exist")
+        return json_answer(json_views.show_vc(vc))
 
     async def _cells(self, request: web.Request) -> web.Response:
         cells = {str(cell.address): cell for cell in await self._snapshots.cells()}

@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from extender.cells.model import GangView, NodeCell
-from extender.cells.views.listings import Holders, Stepwise
+from extender.cells.views.listings import Stepwise
 from extender.cells.views.state_views import CellView, VcView
 from extender.cluster.reader import ClusterReader
-from policy.submission import GangKey, VcName
+from policy.submission import VcName
 from policy.topology import Topology
 from service.tasks import in_slices
 
@@ -34,7 +33,7 @@ class Status(NamedTuple):
 
 
 class _View(Generic[T]):
-    """One view, as it was built last."""
+    """One view: a call returns it as it was built last, or builds it."""
 
     def __init__(self, cluster: ClusterReader, build: Callable[[], Stepwise[T]]) -> None:
         self._cluster = cluster
@@ -45,7 +44,7 @@ class _View(Generic[T]):
         self._topology: Topology | None = None
         self._valid_until = 0.0
 
-    async def get(self) -> T:
+    async def __call__(self) -> T:
         async with self._turn:
             while not self._is_valid():
                 await self._rebuild()
@@ -68,30 +67,14 @@ class _View(Generic[T]):
 
 
 class Snapshots:
-    """The views, as of now or of a moment ago."""
+    """The views, each as of now or of a moment ago."""
 
     def __init__(self, cluster: ClusterReader) -> None:
         self._cluster = cluster
-
-        def view(build: Callable[[], Stepwise[T]]) -> _View[T]:
-            return _View(cluster, build)
-
-        self._gangs = view(cluster.gangs_stepwise)
-        self._cells = view(cluster.cells_stepwise)
-        self._vcs = view(cluster.vcs_stepwise)
-        self._nodes = view(cluster.nodes_stepwise)
-
-    async def gangs(self) -> Mapping[GangKey, GangView]:
-        """Return all gangs, by key."""
-        return {gang.gang: gang for gang in await self._gangs.get()}
-
-    async def cells(self) -> Sequence[CellView]:
-        """Return all physical cells, as trees."""
-        return await self._cells.get()
-
-    async def vcs(self) -> Mapping[VcName, VcView]:
-        """Return all VCs."""
-        return await self._vcs.get()
+        self.gangs = _View(cluster, cluster.gangs_stepwise)
+        self.cells = _View(cluster, cluster.cells_stepwise)
+        self.vcs = _View(cluster, cluster.vcs_stepwise)
+        self.nodes = _View(cluster, cluster.nodes_stepwise)
 
     async def status(self) -> Status:
         """Return cells and VCs of the same topology."""
@@ -100,7 +83,3 @@ class Snapshots:
             cells, vcs = await self.cells(), await self.vcs()
             if topology is self._cluster.topology:
                 return Status(cells, vcs, topology)
-
-    async def nodes(self) -> Sequence[tuple[NodeCell, Holders]]:
-        """Return all nodes, with the holders of their leaf cells."""
-        return await self._nodes.get()

@@ -13,12 +13,10 @@ in_flight        Pods that are released and not bound yet, limited in number
 member_places    Decisions about the members of a gang that have no place
 model            Input and output of the planner: pods, actions, notices
 notices          Changes of the reason why a gang waits
-order            The order in which waiting gangs are planned
 ports            The interfaces that the planner needs: cells and nodes
 queued_gang      One gang: its pods, refused nodes, victims
-reasons          Reasons that the planner gives by itself
 refused_places   Places that kube-scheduler refuses, or whose node is lost
 seen_gangs       All gangs by key and by pod, and which have changed
-waiting_gangs    The queue of waiting gangs, by shape and rank
+waiting_gangs    The queue of waiting gangs, in order of rank and by shape
 wanted_actions   The actions that a gang needs
 """

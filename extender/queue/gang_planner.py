@@ -29,10 +29,8 @@ from extender.queue.model import (
     StepResult,
 )
 from extender.queue.notices import Notices
-from extender.queue.order import Order, by_priority_and_age
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
-from extender.queue.reasons import mismatch
 from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import GangShape, WaitingGangs, shape_of
@@ -43,7 +41,7 @@ from extender.queue.wanted_actions import (
     void_nominations,
     wanted_actions,
 )
-from policy.submission import GangKey, LeafType, NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 
 _RENEW_SECONDS = 5.0
 _GANGS_PER_STEP = 8
@@ -52,10 +50,9 @@ _GANGS_PER_STEP = 8
 class GangPlanner:
     """Plans the gangs whose pods our gate holds. It changes cells and nothing else."""
 
-    def __init__(self, cells: Cells, nodes: Nodes, *, order: Order = by_priority_and_age) -> None:
+    def __init__(self, cells: Cells, nodes: Nodes) -> None:
         self._cells = cells
         self._nodes = nodes
-        self._order = order
         self._seen = SeenGangs()
         self._waiting = WaitingGangs()
         self._attempts = Attempts()
@@ -88,18 +85,18 @@ class GangPlanner:
         for pod in [pod for gang in self._seen for pod in gang.reranked(priority_of)]:
             self.see(pod)
 
-    def lose(self, uid: PodUid, *, leaf_type: LeafType | None = None) -> None:
-        """A pod, queued or not, ended or was deleted; its leaf cells had this type."""
+    def lose(self, uid: PodUid) -> None:
+        """A pod, queued or not, ended or was deleted."""
         gang = self._seen.find_of(uid)
         self._seen.drop(uid)
         if gang is not None:
             self._forget_gone(gang.key)
         self._settle_member(uid)
-        self.wake(leaf_type)
+        self.wake()
 
-    def wake(self, leaf_type: LeafType | None = None) -> None:
-        """Leaf cells of a type, or of any if None, became free, joined or changed."""
-        self._waiting.wake(leaf_type)
+    def wake(self) -> None:
+        """Leaf cells became free, joined or changed."""
+        self._waiting.wake()
 
     def expire(self, gangs: Sequence[GangKey]) -> None:
         """The leases of these gangs expired: each gang now waits behind all gangs of its rank.
@@ -266,7 +263,7 @@ class GangPlanner:
             self._notices.is_complete(gang)
             gang.forget_refused_nodes(now)
             if unplaced(gang, self._cells):
-                self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
+                self._waiting.put(gang.key, self._shape(gang), gang.rank)
             else:
                 self._waiting.remove(gang.key)
                 self._notices.resumed(gang)
@@ -315,7 +312,7 @@ class GangPlanner:
         return pod.is_released or is_written_to or is_bound(pod, self._cells)
 
     def _shape(self, gang: QueuedGang) -> GangShape:
-        is_unique = gang.has_begun or gang.victims or gang.disagreeing() is not None
+        is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
         return shape_of(
             gang.first.request,
             [pod.request.leaf_count for pod in unplaced(gang, self._cells)],
@@ -328,9 +325,9 @@ class GangPlanner:
 
     def _plan(self, gang: QueuedGang, *, now: float) -> None:
         """Find places for the members that have none."""
-        stranger = gang.disagreeing()
-        if stranger is not None:
-            self._refuse(gang, mismatch(gang, stranger))
+        disagreement = gang.disagreement()
+        if disagreement is not None:
+            self._refuse(gang, disagreement)
             return
         decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
         gang.victims = ()
@@ -361,7 +358,7 @@ class GangPlanner:
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
-        self._waiting.put(gang.key, self._shape(gang), self._order(gang.standing()))
+        self._waiting.put(gang.key, self._shape(gang), gang.rank)
         self._waiting.refuse(gang.key)
         self._notices.waits(gang, decision.reason)
 

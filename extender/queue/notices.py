@@ -1,9 +1,9 @@
 """Notices about waiting gangs: one for each change of the reason why a gang waits."""
 
 from extender.cells.model import Reason, ReasonCode
+from extender.cells.wording import explain
 from extender.queue.model import Notice
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.reasons import gathering
 from policy.submission import GangKey
 
 _GATHERING_SECONDS = 5.0
@@ -48,6 +48,11 @@ class Notices:
         """Return the new notices, including those of gangs that have been incomplete for long."""
         for gang, since in self._incomplete.values():
             if now - since >= _GATHERING_SECONDS and gang.noticed is not ReasonCode.GATHERING:
-                self.waits(gang, gathering(gang))
+                self.waits(gang, _incomplete(gang))
         due, self._due = self._due, {}
         return due
+
+
+def _incomplete(gang: QueuedGang) -> Reason:
+    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.size}
+    return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
-from extender.cells.answers import terms
-from extender.cells.model import ReasonCode
+from extender.cells.answers import disagreement, terms
+from extender.cells.model import ReasonCode, Reject
 from extender.queue.model import QueuedPod
-from extender.queue.order import Standing
+from extender.queue.waiting_gangs import Rank
 from policy.submission import GangKey, NodeName, PodUid
 
 PriorityOf = Callable[[PodUid], int | None]
@@ -115,20 +115,26 @@ class QueuedGang:
         missing = [self.first.request.leaf_count] * (self.size - len(existing))
         return tuple(sorted([*existing, *missing], reverse=True))
 
-    def disagreeing(self) -> QueuedPod | None:
-        """Return a member whose values for the gang differ from the first member's, if any."""
-        theirs = gang_terms(self.first)
-        return next((pod for pod in self.members() if gang_terms(pod) != theirs), None)
+    def disagreement(self) -> Reject | None:
+        """Reject the gang if a member has other values for it than the first member."""
+        first = _gang_terms(self.first)
+        for pod in self.members():
+            if _gang_terms(pod) != first:
+                return disagreement(pod.request, first=first, own=_gang_terms(pod))
+        return None
 
     def node_wishes(self) -> tuple[Hashable, ...]:
         """Return the different node wishes of its members."""
         return tuple(dict.fromkeys(pod.node_wish for pod in self.members()))
 
-    def standing(self) -> Standing:
-        """Return the facts that its rank is computed from."""
-        request = self.first.request
-        since = max(self.first.created, self.waits_since)
-        return Standing(gang=self.key, vc=request.vc, priority=request.priority, since=since)
+    @property
+    def rank(self) -> Rank:
+        """Higher priorities come first, then the older gang.
+
+        Gangs of different VCs do not compete for guaranteed cells, so one order of all gangs is
+        also an order within each VC.
+        """
+        return -self.first.request.priority, max(self.first.created, self.waits_since)
 
     def refuse_node(self, node: NodeName, *, now: float) -> None:
         """Avoid a node that kube-scheduler refused, for longer after each refusal.
@@ -156,6 +162,6 @@ def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
     return replace(pod, request=replace(pod.request, priority=rank), alone=alone)
 
 
-def gang_terms(pod: QueuedPod) -> dict[str, int | str | None]:
+def _gang_terms(pod: QueuedPod) -> dict[str, int | str | None]:
     """Return what all members of a gang must agree on, by the names that users know."""
     return {"gang size": pod.gang_size, **terms(pod.request)}

@@ -13,11 +13,12 @@ from heapq import heappop, heappush
 from itertools import count
 
 from extender.cells.model import MemberRequest
-from extender.queue.order import Rank
-from policy.submission import GangKey, LeafType, PodUid
+from policy.submission import GangKey, PodUid
 
 _NO_GANG = GangKey("", "")
 
+Rank = tuple[float, ...]
+"""The place of a gang in the queue: the lowest rank comes first, of equal ranks the lowest key."""
 _Place = tuple[Rank, GangKey]
 _Kind = tuple[MemberRequest, Hashable, bool, GangKey | None]
 
@@ -77,16 +78,10 @@ class WaitingGangs:
         self._count = count()
         self._new: list[_Place] = []
         """Gangs that were never planned: each gets a decision, and so a reason, of its own."""
-        self._woken: dict[LeafType | None, None] = {}
-        """Leaf types that may be usable since the last call of `first`."""
+        self._is_woken = False
+        """Whether `wake` was called since the last gang was chosen or refused."""
         self._too_much: dict[_Kind, list[tuple[int, ...]]] = {}
         """Sizes that did not fit, by kind."""
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, gang: GangKey) -> bool:
-        return gang in self._entries
 
     def put(self, gang: GangKey, shape: GangShape, rank: Rank) -> None:
         """Add a gang, or move it if its shape or rank has changed."""
@@ -120,7 +115,7 @@ class WaitingGangs:
 
     def first(self) -> GangKey | None:
         """Return the best ranked gang that may fit."""
-        self._apply_wakes()
+        self._apply_wake()
         while self._heads and not self._may_fit(*self._heads[0]):
             heappop(self._heads)
         heads = [place for place, _, _ in self._heads[:1]]
@@ -133,33 +128,27 @@ class WaitingGangs:
 
     def refuse(self, gang: GangKey) -> None:
         """Note that a gang does not fit: gangs that ask for at least as much are skipped."""
-        self._apply_wakes()
+        self._apply_wake()
         shape, rank = self._entries[gang]
         _take_out(self._new, (rank, gang))
         self._lines[shape].is_refused = True
         if not self._asks_too_much(shape):
             self._too_much.setdefault(shape.kind, []).append(shape.sizes)
 
-    def wake(self, leaf_type: LeafType | None = None) -> None:
-        """Leaf cells of a type, or of any type if None, may be usable now."""
-        self._woken[leaf_type] = None
+    def wake(self) -> None:
+        """Leaf cells became free, joined or changed: every shape may fit now."""
+        self._is_woken = True
 
-    def _apply_wakes(self) -> None:
-        """Retry the shapes that the events since the last call may help."""
-        if not self._woken:
+    def _apply_wake(self) -> None:
+        """Retry all shapes after an event; many events cost no more than one."""
+        if not self._is_woken:
             return
-        for kind in list(self._too_much):
-            if self._is_woken(kind[0]):
-                del self._too_much[kind]
-        for shape, line in self._lines.items():
-            line.is_refused = line.is_refused and not self._is_woken(shape.request)
-        self._woken.clear()
+        self._is_woken = False
+        self._too_much.clear()
         self._heads.clear()
         for shape, line in self._lines.items():
+            line.is_refused = False
             self._offer(shape, line)
-
-    def _is_woken(self, request: MemberRequest) -> bool:
-        return any(_may_use(request, leaf_type) for leaf_type in self._woken)
 
     def _asks_too_much(self, shape: GangShape) -> bool:
         tried = self._too_much.get(shape.kind, ())
@@ -172,10 +161,6 @@ def _take_out(places: list[_Place], place: _Place) -> None:
     index = bisect_left(places, place)
     if index < len(places) and places[index] == place:
         del places[index]
-
-
-def _may_use(request: MemberRequest, leaf_type: LeafType | None) -> bool:
-    return leaf_type is None or request.leaf_type in (None, leaf_type)
 
 
 def _is_at_least(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from extender.cells.answers import preempted
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.reasons import preempted
 
 
 def is_bound(pod: QueuedPod, cells: Cells) -> bool:

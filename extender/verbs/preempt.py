@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import Any
 
+from extender.cells.answers import preempted
 from extender.cells.model import Decision, Preempt
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import EndedBy
 from extender.outcomes.waiting_list import RefusedPod, WaitingList
-from extender.queue.reasons import preempted
 from extender.verbs import wire
 from extender.verbs.pod_decider import PodDecider
 from kube.read.managed_pod import ManagedPod

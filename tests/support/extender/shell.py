@@ -10,7 +10,7 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import to_bound, to_foreign_use, to_member_request
+from extender.feeds.requests import to_bound, to_member_request
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
@@ -58,7 +58,6 @@ class Shell:
             self.cluster,
             namespaces=NamespaceSink(),
             to_bound=self.to_bound,
-            to_foreign_use=to_foreign_use,
         )
         self.events = Events()
         self.clock = Clock(monotonic=lambda: self.now)

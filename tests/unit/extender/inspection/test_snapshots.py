@@ -31,7 +31,7 @@ async def test_a_view_is_made_once_for_all_who_ask_and_again_when_things_change(
     assert first is second
     place(shell, "b")
     assert await views.cells() is not first
-    assert [key.name for key in await views.gangs()] == ["a", "b"]
+    assert [view.gang.name for view in await views.gangs()] == ["a", "b"]
 
 
 async def test_what_changes_while_one_looks_does_no_harm() -> None:
