@@ -24,7 +24,7 @@ from webhook.certificates.callers import require_client_certificate
 from webhook.certificates.provider import build_certificates
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
-from webhook.routes import ReviewRoutes
+from webhook.routes import add_routes
 from webhook.settings import WebhookSettings
 from webhook.wiring import WebhookState, build_reviews
 
@@ -54,7 +54,7 @@ async def run_webhook(
     webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
     health = Health()
     serving = build_certificates(settings, client=client, clock=clock, health=health)
-    sources = {**view.sources(settings.namespace), **serving.sources()}
+    sources = {**view.sources(settings.namespace), **serving.sources}
     health.expect(*(f"{name} synced" for name in sources), _POD_GROUPS, *serving.conditions)
     reviews = build_reviews(
         settings,
@@ -71,7 +71,7 @@ async def run_webhook(
         max_body_bytes=_MAX_BODY_BYTES,
         guard=require_client_certificate(settings.client_names) if settings.client_ca else None,
     )
-    ReviewRoutes(reviews, health).add_to(app)
+    add_routes(app, reviews, health)
     async with run_service(
         app,
         name="webhook",
@@ -80,7 +80,8 @@ async def run_webhook(
         tls=serving.context,
         linger_seconds=settings.linger_seconds,
     ) as webhook:
-        serving.start(webhook.supervisor)
+        for name, run in serving.tasks.items():
+            webhook.supervisor.start(name, run())
         for name, source in sources.items():
             met = partial(_meet, health, f"{name} synced")
             feed = Feed(client, source, clock=clock, on_synced=met)

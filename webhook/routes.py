@@ -5,6 +5,7 @@ is a failed call, for which the API server follows the `failurePolicy` that the 
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -26,30 +27,25 @@ async def respond(review: Review, request: ReviewRequest) -> ReviewResponse:
         return refuse(exc)
 
 
-class ReviewRoutes:
-    """Adds the routes that the API server calls."""
+def add_routes(app: web.Application, reviews: WebhookReviews, health: Health) -> None:
+    """Add the routes that the API server calls."""
+    routes: dict[str, Review] = {
+        "/mutate/pods": reviews.pods.mutate,
+        "/validate/pods": reviews.guard.validate,
+        "/validate/bindings": reviews.bindings.validate,
+        "/mutate/templates": reviews.templates.mutate,
+        "/validate/policies": reviews.policies.validate,
+    }
+    for path, review in routes.items():
+        app.router.add_post(path, partial(_handle, review, health))
 
-    def __init__(self, reviews: WebhookReviews, health: Health) -> None:
-        self._reviews = reviews
-        self._health = health
 
-    def add_to(self, app: web.Application) -> None:
-        """Register the routes."""
-        self._add(app, "/mutate/pods", self._reviews.pods.mutate)
-        self._add(app, "/validate/pods", self._reviews.guard.validate)
-        self._add(app, "/validate/bindings", self._reviews.bindings.validate)
-        self._add(app, "/mutate/templates", self._reviews.templates.mutate)
-        self._add(app, "/validate/policies", self._reviews.policies.validate)
-
-    def _add(self, app: web.Application, path: str, review: Review) -> None:
-        async def handle(http_request: web.Request) -> web.Response:
-            if not self._health.can_answer:
-                reasons = "; ".join(self._health.reasons())
-                return json_answer({"error": f"webhook is not ready: {reasons}"}, status=503)
-            seconds = parse_timeout(http_request.query.get("timeout"))
-            request = parse_review(await http_request.read())
-            with time_budget(seconds):
-                response = await respond(review, request)
-            return json_answer(format_review(request.uid, response))
-
-        app.router.add_post(path, handle)
+async def _handle(review: Review, health: Health, http_request: web.Request) -> web.Response:
+    if not health.can_answer:
+        error = f"webhook is not ready: {'; '.join(health.reasons())}"
+        return json_answer({"error": error}, status=503)
+    seconds = parse_timeout(http_request.query.get("timeout"))
+    request = parse_review(await http_request.read())
+    with time_budget(seconds):
+        response = await respond(review, request)
+    return json_answer(format_review(request.uid, response))

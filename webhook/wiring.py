@@ -22,10 +22,7 @@ from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.pending_events import PendingEvents
-from webhook.responses.pod_response import PodSettings
-from webhook.reviews.live_members import LiveMembers
 from webhook.reviews.pod_group_reviews import PodGroupReviews
-from webhook.reviews.pod_groups import PodGroupFinder
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.reviews.template_reviews import TemplateReviews
@@ -78,20 +75,13 @@ def build_reviews(
     admitter = Admitter(ledger=state.ledger, usage=state.usage, breaker=breaker, recent=recent)
     pods = PodReviews(
         view=view,
-        groups=PodGroupFinder(view.pod_groups),
-        members=LiveMembers(client),
+        client=client,
         admitter=admitter,
         recorder=DecisionRecorder(log=state.log, metrics=metrics, events=pending, clock=clock),
         clock=clock,
-        settings=PodSettings(gates_all=settings.gates_all),
+        gates_all=settings.gates_all,
     )
-    groups = PodGroupReviews(
-        policies=view.policies,
-        namespaces=view.namespaces,
-        admitter=admitter,
-        pods=pods,
-        client=client,
-    )
+    groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client)
     return WebhookReviews(
         pods=pods,
         guard=PodGuard(events=pending, trusted=(settings.extender, *settings.admins)),

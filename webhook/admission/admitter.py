@@ -25,7 +25,12 @@ from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Occupancy, UserName
 from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused
-from webhook.admission.charge_request import ChargeRequest, build_charge
+from webhook.admission.charge_request import (
+    ChargeRequest,
+    build_charge,
+    impossible_limits,
+    range_limits,
+)
 from webhook.admission.gang_decision import (
     GangDecision,
     apply_rules,
@@ -36,7 +41,6 @@ from webhook.admission.gang_decision import (
 from webhook.admission.grower import Grower
 from webhook.admission.memory_decider import LiveUsage, MemoryDecider
 from webhook.admission.recent_gangs import RecentGangs
-from webhook.admission.usage_limits import impossible_limits, range_limits
 from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.time_budget import TooBusyError
 from webhook.ledger_access.timed_ledger import TimedLedger

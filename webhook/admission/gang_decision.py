@@ -1,18 +1,21 @@
-"""The decision about a gang: made now, or taken over from a member before it. Pure."""
+"""The decision about a gang: made now or taken over from an earlier member; its sentences. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 from uuid import UUID
 
 from policy.errors import RequestError
 from policy.quotas.admission import AdmissionDecision
-from policy.rules.decision import Outcome, RuleDecision
+from policy.rules.decision import Outcome, RuleDecision, class_text
 from policy.submission import ClassName, GroupName, Occupancy
 from policy.wording import quote
 from state.ledger.ledger import Charge
 from webhook.admission.charge_request import ChargeRequest, paying_group
 
-POD_GROUP_PATH = "spec.schedulingGroup.podGroupName"
+POD_GROUP_PATH: Final = "spec.schedulingGroup.podGroupName"
+PREFIX: Final = "cellgate: "
+"""Starts every warning, so that users see where it comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,29 @@ class GangDecision:
     def is_degraded(self) -> bool:
         """Whether it was made without the ledger."""
         return bool(self.admission.notes)
+
+    def explain(self) -> tuple[str, ...]:
+        """Explain the decision in full, one or two sentences per element."""
+        if self.is_new:
+            return self.admission.explain()
+        return (f"{self.admission.rules.asked}.", f"The {self._earlier}.", *self.admission.notes)
+
+    def format_warnings(self) -> tuple[str, ...]:
+        """Write the lines that kubectl shows as `Warning:`."""
+        if self.is_new:
+            return self.admission.format_warnings()
+        is_worse = self.is_lowered or self.is_queued
+        lines = (self._earlier, *self.admission.notes) if is_worse else self.admission.notes
+        return tuple(f"{PREFIX}{line}" for line in lines)
+
+    @property
+    def _earlier(self) -> str:
+        """The decision about the gang that a member before this one led to, in words."""
+        submission = self.admission.rules.submission
+        asked = f" instead of {class_text(submission.requested_class)}" if self.is_lowered else ""
+        waits = " and waits for quota" if self.is_queued else ""
+        has = f"has {class_text(self.final_class)}{asked}{waits}"
+        return f"gang {submission.gang} {has} by decision {self.id}"
 
 
 def apply_rules(request: ChargeRequest, usage: Occupancy | None) -> RuleDecision:

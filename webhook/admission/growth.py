@@ -16,9 +16,13 @@ from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import ClassName, Occupancy
 from policy.wording import quote
 from state.ledger.ledger import Charge
-from webhook.admission.charge_request import ChargeRequest, paying_group
+from webhook.admission.charge_request import (
+    ChargeRequest,
+    impossible_limits,
+    paying_group,
+    range_limits,
+)
 from webhook.admission.gang_decision import GangDecision, apply_rules, decide_now
-from webhook.admission.usage_limits import impossible_limits, range_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ have admitted meanwhile is unknown (`docs/decisions/0011-admission.md`).
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from policy.errors import RequestError
 from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
@@ -27,7 +27,9 @@ from webhook.admission.gang_decision import (
     follow_charge,
 )
 from webhook.admission.recent_gangs import RecentGang, RecentGangs
-from webhook.admission.wording import LEDGER_UNAVAILABLE, USAGE_UNKNOWN
+
+LEDGER_UNAVAILABLE: Final = "Quota database unavailable; last known usage applied"
+USAGE_UNKNOWN: Final = "Quota database unavailable and usage unknown; quotas not applied"
 
 
 class LiveUsage(Protocol):

@@ -12,8 +12,7 @@ with `cellgate.io/renew: ca`. A deleted or damaged Secret is restored.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NoReturn
 
@@ -38,22 +37,8 @@ _CHECK_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 1.0
 _PROPAGATION_SECONDS: Final = 2.0
 _NEW_CA: Final = "ca"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenewerSettings:
-    """Where certificates are stored, and how long two CAs overlap."""
-
-    namespace: str
-    secret: str
-    overlap: timedelta
-    copies: Mapping[str, str] = field(
-        default_factory=lambda: {
-            EXTENDER: "cellgate-extender-certs",
-            SCHEDULER: "cellgate-scheduler-certs",
-        }
-    )
-    """The Secret that each certificate is copied to."""
+_COPIES: Final = {EXTENDER: "cellgate-extender-certs", SCHEDULER: "cellgate-scheduler-certs"}
+"""The Secret that each certificate is copied to."""
 
 
 class CertificateRenewer:
@@ -62,17 +47,22 @@ class CertificateRenewer:
     def __init__(
         self,
         client: KubeClient,
-        settings: RenewerSettings,
         *,
+        namespace: str,
+        secret: str,
+        overlap: timedelta,
         leadership: Leadership,
         shared: SharedCertificates,
         utc_now: Callable[[], datetime],
     ) -> None:
+        """`secret` names the shared Secret; two CAs are trusted for `overlap`."""
         self._client = client
-        self._settings = settings
+        self._secret = secret
+        self._overlap = overlap
         self._leadership = leadership
         self._shared = shared
-        self._secrets = Secrets(client, namespace=settings.namespace)
+        self._secrets = Secrets(client, namespace=namespace)
+        self._wanted = wanted_certificates(namespace)
         self._utc_now = utc_now
 
     async def run(self) -> NoReturn:
@@ -106,32 +96,28 @@ class CertificateRenewer:
 
     async def step(self) -> float:
         """Take the next step of a renewal; return the seconds until the next check."""
-        name = self._settings.secret
-        secret = await self._secrets.load(name)
+        secret = await self._secrets.load(self._secret)
         known = self._read(secret)
         if known is not None and await self._publish(known):
             # API servers must see the new bundle before anything is renewed.
             await asyncio.sleep(_PROPAGATION_SECONDS)
         renewed = renew(
             known,
-            wanted=wanted_certificates(self._settings.namespace),
+            wanted=self._wanted,
             now=self._utc_now(),
-            overlap=self._settings.overlap,
+            overlap=self._overlap,
             wants_new_ca=secret.annotations.get(RENEW_ANNOTATION) == _NEW_CA,
         )
         if renewed.to_files() != secret.files:
             if not self._leadership.is_leading:
                 return _RETRY_SECONDS  # publish only what is saved
-            await self._secrets.save(name, renewed.to_files(), over=secret)
+            await self._secrets.save(self._secret, renewed.to_files(), over=secret)
             logger.info("certificates renewed", extra={"authorities": len(renewed.trusted)})
         await self._publish(renewed)
         await self._copy(renewed)
-        is_settled = len(renewed.trusted) == 1
-        return _CHECK_SECONDS if is_settled else min(_CHECK_SECONDS, self._overlap_seconds / 2)
-
-    @property
-    def _overlap_seconds(self) -> float:
-        return max(1.0, self._settings.overlap.total_seconds())
+        if len(renewed.trusted) == 1:
+            return _CHECK_SECONDS
+        return min(_CHECK_SECONDS, max(1.0, self._overlap.total_seconds()) / 2)
 
     def _read(self, secret: Secret) -> Certificates | None:
         """Return the certificates of the Secret; if it is gone or damaged, the last known ones.
@@ -158,7 +144,7 @@ class CertificateRenewer:
         return bool(published)
 
     async def _copy(self, certificates: Certificates) -> None:
-        for certificate, name in self._settings.copies.items():
+        for certificate, name in _COPIES.items():
             secret = await self._secrets.load(name)
             files = certificates.files_of(certificate)
             if secret.files != files and self._leadership.is_leading:

@@ -5,6 +5,5 @@ charges or patches. What shapes protect is in `webhook.shaping.shaped_fields`. I
 `webhook.wiring` only.
 
     pod_guard      pods: a new one must match its decision; later only Cellgate changes its marks
-    decided_pod    compares a new pod with its decision, since other webhooks may have changed it
     binding_guard  Bindings: only the extender and known schedulers bind managed pods
 """

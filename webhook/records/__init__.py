@@ -3,7 +3,6 @@
 Nothing here changes a decision or waits for I/O: the log and Events are written in the background.
 Imported by `webhook.reviews`, `webhook.guard` and `webhook.wiring`.
 
-    decision_recorder  records each decision: metric, log row, notice for an Event
-    log_records        builds the log row, with all that a replay of the decision needs
+    decision_recorder  records each decision: metric, notice for an Event, log row for a replay
     pending_events     keeps the text of an Event until its pod has a name, then writes it
 """

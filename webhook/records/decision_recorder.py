@@ -3,11 +3,10 @@
 from policy.policy import Policy
 from service.clock import Clock
 from state.log.log import DecisionLog
-from state.log.records import LoggedDocument
+from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
 from webhook.metrics import WebhookMetrics
-from webhook.records.log_records import build_record
 from webhook.records.pending_events import PendingEvents
 
 
@@ -41,16 +40,43 @@ class DecisionRecorder:
             return
         self._events.note(decision)
         # Before the response is sent: if the process is killed then, the log's spool has the row.
+        self._log.append(self._build_row(decision, request, seconds=seconds))
+
+    def _build_row(
+        self, decision: GangDecision, request: ChargeRequest, *, seconds: float
+    ) -> DecisionRecord:
+        """Build the row: who asked for what, what was decided and why, and by which policy."""
+        submission, usage = request.submission, decision.admission.rules.usage
         documents = self._new_documents(request.policy)
-        record = build_record(
-            decision,
-            request,
+        return DecisionRecord(
             at=self._clock.now(),
-            seconds=seconds,
-            policy_hash=self._policy_hash,
+            service="webhook",
+            kind=RowKind.ADMISSION,
+            subject=str(submission.gang),
+            outcome=decision.outcome,
+            reason=" ".join(decision.explain()),
+            policy_version=request.policy.version,
+            latency_seconds=seconds,
+            details={
+                "decision": str(decision.id),
+                "user": submission.user,
+                "group": request.group_name,
+                "vc": submission.vc,
+                "requestedClass": submission.requested_class,
+                "class": decision.final_class,
+                "leafCount": submission.leaf_count,
+            },
+            # What the rules read beside `details`: enough to replay the decision.
+            inputs={
+                "policy": self._policy_hash,
+                "groups": list(submission.groups),
+                "gangSize": submission.gang_size,
+                "leafType": submission.leaf_type,
+                "labels": dict(submission.labels),
+                "usage": None if usage is None else [usage.occupied, usage.occupied_high],
+            },
             documents=documents,
         )
-        self._log.append(record)
 
     def _new_documents(self, policy: Policy) -> tuple[LoggedDocument, ...]:
         """Return the policy at its first decision in this process; the log stores it once."""

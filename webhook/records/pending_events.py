@@ -14,8 +14,7 @@ from kube.api.events import Event, EventWriter
 from kube.values.objects import items, mapping, marks_of
 from policy.rules.decision import Outcome
 from service.memory import BoundedMap
-from webhook.admission.gang_decision import GangDecision
-from webhook.admission.wording import PREFIX, format_warnings
+from webhook.admission.gang_decision import PREFIX, GangDecision
 
 _KEPT: Final = 10_000
 _LOWERED: Final = "ClassLowered"
@@ -41,7 +40,7 @@ class PendingEvents:
 
     def note(self, decision: GangDecision) -> None:
         """Keep the notice of a decision, if its submitter must know anything."""
-        lines = tuple(line.removeprefix(PREFIX) for line in format_warnings(decision))
+        lines = tuple(line.removeprefix(PREFIX) for line in decision.format_warnings())
         if not lines:
             return
         self._notices[str(decision.id)] = PodNotice(lines=lines, reason=_reason(decision))

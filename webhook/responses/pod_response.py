@@ -1,7 +1,7 @@
 """The response about a pod: the patch with its class and gate, warnings, or a refusal. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kube import marks
@@ -12,22 +12,10 @@ from kube.values.texts import LABEL_VALUE
 from policy.rules.decision import Outcome
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
-from webhook.admission.wording import format_warnings
 from webhook.responses import patches
 from webhook.responses.request_line import describe_request
 from webhook.shaping.shaper import Shaped
-from webhook.wire import ReviewResponse, refuse
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSettings:
-    """What is written into every managed pod."""
-
-    scheduler_name: str = marks.SCHEDULER_NAME
-    gates_all: bool = False
-    """Whether every gang waits for the planner behind a gate. Without a planner that lifts gates,
-    pods would wait for ever. Gangs that quotas queue are gated in any case."""
-
+from webhook.wire import Operation, ReviewResponse, refuse
 
 _CANNOT_WAIT = (
     "must wait for quota, but a pod with spec.nodeName ({node}) cannot have a scheduling gate; "
@@ -42,11 +30,11 @@ def respond_to_pod(
     request: ChargeRequest,
     decision: GangDecision,
     shaped: Shaped,
-    settings: PodSettings,
+    gates_all: bool,
 ) -> ReviewResponse:
     """Refuse a pod, or write the decision into it."""
     if decision.outcome is Outcome.REFUSED:
-        return refuse(decision.admission.format_refusal())
+        return respond_with(decision)
     is_queued = decision.outcome is Outcome.QUEUED
     if pod.node is not None and is_queued:
         return refuse(_CANNOT_WAIT.format(node=pod.node))
@@ -64,18 +52,30 @@ def respond_to_pod(
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
     }
     # Kubernetes refuses a gate on a pod with a node: it runs there, and is counted there.
-    is_gated = pod.node is None and (settings.gates_all or is_queued)
+    is_gated = pod.node is None and (gates_all or is_queued)
     patch = [
         *patches.class_patch(obj, decision.final_class),
         *patches.annotations_patch(obj, annotations),
         *patches.labels_patch(obj, _group_label(decision)),
         *patches.unmark_patch(obj, _stale_marks(annotations)),
         *shaped.patch,
-        *patches.scheduler_patch(obj, settings.scheduler_name),
+        *patches.scheduler_patch(obj, marks.SCHEDULER_NAME),
         *patches.gate_patch(obj, marks.QUEUED_GATE, is_wanted=is_gated),
     ]
-    warnings = [*format_warnings(decision), *shaped.warnings]
-    return ReviewResponse(is_allowed=True, patch=patch, warnings=warnings)
+    return respond_with(decision, patch=patch, warnings=shaped.warnings)
+
+
+def respond_with(
+    decision: GangDecision, *, patch: Sequence[Operation] = (), warnings: Sequence[str] = ()
+) -> ReviewResponse:
+    """Refuse an object with the reasons of the decision, or allow it with this patch.
+
+    The warnings follow those of the decision.
+    """
+    if decision.outcome is Outcome.REFUSED:
+        return refuse(decision.admission.format_refusal())
+    told = (*decision.format_warnings(), *warnings)
+    return ReviewResponse(is_allowed=True, patch=patch, warnings=told)
 
 
 def forget_decision(obj: Mapping[str, Any]) -> ReviewResponse:

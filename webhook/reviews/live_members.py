@@ -18,34 +18,29 @@ _LABELS: Final = {GangForm.CELLGATE: marks.GANG_LABEL, GangForm.KUEUE: marks.KUE
 _LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-class LiveMembers:
-    """Asks the API server for the members of gangs."""
+async def check_room(client: KubeClient, pod: ManagedPod) -> None:
+    """Raise RequestError if a pod would be one member too many of its gang."""
+    label, size = _LABELS.get(pod.gang.form), pod.gang.size
+    if label is None or size is None:
+        return
+    if await _count(client, pod, label) >= size:
+        message = f"gang {pod.gang.key} already has all its {size} members"
+        hint = "a new member is admitted once one of them has ended"
+        raise RequestError.at(f"metadata.labels[{label}]", f"{message}; {hint}")
 
-    def __init__(self, client: KubeClient) -> None:
-        self._client = client
 
-    async def check_room(self, pod: ManagedPod) -> None:
-        """Raise RequestError if a pod would be one member too many of its gang."""
-        label, size = _LABELS.get(pod.gang.form), pod.gang.size
-        if label is None or size is None:
-            return
-        if await self._count(pod, label) >= size:
-            message = f"gang {pod.gang.key} already has all its {size} members"
-            hint = "a new member is admitted once one of them has ended"
-            raise RequestError.at(f"metadata.labels[{label}]", f"{message}; {hint}")
-
-    async def _count(self, pod: ManagedPod, label: str) -> int:
-        """Count the live members; 0 if the API server does not answer, so that none is refused."""
-        query = {
-            "labelSelector": f"{label}={pod.gang.key.name}",
-            "fieldSelector": _LIVE,
-            "resourceVersion": "0",  # from the API server's cache
-        }
-        try:
-            async with within_budget(KUBE_SECONDS):
-                path = f"/api/v1/namespaces/{pod.namespace}/pods"
-                found = await self._client.request("GET", path, query=query)
-        except (KubeError, TimeoutError):
-            return 0
-        pods = [mapping(one.get("metadata")) for one in items(found.get("items"))]
-        return sum(metadata.get("deletionTimestamp") is None for metadata in pods)
+async def _count(client: KubeClient, pod: ManagedPod, label: str) -> int:
+    """Count the live members; 0 if the API server does not answer, so that none is refused."""
+    query = {
+        "labelSelector": f"{label}={pod.gang.key.name}",
+        "fieldSelector": _LIVE,
+        "resourceVersion": "0",  # from the API server's cache
+    }
+    try:
+        async with within_budget(KUBE_SECONDS):
+            path = f"/api/v1/namespaces/{pod.namespace}/pods"
+            found = await client.request("GET", path, query=query)
+    except (KubeError, TimeoutError):
+        return 0
+    pods = [mapping(one.get("metadata")) for one in items(found.get("items"))]
+    return sum(metadata.get("deletionTimestamp") is None for metadata in pods)

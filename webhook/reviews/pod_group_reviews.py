@@ -15,21 +15,19 @@ from uuid import uuid4
 
 from kube import marks
 from kube.api.client import KubeClient, KubeError
-from kube.follow.namespaces import NamespaceSink
-from kube.follow.policies import PolicySink
 from kube.read.pod_groups import API_VERSION, KIND, PodGroup, read_pod_group
 from kube.values.objects import items, mapping, marks_of
-from policy.rules.decision import Outcome
 from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName
 from webhook.admission.admitter import Admitter
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
-from webhook.admission.wording import format_warnings
+from webhook.cluster_view import ClusterView
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 from webhook.responses import patches
+from webhook.responses.pod_response import respond_with
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.pod_templates import find_templates
-from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, refuse
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _OWNER = {"apiVersion": "batch/v1", "kind": "Job"}
 
@@ -45,14 +43,13 @@ class PodGroupReviews:
     def __init__(
         self,
         *,
-        policies: PolicySink,
-        namespaces: NamespaceSink,
+        view: ClusterView,
         admitter: Admitter,
         pods: PodReviews,
         client: KubeClient,
     ) -> None:
-        self._policies = policies
-        self._namespaces = namespaces
+        self._policies = view.policies
+        self._namespaces = view.namespaces
         self._admitter = admitter
         self._pods = pods
         self._client = client
@@ -69,7 +66,9 @@ class PodGroupReviews:
             decision = await self._decide_by_job(review, obj, group)
         else:
             decision = self._preview(review, obj, group)
-        return ALLOWED if decision is None else _respond(obj, decision)
+        if decision is None:
+            return ALLOWED
+        return respond_with(decision, patch=patches.class_patch(obj, decision.final_class))
 
     def _preview(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
@@ -138,10 +137,3 @@ class PodGroupReviews:
         own = marks_of(obj, "labels").get(marks.VC_LABEL)
         inherited = self._namespaces.labels(review.namespace).get(marks.VC_LABEL)
         return VcName(str(own or inherited or DEFAULT_VC))
-
-
-def _respond(obj: Mapping[str, Any], decision: GangDecision) -> ReviewResponse:
-    if decision.outcome is Outcome.REFUSED:
-        return refuse(decision.admission.format_refusal())
-    patch = patches.class_patch(obj, decision.final_class)
-    return ReviewResponse(is_allowed=True, patch=patch, warnings=format_warnings(decision))

@@ -13,36 +13,32 @@ from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
 from policy.errors import RequestError
 from policy.policy import Policy
-from policy.submission import GangKey
 from policy.wording import listing, quote
 from webhook.admission.gang_decision import POD_GROUP_PATH
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 
 
-class PodGroupFinder:
-    """Finds the PodGroup of a pod: in memory, or, if it is too new, at the API server."""
+async def find_group(followed: PodGroupFollower, pod: ManagedPod) -> PodGroup | None:
+    """Return a pod's PodGroup: from memory, or, if it is too new, from the API server.
 
-    def __init__(self, followed: PodGroupFollower) -> None:
-        self._followed = followed
-
-    async def find(self, pod: ManagedPod) -> PodGroup | None:
-        """Return a pod's PodGroup; None if it has none. Raises RequestError if it must have one."""
-        form, key = pod.gang.form, pod.gang.key
-        if form not in self._followed.sinks or pod.gang.size is not None:
-            return None
-        return self._followed.find(pod) or await self._load(form, key)
-
-    async def _load(self, form: GangForm, key: GangKey) -> PodGroup | None:
-        try:
-            async with within_budget(KUBE_SECONDS):
-                return await self._followed.read(form, key)
-        except TimeoutError:
-            return None  # an API server that does not answer is no reason to refuse the pod
-        except KubeError as exc:
-            if exc.is_missing and form is GangForm.NATIVE:
-                message = f"PodGroup {quote(key.name)} does not exist; create it before its pods"
-                raise RequestError.at(POD_GROUP_PATH, message) from exc
-            return None
+    None if the pod has none. Raises RequestError if it must have one.
+    """
+    form, key = pod.gang.form, pod.gang.key
+    if form not in followed.sinks or pod.gang.size is not None:
+        return None
+    known = followed.find(pod)
+    if known is not None:
+        return known
+    try:
+        async with within_budget(KUBE_SECONDS):
+            return await followed.read(form, key)
+    except TimeoutError:
+        return None  # an API server that does not answer is no reason to refuse the pod
+    except KubeError as exc:
+        if exc.is_missing and form is GangForm.NATIVE:
+            message = f"PodGroup {quote(key.name)} does not exist; create it before its pods"
+            raise RequestError.at(POD_GROUP_PATH, message) from exc
+        return None
 
 
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:

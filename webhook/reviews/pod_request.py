@@ -1,7 +1,7 @@
 """What a pod means for its gang: who asks, for which class and VC, and which group pays. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -16,7 +16,7 @@ from policy.submission import ClassName, Submission
 from policy.wording import quote
 from webhook.admission.charge_request import ChargeRequest
 from webhook.reviews.pod_groups import with_group
-from webhook.reviews.submitter import Submitter, identify
+from webhook.reviews.submitter import identify
 from webhook.shaping.shaper import Shaped, shape_pod
 from webhook.wire import ReviewRequest
 
@@ -42,52 +42,42 @@ def build_pod_request(
 ) -> PodRequest:
     """Say what a pod means for its gang.
 
-    Raises RequestError for a pod that asks for what its submitter may not use.
+    Raises RequestError for a pod that asks for what its submitter may not use, or for a class that
+    the Classes document does not list.
     """
     if not review.user.username:
         raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
-    submitter = identify(pod, review.user, policy.identity)
-    policy.identity.check_vc(
-        pod.vc, user=submitter.user, groups=submitter.groups, path=_vc_path(pod)
-    )
+    user, groups = identify(pod, review.user, policy.identity)
+    policy.identity.check_vc(pod.vc, user=user, groups=groups, path=_vc_path(pod))
     is_open = pod.gang.size is None
     pod = with_group(pod, group, policy)
-    charge = _charge_request(pod, submitter, policy=policy, decision=_decision_id(review.uid))
-    if is_open and not pod.is_charged_alone:
-        own = pod.leaf_count
-        charge = replace(charge, may_grow=True, is_alone=False, member_leaf_count=own)
-    if group is not None and pod.gang.form is GangForm.NATIVE:
-        charge = replace(charge, fixed_class=ClassName(group.class_name or ""))
-    shapes = policy.shapes.matching(charge.submission)
-    return PodRequest(pod=pod, charge=charge, shaped=shape_pod(obj, shapes, user=submitter.user))
-
-
-def _charge_request(
-    pod: ManagedPod, submitter: Submitter, *, policy: Policy, decision: UUID
-) -> ChargeRequest:
-    """Raises RequestError for a class that the Classes document does not list."""
-    requested = policy.classes.resolve(pod.class_name, path="spec.priorityClassName")
-    user, groups = submitter.user, submitter.groups
+    may_grow = is_open and not pod.is_charged_alone
+    is_native = pod.gang.form is GangForm.NATIVE
+    decision = _decision_id(review.uid)
     submission = Submission(
         user=user,
         groups=groups,
         vc=pod.vc,
-        requested_class=requested,
+        requested_class=policy.classes.resolve(pod.class_name, path="spec.priorityClassName"),
         gang=charged_gang(pod, decision=str(decision)),
         gang_size=pod.gang.size or 1,
         leaf_count=pod.gang_leaf_count or pod.leaf_count,
         leaf_type=pod.leaf_type,
         labels=pod.labels,
     )
-    return ChargeRequest(
+    charge = ChargeRequest(
         submission=submission,
         group=policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH),
         decision=decision,
         policy=policy,
-        is_alone=pod.gang.size == 1,
-        member_leaf_count=_member_leaf_count(pod),
+        is_alone=pod.gang.size == 1 and not may_grow,
+        fixed_class=ClassName(group.class_name or "") if group and is_native else None,
+        member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
+        may_grow=may_grow,
     )
+    shaped = shape_pod(obj, policy.shapes.matching(submission), user=user)
+    return PodRequest(pod=pod, charge=charge, shaped=shaped)
 
 
 def _member_leaf_count(pod: ManagedPod) -> int | None:

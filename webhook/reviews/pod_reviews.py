@@ -4,10 +4,11 @@ Fails closed on a pod that is invalid, and open on an unavailable ledger: then t
 a warning (`webhook.admission.admitter`).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from kube.api.client import KubeClient
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
 from kube.read.pods import read_pod
@@ -19,20 +20,11 @@ from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
 from webhook.cluster_view import ClusterView
 from webhook.records.decision_recorder import DecisionRecorder
-from webhook.responses.pod_response import PodSettings, forget_decision, respond_to_pod
-from webhook.reviews.live_members import LiveMembers
-from webhook.reviews.pod_groups import PodGroupFinder
+from webhook.responses.pod_response import forget_decision, respond_to_pod, respond_with
+from webhook.reviews.live_members import check_room
+from webhook.reviews.pod_groups import find_group
 from webhook.reviews.pod_request import build_pod_request
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What a pod would get."""
-
-    decision: GangDecision
-    warnings: Sequence[str]
-    """What shapes would change against the pod's own spec."""
 
 
 class PodReviews:
@@ -42,22 +34,19 @@ class PodReviews:
         self,
         *,
         view: ClusterView,
-        groups: PodGroupFinder,
-        members: LiveMembers,
+        client: KubeClient,
         admitter: Admitter,
         recorder: DecisionRecorder,
         clock: Clock,
-        settings: PodSettings,
+        gates_all: bool,
     ) -> None:
-        self._policies = view.policies
-        self._namespaces = view.namespaces
-        self._priorities = view.priorities
-        self._groups = groups
-        self._members = members
+        """`gates_all` has every gang wait for the planner; one over quota waits in any case."""
+        self._view = view
+        self._client = client
         self._admitter = admitter
         self._recorder = recorder
         self._clock = clock
-        self._settings = settings
+        self._gates_all = gates_all
 
     async def mutate(self, review: ReviewRequest) -> ReviewResponse:
         """Decide the class of a pod that is being created, and write it into the pod.
@@ -70,12 +59,12 @@ class PodReviews:
             pod = self.read_pod(review, review.object)
             if pod is None:
                 return forget_decision(review.object)
-            group = await self._groups.find(pod)
-            policy = self._policies.policy
+            group = await find_group(self._view.pod_groups, pod)
+            policy = self._view.policies.policy
             request = build_pod_request(review, review.object, pod=pod, group=group, policy=policy)
             decision = await self._decide(request.charge, is_dry_run=review.dry_run)
             if decision.is_running:
-                await self._members.check_room(request.pod)
+                await check_room(self._client, request.pod)
         except RequestError:
             self._recorder.note_invalid()
             raise
@@ -85,20 +74,21 @@ class PodReviews:
             request=request.charge,
             decision=decision,
             shaped=request.shaped,
-            settings=self._settings,
+            gates_all=self._gates_all,
         )
 
-    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Preview | None:
-        """Return what a pod would get, without any effect; None if it is not managed.
+    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ReviewResponse:
+        """Return whether a pod would be refused, and the warnings it would get, without any effect.
 
         Raises RequestError for a pod that is invalid.
         """
         pod = self.read_pod(review, obj)
         if pod is None:
-            return None
-        policy = self._policies.policy
+            return ALLOWED
+        policy = self._view.policies.policy
         request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
-        return Preview(self._admitter.preview(request.charge), request.shaped.warnings)
+        decision = self._admitter.preview(request.charge)
+        return respond_with(decision, warnings=request.shaped.warnings)
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
@@ -110,7 +100,7 @@ class PodReviews:
         pod = self.read_pod(review, obj)
         if pod is None or pod.submitter is None:
             return None
-        policy = self._policies.policy
+        policy = self._view.policies.policy
         request = build_pod_request(review, obj, pod=pod, group=group, policy=policy)
         charge = replace(request.charge, fixed_class=None, is_group=True)
         # A PodGroup that is no gang is not charged; its pods are, one by one.
@@ -118,7 +108,7 @@ class PodReviews:
 
     def read_pod(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Read a pod; None if it is not managed. Raises RequestError if it is invalid."""
-        labels = self._namespaces.labels(review.namespace)
+        labels = self._view.namespaces.labels(review.namespace)
         pod = read_pod(obj, namespace_labels=labels, request_uid=review.uid)
         if pod is None or pod.class_name is None or not self.is_cluster_default(pod.class_name):
             return pod
@@ -126,8 +116,8 @@ class PodReviews:
 
     def is_cluster_default(self, class_name: ClassName) -> bool:
         """Tell whether a class is not listed, but Kubernetes' default for pods that name none."""
-        classes = self._policies.policy.classes
-        is_default = bool(classes.entries) and self._priorities.is_default(class_name)
+        classes = self._view.policies.policy.classes
+        is_default = bool(classes.entries) and self._view.priorities.is_default(class_name)
         return is_default and not classes.is_listed(class_name)
 
     async def _decide(self, request: ChargeRequest, *, is_dry_run: bool) -> GangDecision:

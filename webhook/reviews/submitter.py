@@ -5,8 +5,6 @@ request from any other user with a stamp that names a different user is refused.
 the sender of the request is the submitter.
 """
 
-from dataclasses import dataclass
-
 from kube import marks
 from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
@@ -18,22 +16,17 @@ from webhook.wire import UserInfo
 STAMP_PATH = f"metadata.annotations[{marks.SUBMITTER_ANNOTATION}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitter:
-    """A user, with all groups that count."""
+def identify(
+    pod: ManagedPod, sender: UserInfo, identity: Identity
+) -> tuple[UserName, tuple[GroupName, ...]]:
+    """Return the submitter of a pod, with all groups that count.
 
-    user: UserName
-    groups: tuple[GroupName, ...]
-
-
-def identify(pod: ManagedPod, sender: UserInfo, identity: Identity) -> Submitter:
-    """Return the submitter of a pod. Raises RequestError for a stamp that is not believed."""
+    Raises RequestError for a stamp that is not believed.
+    """
     if pod.submitter is not None and identity.is_trusted(sender.username):
-        groups = identity.groups_of(pod.submitter, pod.submitter_groups)
-        return Submitter(user=pod.submitter, groups=groups)
+        return pod.submitter, identity.groups_of(pod.submitter, pod.submitter_groups)
     check_stamp(pod.submitter, sender, path=STAMP_PATH)
-    groups = identity.groups_of(sender.username, sender.groups)
-    return Submitter(user=UserName(sender.username), groups=groups)
+    return UserName(sender.username), identity.groups_of(sender.username, sender.groups)
 
 
 def check_stamp(stamped: str | None, sender: UserInfo, *, path: str) -> None:

@@ -18,9 +18,9 @@ from kube.follow.policies import PolicySink
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import mapping
 from policy.errors import Problem, RequestError
-from policy.rules.decision import WARNING_CHARS, Outcome
+from policy.rules.decision import WARNING_CHARS
 from policy.wording import plain, quote
-from webhook.admission.wording import PREFIX, format_warnings
+from webhook.admission.gang_decision import PREFIX
 from webhook.reviews.pod_group_reviews import PodGroupReviews, is_pod_group
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.pod_templates import (
@@ -115,16 +115,12 @@ class TemplateReviews:
             preview = self._pods.preview(review, pod)
         except RequestError as exc:
             raise _within(change.template, exc) from exc
-        if preview is None:
+        yield from preview.warnings
+        if preview.is_allowed:
             return
-        decision = preview.decision
-        if decision.outcome is not Outcome.REFUSED:
-            yield from (*format_warnings(decision), *preview.warnings)
-            return
-        refusal = decision.admission.format_refusal()
         if _starts_now(review):
-            raise RequestError.at(change.template.path, refusal)
-        line = f"{PREFIX}with current usage, its pods would be refused: {refusal}"
+            raise RequestError.at(change.template.path, preview.message)
+        line = f"{PREFIX}with current usage, its pods would be refused: {preview.message}"
         yield plain(line, limit=WARNING_CHARS)
 
 

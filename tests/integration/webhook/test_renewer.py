@@ -27,7 +27,7 @@ from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
 from tests.support.services.simulated_cluster import connected
 from webhook.app import WebhookSettings, run_webhook
-from webhook.certificates.renewer import CertificateRenewer, RenewerSettings
+from webhook.certificates.renewer import CertificateRenewer
 from webhook.certificates.shared_certificates import SharedCertificates
 
 SECRETS = "/api/v1/namespaces/cellgate-system/secrets"
@@ -257,9 +257,9 @@ async def test_what_was_not_saved_is_not_published(client: KubeClient) -> None:
     leadership = Leadership(client, term, monotonic=clock.monotonic, utc_now=clock.now)
     renewer = CertificateRenewer(
         client,
-        RenewerSettings(
-            namespace="cellgate-system", secret="cellgate-certs", overlap=timedelta(seconds=2)
-        ),
+        namespace="cellgate-system",
+        secret="cellgate-certs",
+        overlap=timedelta(seconds=2),
         leadership=leadership,
         shared=SharedCertificates(now=clock.now(), on_first=lambda: None),
         utc_now=clock.now,

@@ -12,7 +12,6 @@ from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
 from webhook.admission.charge_request import build_charge
 from webhook.admission.gang_decision import GangDecision
-from webhook.admission.wording import format_warnings
 
 ALICE = Scope(UserName("alice"))
 VISION = """groups:
@@ -106,7 +105,7 @@ async def test_a_gang_that_was_lowered_stays_lowered_and_says_so() -> None:
     await world.ledger.release([world.ask("big").submission.gang], term=TERM)
     second = await world.replica().admit(world.ask(cells=4, size=2))
     assert _got(first) == _got(second) == ("admitted", "oppo")
-    assert format_warnings(second) == (
+    assert second.format_warnings() == (
         f"cellgate: gang lab/bert has class oppo instead of class prod by decision {first.id}",
     )
 
@@ -179,7 +178,7 @@ async def test_members_of_a_queued_gang_wait_together() -> None:
     await world.ledger.release([world.ask("a").submission.gang], term=TERM)
     second = await replica.admit(world.ask("b", cells=4, size=2))
     assert (_got(second), second.id) == (("queued", "prod"), first.id)
-    assert format_warnings(second) == (
+    assert second.format_warnings() == (
         f"cellgate: gang lab/b has class prod and waits for quota by decision {first.id}",
     )
     assert await _held(world) == (0, 0, 0)
@@ -224,7 +223,7 @@ async def test_a_preview_charges_nothing_and_tells_the_same() -> None:
     assert _got(preview) == ("admitted", "oppo")
     assert await _held(world) == (0, 0, 0)
     decided = await world.replica().admit(world.ask(cells=11))
-    assert format_warnings(preview) == format_warnings(decided)
+    assert preview.format_warnings() == decided.format_warnings()
 
 
 async def test_a_preview_does_not_take_a_gang_that_has_ended_for_one_of_today() -> None:
@@ -255,7 +254,7 @@ class TestWithoutLedger:
         world.ledger.is_away = True
         decision = await world.replica().admit(world.ask(cells=11))
         assert _got(decision) == ("admitted", "oppo")
-        assert format_warnings(decision)[-1] == (
+        assert decision.format_warnings()[-1] == (
             "cellgate: Quota database unavailable; last known usage applied"
         )
 
@@ -267,7 +266,7 @@ class TestWithoutLedger:
         world.usage.is_known = False
         decision = await world.replica().admit(world.ask(cells=100))
         assert _got(decision) == ("admitted", "prod")
-        assert format_warnings(decision) == (
+        assert decision.format_warnings() == (
             "cellgate: Usage is not known at the moment, so rule 1 is not applied and class prod "
             "is kept.",
             "cellgate: Quota database unavailable and usage unknown; quotas not applied",
@@ -290,10 +289,11 @@ class TestWithoutLedger:
         await breaker.attempt()
         world.ledger.is_away = False
         assert (
-            "Quota database unavailable" in format_warnings(await replica.admit(world.ask("b")))[0]
+            "Quota database unavailable"
+            in (await replica.admit(world.ask("b"))).format_warnings()[0]
         )
         await breaker.attempt()
-        assert format_warnings(await replica.admit(world.ask("c"))) == ()
+        assert (await replica.admit(world.ask("c"))).format_warnings() == ()
 
 
 async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:

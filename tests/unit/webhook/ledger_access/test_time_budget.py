@@ -19,10 +19,10 @@ from tests.support.kube.pod_groups import a_group_member, a_pod_group
 from tests.support.kube.pods import a_pod
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.admission.charge_request import build_charge
 from webhook.admission.gang_decision import GangDecision
-from webhook.admission.wording import format_warnings
 from webhook.ledger_access.time_budget import REVIEW_SECONDS, parse_timeout, time_budget
 
 AWAY = "cellgate: Quota database unavailable; last known usage applied"
@@ -61,7 +61,7 @@ def _with_slow_ledger(world: AdmissionWorld, seconds: Callable[[int], float]) ->
 
 
 def _is_degraded(decision: GangDecision) -> bool:
-    return AWAY in format_warnings(decision)
+    return AWAY in decision.format_warnings()
 
 
 async def test_a_ledger_that_hangs_is_not_waited_for_and_not_asked_again() -> None:
