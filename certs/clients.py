@@ -1,4 +1,4 @@
-"""Who a caller is, by the certificate that it showed in the handshake, which verified it."""
+"""The identity of a caller, from the client certificate that the TLS handshake verified."""
 
 import ssl
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 SCHEDULER: Final = "cellgate-scheduler"
-"""The name in the certificate of our kube-scheduler: what gives it the right to bind pods."""
+"""The common name of kube-scheduler's client certificate, which allows it to bind pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A caller with a certificate."""
+    """A caller with a client certificate."""
 
     name: str
     expires: datetime
@@ -27,12 +27,12 @@ def client_of(connection: ssl.SSLObject | None) -> Client | None:
     return read_client(der) if der else None
 
 
-# Few callers have certificates, and each sends thousands of requests over one connection.
+# Cached: few callers have certificates, and each sends thousands of requests.
 @lru_cache(maxsize=64)
 def read_client(der: bytes) -> Client | None:
-    """Read a verified certificate; None unless it says that it was made for calling.
+    """Read a verified certificate; None unless its extended key usage includes client auth.
 
-    The handshake refuses one that was made for something else only, not one that says nothing.
+    The handshake accepts a certificate without extended key usage, so it is checked here.
     """
     try:
         certificate = x509.load_der_x509_certificate(der)

@@ -1,7 +1,7 @@
-"""Make a certificate authority, and certificates under it: to serve with, or to call with.
+"""Makes a certificate authority (CA), and serving and client certificates that it signs.
 
-The CA outlives many of the others, since callers hold a copy of it (`caBundle`,
-kube-scheduler's `caFile`) that changes seldom.
+A CA is valid for much longer than the certificates it signs, because callers have a copy of it
+(`caBundle`, the `caFile` of kube-scheduler) that rarely changes.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CA_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=365)
-# Clocks of a cluster differ; a certificate must be valid on the slow ones too.
+# The clocks of a cluster differ: a certificate must be valid on machines with a slow clock too.
 _BACKDATE = timedelta(minutes=10)
 _RENEW_BEFORE = timedelta(days=90)
 
@@ -37,21 +37,21 @@ class KeyPair:
 
     @property
     def expires(self) -> datetime:
-        """The moment from which on callers refuse the certificate."""
+        """When the certificate stops being valid."""
         return parse_certificate(self.certificate).not_valid_after_utc
 
     def is_valid(self, now: datetime) -> bool:
-        """True if callers accept the certificate: it has begun, and is not over."""
+        """Whether the certificate is valid now: it has begun, and has not expired."""
         certificate = parse_certificate(self.certificate)
         return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
 
     def will_last(self, now: datetime) -> bool:
-        """True if the certificate is valid now and need not be renewed soon."""
+        """Whether the certificate is valid now, and does not have to be renewed soon."""
         return self.is_valid(now) and self.expires - now >= _RENEW_BEFORE
 
     @property
-    def fits(self) -> bool:
-        """True when the key is the certificate's."""
+    def has_matching_key(self) -> bool:
+        """Whether the key belongs to the certificate."""
         try:
             public = load_pem_private_key(self.key, password=None).public_key()
             return parse_certificate(self.certificate).public_key() == public
@@ -60,12 +60,12 @@ class KeyPair:
 
     @property
     def issued(self) -> datetime:
-        """The moment at which it was made."""
+        """When the certificate was made."""
         return parse_certificate(self.certificate).not_valid_before_utc + _BACKDATE
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names and addresses that the certificate is good for."""
+        """The host names and IP addresses of the certificate."""
         extensions = parse_certificate(self.certificate).extensions
         try:
             names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -75,7 +75,7 @@ class KeyPair:
 
 
 def parse_certificate(pem: bytes) -> x509.Certificate:
-    """Read a certificate; ValueError for whatever is wrong with it."""
+    """Parse a certificate; ValueError if it is not valid."""
     try:
         return x509.load_pem_x509_certificate(pem)
     except x509.InvalidVersion as exc:
@@ -83,30 +83,30 @@ def parse_certificate(pem: bytes) -> x509.Certificate:
 
 
 def is_issued_by(certificate: bytes, ca: bytes) -> bool:
-    """Tell whether a CA signed a certificate as it is: a bit that is another one shows, too."""
+    """Tell whether a CA signed exactly this certificate; a changed bit is detected."""
     found = parse_certificate(certificate)
     try:
         found.verify_directly_issued_by(parse_certificate(ca))
     except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
-    # Whole bytes, which is not looked at there, but by the API server.
+    # The API server also requires whole bytes in the signature, which is not checked above.
     return found.public_bytes(Encoding.DER).endswith(b"\0" + found.signature)
 
 
 def issue_ca(*, now: datetime) -> KeyPair:
-    """Make a certificate authority that signs itself."""
+    """Make a self-signed certificate authority."""
     return _issue("cellgate-ca", ca=None, now=now)
 
 
 def issue_serving(ca: KeyPair, *, hosts: Sequence[str], now: datetime) -> KeyPair:
-    """Make a certificate for a server that is reached as any of `hosts` (names or addresses)."""
+    """Make a certificate for a server with the given host names and IP addresses."""
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     names = x509.SubjectAlternativeName([_host(host) for host in hosts])
     return _issue("cellgate", ca=ca, now=now, extensions=[usage, names])
 
 
 def issue_client(ca: KeyPair, *, name: str, now: datetime) -> KeyPair:
-    """Make a certificate by which a caller proves that it is `name`; it cannot serve."""
+    """Make a client certificate with the common name `name`."""
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
     return _issue(name, ca=ca, now=now, extensions=[usage])
 
@@ -118,7 +118,7 @@ def _issue(
     now: datetime,
     extensions: Sequence[x509.ExtensionType] = (),
 ) -> KeyPair:
-    """Make a certificate that a CA signs; without one, a CA that signs itself."""
+    """Make a certificate signed by `ca`, or a self-signed CA."""
     is_ca, begins = ca is None, now.astimezone(UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     key = ec.generate_private_key(ec.SECP256R1())
@@ -173,5 +173,5 @@ def _host(host: str) -> x509.GeneralName:
 def _load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     key = load_pem_private_key(pem, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("the CA's key is not an elliptic-curve key")
+        raise ValueError("the key of the CA is not an elliptic-curve key")
     return key

@@ -1,14 +1,13 @@
-"""When which certificate is renewed, so that no caller ever meets one that it does not trust.
+"""Decides when each certificate is renewed, so that callers always trust the served certificate.
 
-    one CA signs, and callers trust it
-      → the next CA is made, long before the end, and callers are told of both
-      → after an *overlap*, when every caller has heard of it, the next CA signs
-      → after another, when nothing of the old CA is in use, callers forget it
+    1. One CA signs, and callers trust it.
+    2. Long before it expires, the next CA is made, and callers trust both.
+    3. After an *overlap*, when every caller has both, the next CA signs.
+    4. After another overlap, when no certificate of the old CA is in use, callers stop trusting it.
 
-Other certificates are renewed under the CA that signs, whenever they will not last, have not begun
-(a clock was wrong), lack a name or are of another CA. All of it is in one `Certificates`, and
-`renew` takes it one step on: a function of what there is and of the time, so that whoever does it
-next, or again, comes to the same.
+Other certificates are renewed under the signing CA when they expire soon, are not valid yet because
+a clock was wrong, lack a host name, or were signed by another CA. `renew` takes the next step. It
+is a function of the existing certificates and the time, so any replica can run it, repeatedly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,8 +31,8 @@ _CA, _SIGNING, _NEXT = "ca", "signing", "next"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A certificate that should be there: to serve as `hosts`, or, without any, to call with."""
+class WantedCertificate:
+    """A certificate that must exist: for serving as `hosts`, or without hosts for a client."""
 
     name: str
     hosts: tuple[str, ...] = ()
@@ -44,21 +43,21 @@ class Certificates:
     """All certificates of an installation."""
 
     trusted: tuple[bytes, ...]
-    """The CAs that callers should believe, oldest first."""
+    """The CA certificates that callers trust, oldest first."""
     signing: KeyPair
     """The CA that signs."""
     next: KeyPair | None = None
-    """The CA that will."""
+    """The CA that will sign next."""
     others: Mapping[str, KeyPair]
-    """What was signed, by name."""
+    """The signed certificates, by name."""
 
     @property
     def bundle(self) -> bytes:
-        """What callers are given to believe in."""
+        """The CA bundle for callers."""
         return b"".join(self.trusted)
 
     def to_files(self) -> dict[str, bytes]:
-        """Write everything down."""
+        """Return the content of all files, by name."""
         pairs = {_SIGNING: self.signing, **self.others}
         if self.next is not None:
             pairs[_NEXT] = self.next
@@ -68,7 +67,7 @@ class Certificates:
         return files
 
     def files_of(self, name: str) -> dict[str, bytes]:
-        """Write down what the owner of one certificate needs."""
+        """Return the files for the owner of one certificate."""
         pair = self.others[name]
         return {
             f"{_CA}.crt": self.bundle,
@@ -78,38 +77,38 @@ class Certificates:
 
 
 def read_files(files: Mapping[str, bytes]) -> Certificates:
-    """Understand what was written down; ValueError if a part is missing or damaged."""
+    """Parse the result of `to_files`; ValueError if a file is missing or damaged."""
     pairs = {
         name: _read_pair(files, name)
         for name in (file.removesuffix(".key") for file in sorted(files) if file.endswith(".key"))
     }
     if _SIGNING not in pairs:
-        raise ValueError(f"there is no {_SIGNING}.key")
+        raise ValueError(f"{_SIGNING}.key is missing")
     signing, following = pairs.pop(_SIGNING), pairs.pop(_NEXT, None)
     trusted = _read_authorities(files)
     for name, pair in ((_SIGNING, signing), (_NEXT, following)):
         if pair is not None and pair.certificate not in trusted:
-            raise ValueError(f"{_CA}.crt lacks {name}.crt")
+            raise ValueError(f"{_CA}.crt does not contain {name}.crt")
     _check_signatures(trusted, pairs)
     return Certificates(trusted=trusted, signing=signing, next=following, others=pairs)
 
 
 def _check_signatures(trusted: Sequence[bytes], others: Mapping[str, KeyPair]) -> None:
-    """Raise ValueError for what callers would not believe: it must not be served, or told them."""
+    """Raise ValueError for a certificate that callers would not trust."""
     named = [
         *((f"{_CA}.crt", one) for one in trusted),
         *((f"{name}.crt", pair.certificate) for name, pair in others.items()),
     ]
     for name, certificate in named:
         if not any(is_issued_by(certificate, authority) for authority in trusted):
-            raise ValueError(f"{name} is damaged, or of a CA that {_CA}.crt lacks")
+            raise ValueError(f"{name} is damaged, or signed by a CA that is not in {_CA}.crt")
 
 
 def _read_authorities(files: Mapping[str, bytes]) -> tuple[bytes, ...]:
     try:
         found = x509.load_pem_x509_certificates(files.get(f"{_CA}.crt", b""))
     except (ValueError, x509.InvalidVersion) as exc:
-        raise ValueError(f"{_CA}.crt holds no certificates") from exc
+        raise ValueError(f"{_CA}.crt contains no certificates") from exc
     return tuple(authority.public_bytes(Encoding.PEM) for authority in found)
 
 
@@ -117,10 +116,10 @@ def _read_pair(files: Mapping[str, bytes], name: str) -> KeyPair:
     try:
         found = parse_certificate(files.get(f"{name}.crt", b""))
     except ValueError as exc:
-        raise ValueError(f"{name}.crt is no certificate") from exc
-    # As we write it, whoever wrote it last: certificates are compared as text.
+        raise ValueError(f"{name}.crt is not a certificate") from exc
+    # Formatted again, because certificates are compared as text.
     pair = KeyPair(certificate=found.public_bytes(Encoding.PEM), key=files[f"{name}.key"])
-    if not pair.fits:
+    if not pair.has_matching_key:
         raise ValueError(f"{name}.key is not the key of {name}.crt")
     return pair
 
@@ -128,16 +127,16 @@ def _read_pair(files: Mapping[str, bytes], name: str) -> KeyPair:
 def renew(
     known: Certificates | None,
     *,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[WantedCertificate],
     now: datetime,
     overlap: timedelta,
     wants_new_ca: bool = False,
 ) -> Certificates:
-    """Return what there should be now; the same if nothing is to be done."""
+    """Return the certificates after the next step; equal to `known` if none is due."""
     if known is None or not _has_authority(known, now=now):
-        first = issue_ca(now=now)  # nobody can be called any more
+        first = issue_ca(now=now)  # callers trust no valid CA any more: start again
         known = Certificates(trusted=(first.certificate,), signing=first, others={})
-    # In this order: a CA never signs in the step that makes it.
+    # In this order, so that a CA never signs in the step that makes it.
     known = _promoted(known, now=now, overlap=overlap)
     known = _with_next(known, now=now, wants_new_ca=wants_new_ca)
     signed = {
@@ -148,7 +147,7 @@ def renew(
 
 
 def _has_authority(known: Certificates, *, now: datetime) -> bool:
-    """Tell whether a CA is good now: a clock that was wrong may have made all of later times."""
+    """Tell whether a CA is valid now; all may be in the future if a clock was wrong."""
     return any(pair.is_valid(now) for pair in (known.signing, known.next) if pair is not None)
 
 
@@ -163,7 +162,7 @@ def _with_next(known: Certificates, *, now: datetime, wants_new_ca: bool) -> Cer
 
 
 def _promoted(known: Certificates, *, now: datetime, overlap: timedelta) -> Certificates:
-    """Let the next CA sign once everybody had time to hear of it, or the old one is over."""
+    """Let the next CA sign after the overlap, or when the old one is no longer valid."""
     following = known.next
     if following is None or not following.is_valid(now):
         return known
@@ -172,8 +171,10 @@ def _promoted(known: Certificates, *, now: datetime, overlap: timedelta) -> Cert
     return replace(known, signing=following, next=None)
 
 
-def renew_pair(pair: KeyPair | None, wanted: Wanted, *, ca: KeyPair, now: datetime) -> KeyPair:
-    """Return a certificate of this CA that will last: the one there is, or a new one."""
+def renew_pair(
+    pair: KeyPair | None, wanted: WantedCertificate, *, ca: KeyPair, now: datetime
+) -> KeyPair:
+    """Return `pair` if it is what is wanted and does not expire soon, or else a new one."""
     if (
         pair is not None
         and is_issued_by(pair.certificate, ca.certificate)
@@ -187,7 +188,7 @@ def renew_pair(pair: KeyPair | None, wanted: Wanted, *, ca: KeyPair, now: dateti
 
 
 def _without_old(known: Certificates, *, now: datetime, overlap: timedelta) -> Certificates:
-    """Forget CAs of which nothing has been in use for an overlap."""
+    """Drop CAs whose certificates have not been in use for an overlap."""
     newest = max((pair.issued for pair in known.others.values()), default=now)
     if now - newest < overlap:
         return known

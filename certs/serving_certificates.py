@@ -1,8 +1,8 @@
-"""The certificates of a running server: renewed and followed without a restart.
+"""The certificates of a running server, renewed and reloaded without a restart.
 
-Where the directory is ours we renew what is in it; where it was given to us, as a mounted Secret
-is, somebody else does. Either way new handshakes use what the files hold now. A second CA in
-`ca.crt` is believed at once; one that was taken out is believed until the process restarts.
+Certificates are renewed here unless their directory is given, like a mounted Secret. New handshakes
+use the current content of the files. A CA that is added to `ca.crt` is trusted at once; a CA that
+is removed is trusted until the process restarts.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _LOOK_SECONDS = 5.0
 
 
 class ServingCertificates:
-    """What one server serves with, and by which it knows its callers."""
+    """The certificate of one server, and the CA of its callers."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ServingCertificates:
         utc_now: Callable[[], datetime],
         client_ca: Path | None = None,
     ) -> None:
-        """Know callers by the CA in `client_ca`; without one, not at all."""
+        """Verify client certificates with the CA in `client_ca`; without it there are none."""
         self._store = store
         self._client_ca = client_ca
         self._hosts = hosts
@@ -43,7 +43,7 @@ class ServingCertificates:
         self.context = self._build()
 
     async def run(self, *, look_seconds: float = _LOOK_SECONDS) -> None:
-        """Follow the files until cancelled; what cannot be used changes nothing and is told."""
+        """Reload changed files until cancelled; log and ignore files that cannot be used."""
         while True:
             await asyncio.sleep(look_seconds)
             try:
@@ -56,7 +56,7 @@ class ServingCertificates:
                 logger.warning("certificates not reloaded", extra={"error": str(exc)})
 
     def _renew(self) -> list[bytes]:
-        """Renew files that are ours, and read all; `_build` reports those that are missing."""
+        """Renew the files unless they are given, and read them; `_build` reports missing ones."""
         if not self._store.is_given:
             self._store.ensure(hosts=self._hosts, clients=self._clients, now=self._utc_now())
         paths = (self._store.ca_path, *self._store.serving_paths, self._client_ca)
@@ -66,7 +66,7 @@ class ServingCertificates:
         return build_server_context(*self._store.serving_paths, client_ca=self._client_ca)
 
     def _reload(self) -> None:
-        """Change the context that is being served with, after a trial: half a change breaks it."""
+        """Change the serving context; a trial comes first, since half a change would break it."""
         self._build()
         self.context.load_cert_chain(*self._store.serving_paths)
         if self._client_ca is not None:
@@ -76,9 +76,9 @@ class ServingCertificates:
 async def follow_client_ca(
     context: ssl.SSLContext, path: Path, *, look_seconds: float = _LOOK_SECONDS
 ) -> None:
-    """Know callers by the CAs that a file holds now, until cancelled.
+    """Reload the CAs of callers from a file until cancelled.
 
-    What cannot be used changes nothing and is told.
+    A file that cannot be used is logged and ignored.
     """
     contents = b""
     while True:
@@ -87,6 +87,6 @@ async def follow_client_ca(
             if now != contents:
                 context.load_verify_locations(path)
                 contents = now
-        except OSError as exc:  # those of `ssl`, too
+        except OSError as exc:  # includes SSLError
             logger.warning("client CA not reloaded", extra={"error": str(exc)})
         await asyncio.sleep(look_seconds)

@@ -1,12 +1,12 @@
-"""Certificates in a directory: made when missing, renewed when they are about to expire.
+"""Certificates in a directory: made when missing, renewed before they expire.
 
-    ca.crt  ca.key             the authority
-    serving.crt  serving.key   what a server of ours serves with; each server has a name of its own
-    NAME.crt  NAME.key         by which a caller proves that it is NAME
+    ca.crt  ca.key             the certificate authority
+    serving.crt  serving.key   the certificate of a server; each server has its own name for it
+    NAME.crt  NAME.key         the client certificate of NAME
 
-Each file appears whole or not at all. A key is written before its certificate, so a pair without a
-certificate is an interrupted one and is made anew. A directory with `ca.crt` but without `ca.key`
-was *given* to us, as a mounted Secret is: nothing is made there.
+Each file is written atomically. A key is written before its certificate, so a key without a
+certificate comes from an interrupted write, and both are made again. A directory with `ca.crt` but
+without `ca.key` is *given*, like a mounted Secret: nothing is written there.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from certs.issuance import KeyPair, issue_ca
-from certs.rotation import Wanted, renew_pair
+from certs.rotation import WantedCertificate, renew_pair
 from policy.errors import SettingsError
 
 _PRIVATE = 0o600
@@ -26,7 +26,7 @@ _PUBLIC = 0o644
 
 
 class CertificateStore:
-    """The certificates of one installation, as one server of it sees them."""
+    """The certificates of one installation, for one of its servers."""
 
     def __init__(self, directory: Path, *, serving: str = "serving") -> None:
         self._directory = directory
@@ -34,52 +34,53 @@ class CertificateStore:
 
     @property
     def serving_paths(self) -> tuple[Path, Path]:
-        """Where certificate and key are, in the order in which `ssl` wants them."""
+        """The paths of the serving certificate and its key, in the order of `load_cert_chain`."""
         return self.paths_of(self._serving)
 
     @property
     def ca_path(self) -> Path:
-        """Where callers find the certificate to trust."""
+        """The path of the CA certificate, which callers trust."""
         return self.paths_of("ca")[0]
 
     @property
     def is_given(self) -> bool:
-        """Whether somebody else makes and renews what is here."""
+        """Whether the certificates are made and renewed elsewhere."""
         certificate, key = self.paths_of("ca")
         return certificate.exists() and not key.exists()
 
     def paths_of(self, name: str) -> tuple[Path, Path]:
-        """Where the certificate and the key of that name are."""
+        """Return the paths of a certificate and its key."""
         return self._directory / f"{name}.crt", self._directory / f"{name}.key"
 
     def ensure(
         self, *, hosts: Sequence[str], now: datetime, clients: Sequence[str] = ()
     ) -> KeyPair:
-        """Return the CA; afterwards a serving certificate for `hosts` is there that will last.
+        """Make or renew the CA, a serving certificate for `hosts` and client certificates.
 
-        So are the certificates by which the `clients` call.
+        Returns the CA.
         """
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._alone():
+            with self._locked():
                 ca = self._load("ca")
                 if ca is None or not ca.will_last(now):
                     ca = self._save("ca", issue_ca(now=now))
-                for one in (Wanted(self._serving, tuple(hosts)), *map(Wanted, clients)):
+                serving = WantedCertificate(self._serving, tuple(hosts))
+                for one in (serving, *map(WantedCertificate, clients)):
                     known = self._load(one.name)
                     renewed = renew_pair(known, one, ca=ca, now=now)
                     if renewed is not known:
                         self._save(one.name, renewed)
         except (OSError, ValueError) as exc:
             raise SettingsError(
-                f"cannot use the certificates in {self._directory}: {exc}; "
-                "mend the directory, or remove it to have new ones made"
+                f"cannot use the certificates in {self._directory}: {exc}; fix the directory, or "
+                "remove it to create new certificates"
             ) from exc
         return ca
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep others out: two that start at once would make two authorities."""
+    def _locked(self) -> Iterator[None]:
+        """Lock the directory: two processes that start at once must not make two CAs."""
         handle = os.open(self._directory, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -102,7 +103,7 @@ class CertificateStore:
 
 
 def _write(path: Path, content: bytes, *, mode: int) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -15,7 +15,7 @@ from typing import Final
 
 from certs.clients import SCHEDULER
 from certs.issuance import issue_ca, issue_serving
-from certs.rotation import Certificates, Wanted, read_files
+from certs.rotation import Certificates, WantedCertificate, read_files
 from certs.tls import build_context_of, use_pair
 from kube.api.client import Object
 from kube.api.secrets import read_secret
@@ -26,13 +26,13 @@ WEBHOOK: Final = "webhook"
 EXTENDER: Final = "extender"
 
 
-def wanted_certificates(namespace: str) -> tuple[Wanted, ...]:
+def wanted_certificates(namespace: str) -> tuple[WantedCertificate, ...]:
     """Return the certificates of an installation: two servers, and the extender's client."""
     here = ("localhost", "127.0.0.1")
     return (
-        Wanted(WEBHOOK, (f"cellgate-webhook.{namespace}.svc", *here)),
-        Wanted(EXTENDER, (f"cellgate-extender.{namespace}.svc", *here)),
-        Wanted(SCHEDULER),
+        WantedCertificate(WEBHOOK, (f"cellgate-webhook.{namespace}.svc", *here)),
+        WantedCertificate(EXTENDER, (f"cellgate-extender.{namespace}.svc", *here)),
+        WantedCertificate(SCHEDULER),
     )
 
 

@@ -8,11 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.issuance import KeyPair, is_issued_by
-from certs.rotation import Certificates, Wanted, read_files, renew
+from certs.rotation import Certificates, WantedCertificate, read_files, renew
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OVERLAP = timedelta(days=7)
-WANTED = (Wanted("webhook", ("cellgate-webhook.cellgate-system.svc",)), Wanted("caller"))
+WANTED = (
+    WantedCertificate("webhook", ("cellgate-webhook.cellgate-system.svc",)),
+    WantedCertificate("caller"),
+)
 
 
 def _renew(known: Certificates | None, *, days: float, wants_new_ca: bool = False) -> Certificates:
@@ -51,7 +54,7 @@ def test_a_certificate_is_renewed_long_before_its_end(first: Certificates) -> No
 
 def test_a_certificate_that_lacks_a_name_is_made_anew(first: Certificates) -> None:
     hosts = (*WANTED[0].hosts, "localhost")
-    more = renew(first, wanted=[Wanted("webhook", hosts)], now=START, overlap=OVERLAP)
+    more = renew(first, wanted=[WantedCertificate("webhook", hosts)], now=START, overlap=OVERLAP)
     assert more.others["webhook"].hosts == hosts
     assert "caller" not in more.others
 
@@ -131,13 +134,13 @@ def test_what_somebody_else_wrote_down_is_understood(first: Certificates) -> Non
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"signing.key": None}, "there is no signing.key"),
-        ({"webhook.crt": b"nonsense"}, "webhook.crt is no certificate"),
-        ({"webhook.crt": None}, "webhook.crt is no certificate"),
-        ({"ca.crt": b"nonsense"}, "ca.crt holds no certificates"),
-        ({"ca.crt": b""}, "ca.crt holds no certificates"),
-        ({"ca.crt": None}, "ca.crt holds no certificates"),
-        ({"ca.crt": OTHER["ca.crt"]}, "ca.crt lacks signing.crt"),
+        ({"signing.key": None}, "signing.key is missing"),
+        ({"webhook.crt": b"nonsense"}, "webhook.crt is not a certificate"),
+        ({"webhook.crt": None}, "webhook.crt is not a certificate"),
+        ({"ca.crt": b"nonsense"}, "ca.crt contains no certificates"),
+        ({"ca.crt": b""}, "ca.crt contains no certificates"),
+        ({"ca.crt": None}, "ca.crt contains no certificates"),
+        ({"ca.crt": OTHER["ca.crt"]}, "ca.crt does not contain signing.crt"),
         ({"webhook.key": OTHER["webhook.key"]}, "webhook.key is not the key of webhook.crt"),
         ({"signing.key": b"nonsense"}, "signing.key is not the key of signing.crt"),
     ],

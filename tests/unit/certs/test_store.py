@@ -102,7 +102,7 @@ def test_a_broken_file_is_told_in_one_line(tmp_path: Path, broken: str) -> None:
     (tmp_path / broken).write_text("garbage")
     (tmp_path / "serving.crt").unlink()
 
-    with pytest.raises(SettingsError, match="remove it to have new ones made") as error:
+    with pytest.raises(SettingsError, match="remove it to create new certificates") as error:
         store.ensure(hosts=HOSTS, now=NOW)
     assert "\n" not in str(error.value)
 
