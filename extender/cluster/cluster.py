@@ -13,7 +13,6 @@ from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Place, PlacedMember, Preempt, Reject, Wait
 from extender.cells.observe.reconfiguration import GangEffect
 from extender.cells.views.listings import Stepwise
-from extender.cluster.document_text import ClusterText
 from extender.cluster.journal import DecisionContext, Journal
 from extender.cluster.members import Member
 from extender.cluster.reader import ClusterReader
@@ -84,10 +83,14 @@ class Cluster(ClusterReader):
         self.version += 1
         self._notify_node_lost(name)
 
-    def use_document(self, document: ClusterText | None) -> list[GangEffect]:
-        """Put another cluster document in force; return what happens to each gang."""
-        self.journal.use_document(document.text if document else None)
-        return self._move_to(self._source.use(document))
+    def use_document(self, text: str | None) -> list[GangEffect]:
+        """Put another cluster document in force; return what happens to each gang.
+
+        Raises SpecError with all problems. The log stores the text: a replay reads the same.
+        """
+        built = self._source.use(text)
+        self.journal.use_document(text)
+        return self._move_to(built)
 
     @property
     def is_stale(self) -> bool:
