@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from policy.cluster.document import ClusterDocument
-from policy.documents.parser import DocumentKind, parse_document
+from policy.parser import DocumentKind, parse_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from policy.documents.parser import DocumentKind
-from policy.documents.reference import format_reference
+from policy.parser import DocumentKind
+from policy.reference import format_reference
 
 WRITTEN = Path(__file__).parents[4] / "docs" / "policy-reference.md"
 
