@@ -60,7 +60,7 @@ class AdmissionWorld:
             ledger=self.ledger,
             usage=usage or self.usage,
             breaker=breaker or self.breaker(),
-            recent=recent or RecentGangs(monotonic=lambda: self.seconds),
+            recent=RecentGangs(monotonic=lambda: self.seconds) if recent is None else recent,
         )
 
     def member(self, gang: str, *, own: int, size: int) -> ChargeRequest:
