@@ -12,6 +12,7 @@ from typing import Final
 
 from bench.report import Result, percentile
 from extender.cells.model import MemberRequest, PlacedMember
+from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
@@ -115,7 +116,8 @@ def _filled(nodes: int) -> Cluster:
     for index in range(nodes):
         cluster.observe_node(_node(index))
     cluster.use_document(read_cluster_text(_document(nodes)))
-    cluster.recover([_member(index) for index in range(nodes * 4 // 5)])
+    members = [_member(index) for index in range(nodes * 4 // 5)]
+    run_to_end(cluster.recover_stepwise(members, released=[], now=0.0))
     return cluster
 
 

@@ -180,6 +180,10 @@ class Engine:
         self._components, done = self._rebuilt(list(self._table.gangs.values()), topology)
         return done
 
+    def clear(self) -> None:
+        """Forget the topology, all nodes and all gangs."""
+        self._components = _Components(None, lease_seconds=self._lease_seconds)
+
     def update_topology(self, topology: Topology) -> list[GangEffect]:
         """Like `change_topology`, at a cost proportional to the difference.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from extender.cells.model import PlacedMember
+from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import ClusterText, read_cluster_text
@@ -142,7 +143,9 @@ class Replay:
                 self._released.append(_bound(record))
             case "recovered":
                 now = record.inputs.get("now", 0.0)
-                self._cluster.recover(self._found, released=self._released, now=now)
+                run_to_end(
+                    self._cluster.recover_stepwise(self._found, released=self._released, now=now)
+                )
                 self._found, self._released = [], []
             case "runs":
                 self._cluster.observe_bound(_bound(record))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from extender.cells.model import FreeMode, MemberRequest, PlacedMember, Preempt
+from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import DecisionContext, LogJournal
@@ -62,7 +63,8 @@ class Load:
         for name, is_healthy in self._alive.items():
             self.cluster.observe_node(node_of(name, is_healthy=is_healthy))
         self.cluster.use_document(read_cluster_text(self._text))
-        self.cluster.recover(self.running.values())
+        running = list(self.running.values())
+        run_to_end(self.cluster.recover_stepwise(running, released=[], now=0.0))
         for uid in self.ending:
             self.cluster.observe_ending(uid)
 
