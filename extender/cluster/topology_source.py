@@ -6,7 +6,7 @@ from types import MappingProxyType
 from extender.cells.model import NodeCell
 from kube.read.nodes import KubeNode
 from policy.cluster.document import Builder, BuiltCluster, ClusterDocument, LiveNode
-from policy.documents.parser import DocumentKind, parse_document
+from policy.parser import DocumentKind, parse_document
 from policy.submission import NodeName
 
 

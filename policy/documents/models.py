@@ -1,11 +1,11 @@
 """What the models of all documents share: strictness, common checks and types of fields.
 
 A model checks what its document says by itself; what one document says about another is checked in
-`policy.documents.contradictions`. The policy reference is generated from the models: the
+`policy.contradictions`. The policy reference is generated from the models: the
 description of a field is its documentation.
 
 To add a kind, write a subclass of `Document` in a module of its own, and add it to
-`policy.documents.parser.MODELS`.
+`policy.parser.MODELS`.
 """
 
 from collections.abc import Callable, Iterator, Mapping

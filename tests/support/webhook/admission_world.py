@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policy.documents.parser import DocumentKind
+from policy.parser import DocumentKind
 from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
