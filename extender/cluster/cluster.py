@@ -13,7 +13,6 @@ from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Place, PlacedMember, Preempt, Reject, Wait
 from extender.cells.observe.reconfiguration import GangEffect
 from extender.cells.views.listings import Stepwise
-from extender.cluster.document_text import ClusterText
 from extender.cluster.journal import DecisionContext, Journal
 from extender.cluster.members import Member
 from extender.cluster.reader import ClusterReader
@@ -84,10 +83,14 @@ class Cluster(ClusterReader):
         self.version += 1
         self._notify_node_lost(name)
 
-    def use_document(self, document: ClusterText | None) -> list[GangEffect]:
-        """Put another cluster document in force; return what happens to each gang."""
-        self.journal.use_document(document.text if document else None)
-        return self._move_to(self._source.use(document))
+    def use_document(self, text: str | None) -> list[GangEffect]:
+        """Put another cluster document in force; return what happens to each gang.
+
+        Raises SpecError with all problems. The log stores the text: a replay reads the same.
+        """
+        built = self._source.use(text)
+        self.journal.use_document(text)
+        return self._move_to(built)
 
     @property
     def is_stale(self) -> bool:
@@ -214,7 +217,9 @@ class Cluster(ClusterReader):
         """A member ended or was deleted."""
         self.journal.forget_member(member)
         self._engine.forget_member(member)
-        self._leave(member)
+        self._overdue.discard(member)
+        self._last_refusals.pop(member, None)
+        self.members.remove(member)
         self.version += 1
         self.notify_room()
 
@@ -241,11 +246,6 @@ class Cluster(ClusterReader):
         self.members.add(member)
         self._last_refusals.pop(member.request.member, None)
 
-    def _leave(self, member: PodUid) -> None:
-        self._overdue.discard(member)
-        self._last_refusals.pop(member, None)
-        self.members.remove(member)
-
     # -- deciding
 
     def decide(
@@ -257,7 +257,9 @@ class Cluster(ClusterReader):
     ) -> Decision:
         """Plan, apply the decision, and log it."""
         decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=context.now)
-        is_applied = not isinstance(decision, Preempt) or _reserves(decision, context)
+        # A preemption without seats only extends what is reserved already.
+        reserves = isinstance(decision, Preempt) and bool(decision.seats)
+        is_applied = context.applies_preemption or not reserves
         if is_applied:
             self._engine.apply(decision, now=context.now)
         if isinstance(decision, Place):
@@ -286,18 +288,10 @@ class Cluster(ClusterReader):
         expired = self._engine.expire(now=now)
         if expired:
             self.journal.expire(expired, now=now)
-            self._drop_unplaced(expired)
+            for uid in [uid for gang in expired for uid in self.members.of_gang(gang)]:
+                if not self._engine.has_place(uid):
+                    self.members.remove(uid)
             self.version += 1
             for notify in self.on_expiry:
                 notify(expired)
         return expired
-
-    def _drop_unplaced(self, gangs: Iterable[GangKey]) -> None:
-        for uid in [uid for gang in gangs for uid in self.members.of_gang(gang)]:
-            if not self._engine.has_place(uid):
-                self.members.remove(uid)
-
-
-def _reserves(decision: Preempt, context: DecisionContext) -> bool:
-    """Tell whether to apply a preemption; one without seats extends what is reserved already."""
-    return context.applies_preemption or not decision.seats

@@ -13,7 +13,6 @@ from extender.cells.model import PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
-from extender.cluster.document_text import ClusterText, read_cluster_text
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
@@ -89,10 +88,10 @@ async def _read(reader: LogReader, epoch: int) -> AsyncIterator[DecisionRecord]:
         first = (page[-1].sequence or 0) + 1
 
 
-async def _document_of(reader: LogReader, record: DecisionRecord) -> ClusterText | None:
+async def _document_of(reader: LogReader, record: DecisionRecord) -> str | None:
     wanted = record.inputs.get("document")
     stored = await reader.document(wanted) if wanted else None
-    return read_cluster_text(stored.content) if stored else None
+    return stored.content if stored else None
 
 
 class Replay:
@@ -104,7 +103,7 @@ class Replay:
         self._found: list[PlacedMember] = []
         self._released: list[PlacedMember] = []
 
-    def feed(self, record: DecisionRecord, document: ClusterText | None) -> Difference | None:
+    def feed(self, record: DecisionRecord, document: str | None) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
         match record.kind, record.outcome:
             case RowKind.NODE, _:
