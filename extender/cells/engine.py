@@ -29,8 +29,7 @@ from extender.cells.observe.node_changes import TopologyUpdater
 from extender.cells.observe.nodes import NodeObserver
 from extender.cells.observe.reconfiguration import GangEffect, effects, ranked, replay_order
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
 from extender.cells.state.registry import Registry
 from extender.cells.views import invariants, listings, state_views
 from extender.cells.views.listings import Holders, Stepwise, run_to_end

@@ -11,7 +11,6 @@ May be imported by `policy.cluster`, by the modules of `policy`, and by every pa
     model_errors       Errors of the models (pydantic), in our own words.
     models             What all models share: strictness, common checks, types of fields.
     names              What names and other short texts may look like.
-    partial_document   The readable part of a document that has problems.
     quotas_document    The Quotas document.
     rule_checks        Rules that can never apply, and classes that do not exist.
     rules_document     The Rules document.

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from extender.cells.decide.refusals import refusal
 from extender.cells.model import Decision, MemberRequest, Place, Preempt, Seat, Wait
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
 from extender.cells.state.tree import Cell
 from policy.errors import ConflictError
 from policy.submission import GangKey, PodUid
