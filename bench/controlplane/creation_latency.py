@@ -26,6 +26,7 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.ports import free_ports
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import Installation
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 _NONE, _IDLE, _OURS = "no-webhook", "two-idle-hooks", "cellgate"
 # Our webhooks leave this namespace alone; the idle ones are asked about pods with their label.
@@ -41,14 +42,9 @@ Sums = dict[str, tuple[float, float]]
 """Seconds in all and how often, by what took them."""
 
 
-def _pod(name: str, kind: str) -> dict[str, Any]:
-    resources = {"limits": {"nvidia.com/gpu": "1"}}
-    container = {"name": "main", "image": "any", "resources": resources}
-    # No scheduler takes them: only their creation is measured.
-    return {
-        "metadata": {"name": name, "labels": {_LABEL: kind}},
-        "spec": {"schedulerName": "none", "containers": [container]},
-    }
+def _pod(name: str, kind: str) -> PodBuilder:
+    """A pod that no scheduler takes: only its creation is measured."""
+    return a_new_pod(name).with_gpus(1).labelled(_LABEL, kind).with_spec(schedulerName="none")
 
 
 async def _create_block(plane: ControlPlane, kind: str, names: Sequence[str]) -> list[float]:

@@ -19,7 +19,7 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import RACK_LABEL, NodeShape
 from tests.controlplane.processes import ChildProcess
 from tests.support.installed.extender_only import ExtenderOnly
-from tests.support.installed.gangs import a_member
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 WAYS = ("stock", "packed", "native", "cellgate")
 NODES_PER_RACK = 16
@@ -74,19 +74,16 @@ class GangLoad:
     def __init__(self, way: str) -> None:
         self._way = way
 
-    def gang(self, name: str, *, size: int = GANG_SIZE) -> list[JsonObject]:
+    def gang(self, name: str, *, size: int = GANG_SIZE) -> list[PodBuilder]:
         """The members of one gang."""
-        pods = [a_member(name, index, size=size, gpus=8, is_gated=True) for index in range(size)]
-        for pod in pods:
-            del pod["spec"]["priorityClassName"]
-            pod["spec"]["schedulerName"] = (
-                marks.SCHEDULER_NAME if self._way == "cellgate" else "default-scheduler"
-            )
-            if self._way != "cellgate":
-                del pod["spec"]["schedulingGates"]
-            if self._way == "native":
-                pod["spec"]["schedulingGroup"] = {"podGroupName": name}
-        return pods
+        return [self._member(name, index, size=size) for index in range(size)]
+
+    def _member(self, gang: str, index: int, *, size: int) -> PodBuilder:
+        pod = a_new_pod(f"{gang}-{index}").with_gpus(8).in_gang(gang, size=size).ending_at_once()
+        if self._way == "cellgate":
+            return pod.with_spec(schedulerName=marks.SCHEDULER_NAME).gated()
+        pod = pod.with_spec(schedulerName="default-scheduler")
+        return pod.in_native_gang(gang) if self._way == "native" else pod
 
     def group(self, name: str) -> JsonObject | None:
         """The object that makes it a gang, where one is needed."""

@@ -24,6 +24,7 @@ from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.extender_only import ExtenderOnly
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 PODS = "/api/v1/namespaces/default/pods"
 _IN_PARALLEL = 32
@@ -52,16 +53,9 @@ def _cluster(nodes: int) -> JsonObject:
     }
 
 
-def _pod(name: str) -> JsonObject:
-    resources = {"limits": {"nvidia.com/gpu": "8"}}
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "schedulerName": marks.SCHEDULER_NAME,
-            "containers": [{"name": "main", "image": "any", "resources": resources}],
-            "terminationGracePeriodSeconds": 0,
-        },
-    }
+def _pod(name: str) -> PodBuilder:
+    pod = a_new_pod(name).with_gpus(8).with_spec(schedulerName=marks.SCHEDULER_NAME)
+    return pod.ending_at_once()
 
 
 async def _measure(plane: ControlPlane, count: int, start: Callable[[], ChildProcess]) -> float:

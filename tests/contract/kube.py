@@ -13,6 +13,8 @@ import aiohttp
 import orjson
 import pytest
 
+from tests.support.kube.pods import a_new_pod
+
 Object = dict[str, Any]
 
 JSON = "application/json"
@@ -134,16 +136,10 @@ def a_configmap(name: str, *, labels: Mapping[str, str] | None = None, **data: s
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def a_pod(name: str, *, leaf_count: int = 0, **spec: object) -> Object:
+def unscheduled_pod(name: str, *, leaf_count: int = 0, **spec: object) -> Object:
     """A pod that no scheduler takes."""
-    limits = {LEAF_RESOURCE: str(leaf_count)} if leaf_count else {}
-    container = {"name": "main", "image": "none", "resources": {"limits": limits}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"schedulerName": "nobody", "containers": [container], **spec},
-    }
+    pod = a_new_pod(name).with_spec(**{"schedulerName": "none", **spec})
+    return pod.with_gpus(leaf_count) if leaf_count else pod
 
 
 def a_binding(pod: str, node: str, **metadata: object) -> Object:

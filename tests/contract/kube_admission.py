@@ -22,8 +22,8 @@ from tests.contract.kube import (
     KubeContract,
     Object,
     a_configmap,
-    a_pod,
     eventually,
+    unscheduled_pod,
 )
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
@@ -127,7 +127,9 @@ class Registrations:
         path = f"/api/v1/namespaces/{self._namespace}/pods"
 
         async def probe(attempt: int) -> Answer:
-            return await self._kube.send("POST", path, a_pod(f"probe-{attempt}", leaf_count=1))
+            return await self._kube.send(
+                "POST", path, unscheduled_pod(f"probe-{attempt}", leaf_count=1)
+            )
 
         await eventually(probe, lambda _: bool(hook.seen))
         hook.respond = respond
@@ -162,7 +164,7 @@ class AdmissionContract(KubeContract):
         self, kube: Kube, namespace: str, *, hook: WebhookStub, registrations: Registrations
     ) -> None:
         await registrations.add_for_pods("mutatingwebhookconfigurations", hook, timeoutSeconds=5)
-        body = a_pod("a", leaf_count=1)
+        body = unscheduled_pod("a", leaf_count=1)
         body["metadata"] = {"generateName": "run-"}
         alice = kube.impersonating("alice", "system:masters")
         await alice.create(f"/api/v1/namespaces/{namespace}/pods", body)
@@ -193,7 +195,7 @@ class AdmissionContract(KubeContract):
             {"op": "add", "path": "/spec/schedulingGates", "value": [gate]},
         )
         await registrations.add_for_pods("mutatingwebhookconfigurations", hook)
-        created = await kube.create(pods, a_pod("a", leaf_count=1))
+        created = await kube.create(pods, unscheduled_pod("a", leaf_count=1))
         assert created["metadata"]["annotations"]["x/decision"] == "1"
         assert created["spec"]["schedulingGates"] == [gate]
         assert created["status"]["conditions"][0]["reason"] == "SchedulingGated"
@@ -205,14 +207,14 @@ class AdmissionContract(KubeContract):
         name = "system-cluster-critical"
         change = {"op": "add", "path": "/spec/priorityClassName", "value": name}
         hook.respond = patch(change)
-        answer = await kube.send("POST", pods, a_pod("a", leaf_count=1))
+        answer = await kube.send("POST", pods, unscheduled_pod("a", leaf_count=1))
         assert answer.refusal == (403, "Forbidden")
         assert "the integer value of priority (0) must not be provided" in answer.body["message"]
         forgotten = [
             {"op": "remove", "path": f"/spec/{field}"} for field in ("priority", "preemptionPolicy")
         ]
         hook.respond = patch(change, *forgotten)
-        created = await kube.create(pods, a_pod("a", leaf_count=1))
+        created = await kube.create(pods, unscheduled_pod("a", leaf_count=1))
         assert created["spec"]["priorityClassName"] == name
         assert created["spec"]["priority"] == 2_000_000_000
         assert created["spec"]["preemptionPolicy"] == "PreemptLowerPriority"
@@ -224,14 +226,14 @@ class AdmissionContract(KubeContract):
         await registrations.add_for_pods(
             "mutatingwebhookconfigurations", hook, failurePolicy="Ignore"
         )
-        answer = await kube.send("POST", pods, a_pod("a", leaf_count=1))
+        answer = await kube.send("POST", pods, unscheduled_pod("a", leaf_count=1))
         assert answer.refusal == (500, "InternalError")
 
     async def test_validating_webhook_sees_the_pod_as_it_will_be_stored(
         self, kube: Kube, pods: str, *, hook: WebhookStub, registrations: Registrations
     ) -> None:
         await registrations.add_for_pods("validatingwebhookconfigurations", hook)
-        body = a_pod("a", leaf_count=1)
+        body = unscheduled_pod("a", leaf_count=1)
         body["metadata"] = {"generateName": "run-"}
         created = await kube.create(pods, body)
         (asked,) = hook.seen
@@ -263,7 +265,7 @@ class AdmissionContract(KubeContract):
     ) -> None:
         hook.respond = lambda request: {"allowed": False, "status": given}
         await registrations.add_for_pods("validatingwebhookconfigurations", hook)
-        answer = await kube.send("POST", pods, a_pod("a", leaf_count=1))
+        answer = await kube.send("POST", pods, unscheduled_pod("a", leaf_count=1))
         assert answer.refusal == refusal
         assert answer.body["message"] == (
             'admission webhook "contract.example.com" denied the request: too many'
@@ -275,12 +277,14 @@ class AdmissionContract(KubeContract):
     ) -> None:
         hook.respond = allow(warnings=['lowered to "oppo"', "second"])
         await registrations.add_for_pods("mutatingwebhookconfigurations", hook)
-        refused = a_pod("a", leaf_count=1, priorityClassName="system-node-critical", priority=1)
+        refused = unscheduled_pod(
+            "a", leaf_count=1, priorityClassName="system-node-critical", priority=1
+        )
         answer = await kube.send("POST", pods, refused)
         assert (answer.status, answer.warnings) == (403, ())
-        answer = await kube.send("POST", pods, a_pod("A_B", leaf_count=1))
+        answer = await kube.send("POST", pods, unscheduled_pod("A_B", leaf_count=1))
         assert (answer.status, len(answer.warnings)) == (422, 2)
-        answer = await kube.send("POST", pods, a_pod("a", leaf_count=1))
+        answer = await kube.send("POST", pods, unscheduled_pod("a", leaf_count=1))
         assert answer.warnings == ('299 - "lowered to \\"oppo\\""', '299 - "second"')
 
     @pytest.mark.parametrize("expression", [ASKS_FOR_LEAF_CELLS, MENTIONS_LEAF_CELLS])
@@ -297,9 +301,9 @@ class AdmissionContract(KubeContract):
         await registrations.add_for_pods(
             "mutatingwebhookconfigurations", hook, matchConditions=[condition]
         )
-        await kube.create(pods, a_pod("without"))
+        await kube.create(pods, unscheduled_pod("without"))
         assert hook.seen == []
-        await kube.create(pods, a_pod("with", leaf_count=1))
+        await kube.create(pods, unscheduled_pod("with", leaf_count=1))
         assert [asked["name"] for asked in hook.seen] == ["with"]
 
     @pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
@@ -317,7 +321,7 @@ class AdmissionContract(KubeContract):
             "mutatingwebhookconfigurations", hook, failurePolicy=policy, timeoutSeconds=1
         )
         await hook.stop()
-        answer = await kube.send("POST", pods, a_pod("a", leaf_count=1))
+        answer = await kube.send("POST", pods, unscheduled_pod("a", leaf_count=1))
         assert answer.status == code
         if code == 500:
             text = 'Internal error occurred: failed calling webhook "contract.example.com"'
@@ -331,7 +335,7 @@ class AdmissionContract(KubeContract):
         await registrations.add("mutatingwebhookconfigurations", hook)
 
         async def probe(attempt: int) -> Answer:
-            return await kube.send("POST", pods, a_pod(f"probe-{attempt}"))
+            return await kube.send("POST", pods, unscheduled_pod(f"probe-{attempt}"))
 
         await eventually(probe, lambda answer: answer.status == 500)
         assert hook.seen == []

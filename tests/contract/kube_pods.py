@@ -13,8 +13,8 @@ from tests.contract.kube import (
     KubeContract,
     Object,
     a_binding,
-    a_pod,
     eventually,
+    unscheduled_pod,
 )
 
 # No such node exists, so that no kubelet takes the pod; the API server does not look.
@@ -26,7 +26,7 @@ class PodContract(KubeContract):
     """Create and change pods."""
 
     async def test_new_pod_is_pending_with_defaults(self, kube: Kube, pods: str) -> None:
-        body = a_pod("a", leaf_count=2)
+        body = unscheduled_pod("a", leaf_count=2)
         del body["spec"]["schedulerName"]
         body["spec"]["nodeSelector"] = {"contract": "nowhere"}
         body["status"] = {"phase": "Running"}
@@ -40,12 +40,12 @@ class PodContract(KubeContract):
         assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
 
     async def test_pod_without_containers_is_invalid(self, kube: Kube, pods: str) -> None:
-        answer = await kube.send("POST", pods, a_pod("a", containers=[]))
+        answer = await kube.send("POST", pods, unscheduled_pod("a", containers=[]))
         assert answer.refusal == (422, "Invalid")
         assert "spec.containers: Required value" in answer.body["message"]
 
     async def test_gated_pod_says_so_and_its_gate_can_only_go(self, kube: Kube, pods: str) -> None:
-        created = await kube.create(pods, a_pod("a", schedulingGates=[GATE]))
+        created = await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE]))
         condition = _condition(created, "PodScheduled")
         assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
         patch = [{"op": "remove", "path": "/spec/schedulingGates/0"}]
@@ -62,7 +62,7 @@ class PodContract(KubeContract):
     async def test_merge_patch_lifts_a_gate_and_annotates_at_once(
         self, kube: Kube, pods: str, patch: Object
     ) -> None:
-        await kube.create(pods, a_pod("a", schedulingGates=[GATE]))
+        await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE]))
         metadata = {"annotations": {"x/placement": "here"}}
         answer = await kube.patch(f"{pods}/a", {"metadata": metadata, "spec": patch})
         assert answer.status == 200
@@ -70,7 +70,7 @@ class PodContract(KubeContract):
         assert answer.body["metadata"]["annotations"]["x/placement"] == "here"
 
     async def test_strategic_patch_deletes_a_gate_by_name(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a", schedulingGates=[GATE, {"name": "x/other"}]))
+        await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE, {"name": "x/other"}]))
         patch = {"spec": {"schedulingGates": [{**GATE, "$patch": "delete"}]}}
         answer = await kube.patch(f"{pods}/a", patch, content_type=STRATEGIC_PATCH)
         assert answer.body["spec"]["schedulingGates"] == [{"name": "x/other"}]
@@ -83,16 +83,16 @@ class PodContract(KubeContract):
     async def test_spec_of_a_pod_does_not_change(
         self, kube: Kube, pods: str, patch: Object
     ) -> None:
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         assert (await kube.patch(f"{pods}/a", {"spec": patch})).refusal == (422, "Invalid")
 
     async def test_gated_pod_may_still_be_steered_to_nodes(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a", schedulingGates=[GATE]))
+        await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE]))
         answer = await kube.patch(f"{pods}/a", {"spec": {"nodeSelector": {"a": "b"}}})
         assert answer.body["spec"]["nodeSelector"] == {"a": "b"}
 
     async def test_status_has_a_path_of_its_own(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         nominated = {"status": {"nominatedNodeName": NODE}}
         ignored = await kube.patch(f"{pods}/a", nominated)
         assert "nominatedNodeName" not in ignored.body["status"]
@@ -100,10 +100,10 @@ class PodContract(KubeContract):
         answer = await kube.patch(f"{pods}/a/status", patch)
         assert answer.status == 200
         assert answer.body["status"]["nominatedNodeName"] == NODE
-        assert answer.body["spec"]["schedulerName"] == "nobody"
+        assert answer.body["spec"]["schedulerName"] == "none"
 
     async def test_strategic_patch_merges_conditions_by_type(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a", schedulingGates=[GATE]))
+        await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE]))
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "Preempted"}
         patch = {"status": {"conditions": [condition]}}
         path = f"{pods}/a/status"
@@ -118,7 +118,7 @@ class PodContract(KubeContract):
     async def test_strategic_patch_deletes_a_condition_of_a_version(
         self, kube: Kube, pods: str
     ) -> None:
-        created = await kube.create(pods, a_pod("a", schedulingGates=[GATE]))
+        created = await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE]))
         version = {"resourceVersion": created["metadata"]["resourceVersion"]}
         gone = {"type": "PodScheduled", "$patch": "delete"}
         patch = {"metadata": version, "status": {"conditions": [gone]}}
@@ -144,7 +144,9 @@ class PriorityContract(KubeContract):
         name = str(created["metadata"]["name"])
 
         async def probe(attempt: int) -> Answer:
-            return await kube.send("POST", pods, a_pod(f"probe-{attempt}", priorityClassName=name))
+            return await kube.send(
+                "POST", pods, unscheduled_pod(f"probe-{attempt}", priorityClassName=name)
+            )
 
         await eventually(probe, lambda answer: answer.status == 201)
         return name
@@ -152,12 +154,12 @@ class PriorityContract(KubeContract):
     async def test_class_gives_priority_and_preemption_policy(
         self, kube: Kube, pods: str, class_name: str
     ) -> None:
-        created = await kube.create(pods, a_pod("a", priorityClassName=class_name))
+        created = await kube.create(pods, unscheduled_pod("a", priorityClassName=class_name))
         assert created["spec"]["priority"] == 77
         assert created["spec"]["preemptionPolicy"] == "Never"
 
     async def test_missing_class_is_forbidden(self, kube: Kube, pods: str) -> None:
-        answer = await kube.send("POST", pods, a_pod("a", priorityClassName="none"))
+        answer = await kube.send("POST", pods, unscheduled_pod("a", priorityClassName="none"))
         assert answer.refusal == (403, "Forbidden")
         assert answer.body["message"] == (
             'pods "a" is forbidden: no PriorityClass with name none was found'
@@ -177,7 +179,7 @@ class PriorityContract(KubeContract):
     async def test_value_that_contradicts_the_class_is_forbidden(
         self, kube: Kube, pods: str, class_name: str, *, spec: dict[str, Any], message: str
     ) -> None:
-        body = a_pod("a", priorityClassName=class_name, **spec)
+        body = unscheduled_pod("a", priorityClassName=class_name, **spec)
         answer = await kube.send("POST", pods, body)
         assert answer.refusal == (403, "Forbidden")
         assert message in answer.body["message"]
@@ -191,7 +193,7 @@ class BindingContract(KubeContract):
     """A pod gets its node once, from somebody who knows what they bind."""
 
     async def test_binding_sets_node_and_annotations_together(self, kube: Kube, pods: str) -> None:
-        body = a_pod("a")
+        body = unscheduled_pod("a")
         body["metadata"]["annotations"] = {"x/keep": "1", "x/change": "2"}
         await kube.create(pods, body)
         await kube.patch(f"{pods}/a/status", {"status": {"nominatedNodeName": NODE}})
@@ -207,21 +209,21 @@ class BindingContract(KubeContract):
         assert await kube.names(pods, fieldSelector=f"spec.nodeName={NODE}") == ["a"]
 
     async def test_bound_pod_is_not_bound_again(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
         answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", "other"))
         assert answer.refusal == (409, "Conflict")
         assert "already assigned to node" in answer.body["message"]
 
     async def test_gated_pod_is_not_bound(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a", schedulingGates=[GATE]))
+        await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE]))
         answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", NODE))
         assert answer.refusal == (409, "Conflict")
 
     async def test_binding_of_another_version_or_uid_is_a_conflict(
         self, kube: Kube, pods: str
     ) -> None:
-        created = await kube.create(pods, a_pod("a"))
+        created = await kube.create(pods, unscheduled_pod("a"))
         version = created["metadata"]["resourceVersion"]
         changed = await kube.patch(f"{pods}/a", {"metadata": {"labels": {"new": "label"}}})
         for wrong in ({"uid": "other"}, {"resourceVersion": version}):
@@ -236,7 +238,7 @@ class BindingContract(KubeContract):
     ) -> None:
         answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", NODE))
         assert answer.refusal == (404, "NotFound")
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         answer = await kube.send("POST", f"{pods}/a/binding", a_binding("b", NODE))
         assert answer.refusal == (400, "BadRequest")
 
@@ -245,13 +247,13 @@ class DeletionContract(KubeContract):
     """A pod that runs is told to end; one that does not is gone at once."""
 
     async def test_pod_without_a_node_is_gone_at_once(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         answer = await kube.send("DELETE", f"{pods}/a")
         assert (answer.status, answer.body["kind"]) == (200, "Pod")
         assert (await kube.send("GET", f"{pods}/a")).status == 404
 
     async def test_bound_pod_has_time_to_end(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
         answer = await kube.send("DELETE", f"{pods}/a", gracePeriodSeconds="20")
         assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 20
@@ -267,7 +269,7 @@ class DeletionContract(KubeContract):
     async def test_time_that_a_pod_was_given_is_not_cut_by_who_names_none(
         self, kube: Kube, pods: str
     ) -> None:
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
         first = await kube.send("DELETE", f"{pods}/a", gracePeriodSeconds="600")
         again = await kube.send("DELETE", f"{pods}/a")
@@ -275,7 +277,7 @@ class DeletionContract(KubeContract):
         assert again.body["metadata"] == first.body["metadata"]
 
     async def test_deletion_of_another_version_is_refused(self, kube: Kube, pods: str) -> None:
-        created = await kube.create(pods, a_pod("a"))
+        created = await kube.create(pods, unscheduled_pod("a"))
         await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
         meant = {"resourceVersion": created["metadata"]["resourceVersion"]}
         answer = await kube.send("DELETE", f"{pods}/a", {"preconditions": meant})
@@ -283,7 +285,7 @@ class DeletionContract(KubeContract):
         assert "deletionTimestamp" not in (await kube.get(f"{pods}/a"))["metadata"]
 
     async def test_finished_pod_is_gone_at_once(self, kube: Kube, pods: str) -> None:
-        await kube.create(pods, a_pod("a"))
+        await kube.create(pods, unscheduled_pod("a"))
         await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
         await kube.patch(f"{pods}/a/status", {"status": {"phase": "Succeeded"}})
         await kube.send("DELETE", f"{pods}/a")

@@ -18,7 +18,7 @@ from simulation.objects.fields import Object
 from simulation.objects.identity import User
 from simulation.objects.resources import PODS
 from simulation.users import SimulatedGang, Users, plan_gangs
-from tests.contract.kube import MERGE_PATCH, Kube, a_binding, a_pod
+from tests.contract.kube import MERGE_PATCH, Kube, a_binding, unscheduled_pod
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -120,7 +120,7 @@ async def test_gang_that_is_refused_in_part_is_taken_back(
 ) -> None:
     gang = _gang(members=2)
     pods = f"/api/v1/namespaces/{gang.person.namespace}/pods"
-    await kube.create(pods, a_pod(f"{gang.name}-1"))
+    await kube.create(pods, unscheduled_pod(f"{gang.name}-1"))
     async with aiohttp.ClientSession() as session:
         assert not await _users(cluster, session).submit(gang)
     assert await kube.names(pods) == [f"{gang.name}-1"]
@@ -145,7 +145,7 @@ async def test_lifted_gate_lets_a_pod_be_scheduled(
     pods = "/api/v1/namespaces/lab/pods"
     gates = [{"name": "cellgate.io/queued"}]
     spec = {"schedulerName": "cellgate-scheduler", "schedulingGates": gates}
-    await kube.create(pods, a_pod("a", leaf_count=8, **spec))
+    await kube.create(pods, unscheduled_pod("a", leaf_count=8, **spec))
     await kube.patch(f"{pods}/a/status", {"status": {"nominatedNodeName": "node-03"}})
     patch = {"spec": {"schedulingGates": None}}
     assert (await kube.patch(f"{pods}/a", patch, content_type=MERGE_PATCH)).status == 200
@@ -158,8 +158,8 @@ async def test_pod_waits_while_the_extender_is_away(
 ) -> None:
     run(cluster.run_scheduler("http://127.0.0.1:1/v1/extender"))
     pods = "/api/v1/namespaces/lab/pods"
-    await kube.create(pods, a_pod("a", leaf_count=1, schedulerName="cellgate-scheduler"))
-    await kube.create(pods, a_pod("other", schedulerName="default-scheduler"))
+    await kube.create(pods, unscheduled_pod("a", leaf_count=1, schedulerName="cellgate-scheduler"))
+    await kube.create(pods, unscheduled_pod("other", schedulerName="default-scheduler"))
 
     def are_settled() -> bool:
         waiting = cluster.store.get(PODS, ("lab", "a"))["status"].get("conditions") or [{}]

@@ -26,6 +26,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.controlplane.readiness import StartError
 from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import Kubectl, StartControlPlane
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 READY_BUDGET_SECONDS = 20
 NODE_COUNT = 6
@@ -56,27 +57,12 @@ async def gpu_nodes(control_plane: ControlPlane) -> AsyncIterator[list[str]]:
     await control_plane.delete_nodes(names)
 
 
-def a_pod(name: str, *, gpus: int = 1, **annotations: str) -> JsonObject:
+def a_gpu_pod(name: str, *, gpus: int = 1, **annotations: str) -> PodBuilder:
     """A pod with GPUs; annotations are those of kwok.yaml, with underscores."""
-    prefix = "test.cellgate.io"
-    return {
-        "metadata": {
-            "name": name,
-            "annotations": {
-                f"{prefix}/{key.replace('_', '-')}": text for key, text in annotations.items()
-            },
-        },
-        "spec": {
-            "restartPolicy": "Never",
-            "containers": [
-                {
-                    "name": "main",
-                    "image": "none",
-                    "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
-                }
-            ],
-        },
-    }
+    pod = a_new_pod(name).with_gpus(gpus).with_spec(restartPolicy="Never")
+    for key, text in annotations.items():
+        pod = pod.annotated(f"test.cellgate.io/{key.replace('_', '-')}", text)
+    return pod
 
 
 def in_phase(phase: str) -> Condition:
@@ -152,7 +138,7 @@ async def test_a_pod_is_scheduled_runs_for_its_time_and_succeeds(
 ) -> None:
     alice = control_plane.api_as("alice")
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    await alice.create(pods, a_pod("short", gpus=3, run_for="2s"))
+    await alice.create(pods, a_gpu_pod("short", gpus=3, run_for="2s"))
     running = await alice.wait_until(f"{pods}/short", in_phase("Running"))
     assert running["spec"]["nodeName"] in gpu_nodes
     assert running["spec"]["schedulerName"] == "default-scheduler"
@@ -166,7 +152,7 @@ async def test_a_pod_that_fits_nowhere_stays_pending(
     api: Api, namespace: str, gpu_nodes: list[str]
 ) -> None:
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    await api.create(pods, a_pod("large", gpus=5))
+    await api.create(pods, a_gpu_pod("large", gpus=5))
 
     def is_unschedulable(pod: JsonObject) -> bool:
         conditions = pod["status"].get("conditions", [])
@@ -181,7 +167,7 @@ async def test_deletion_of_a_bound_pod_finishes(
     api: Api, namespace: str, gpu_nodes: list[str]
 ) -> None:
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    for pod in (a_pod("quick"), a_pod("slow", stop_for="2s")):
+    for pod in (a_gpu_pod("quick"), a_gpu_pod("slow", stop_for="2s")):
         await api.create(pods, pod)
     for name in ("quick", "slow"):
         await api.wait_until(f"{pods}/{name}", in_phase("Running"))
@@ -194,7 +180,7 @@ async def test_deletion_of_a_bound_pod_finishes(
 async def test_a_users_job_completes(
     control_plane: ControlPlane, namespace: str, gpu_nodes: list[str]
 ) -> None:
-    pod = a_pod("unused", run_for="1s")
+    pod = a_gpu_pod("unused", run_for="1s")
     del pod["metadata"]["name"]
     job = {
         "apiVersion": "batch/v1",
@@ -248,7 +234,7 @@ async def test_a_second_scheduler_serves_its_own_profile(
 ) -> None:
     config = {"profiles": [{"schedulerName": "second"}]}
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    pod = a_pod("theirs")
+    pod = a_gpu_pod("theirs")
     pod["spec"]["schedulerName"] = "second"
     await api.create(pods, pod)
     scheduler = control_plane.start_scheduler(config, name="second-scheduler")

@@ -23,6 +23,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import run_control_plane
 from tests.support.installed.extender_only import ExtenderOnly
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = 8
@@ -68,28 +69,11 @@ async def extender_only(plane: ControlPlane) -> AsyncIterator[ExtenderOnly]:
         yield extender_only
 
 
-def a_member(gang: str, index: int, *, size: int, leaves: int, vc: str) -> JsonObject:
+def a_short_member(gang: str, index: int, *, size: int, leaves: int, vc: str) -> PodBuilder:
     """A member of a gang that runs for less than a second."""
-    resources = {"limits": {"nvidia.com/gpu": str(leaves)}}
-    labels = {
-        marks.GANG_LABEL: gang,
-        marks.GANG_SIZE_LABEL: str(size),
-        marks.VC_LABEL: vc,
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{gang}-{index}",
-            "labels": labels,
-            "annotations": {"test.cellgate.io/run-for": "700ms"},
-        },
-        "spec": {
-            "schedulerName": marks.SCHEDULER_NAME,
-            "containers": [{"name": "main", "image": "any", "resources": resources}],
-            "terminationGracePeriodSeconds": 0,
-        },
-    }
+    pod = a_new_pod(f"{gang}-{index}").with_gpus(leaves).in_gang(gang, size=size).in_vc(vc)
+    pod = pod.with_spec(schedulerName=marks.SCHEDULER_NAME).ending_at_once()
+    return pod.annotated("test.cellgate.io/run-for", "700ms")
 
 
 class Stream:
@@ -107,7 +91,7 @@ class Stream:
             size, leaves = self._random.choice([(1, 1), (1, 8), (2, 4), (3, 8), (2, 8), (4, 2)])
             vc = self._random.choice("ab")
             for index in range(size):
-                pod = a_member(gang, index, size=size, leaves=leaves, vc=vc)
+                pod = a_short_member(gang, index, size=size, leaves=leaves, vc=vc)
                 await self._create(pod)
                 self.submitted.append(pod["metadata"]["name"])
 

@@ -18,7 +18,7 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape, build_node, create_nodes
 from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import run_control_plane
-from tests.support.installed.extender_only import ExtenderOnly, a_hived_pod
+from tests.support.installed.extender_only import ExtenderOnly, an_openpai_pod
 
 CAROL, DAN = "hostname-carol", "hostname-dan"
 PODS = "/api/v1/namespaces/default/pods"
@@ -89,7 +89,7 @@ class Lab:
         self._extender_only = extender_only
 
     async def submit(self, name: str, **job: object) -> None:
-        await self._plane.api.create(PODS, a_hived_pod(name, **job))  # type: ignore[arg-type]
+        await self._plane.api.create(PODS, an_openpai_pod(name, **job))  # type: ignore[arg-type]
 
     async def nodes(self) -> dict[str, str | None]:
         """Where each pod is."""

@@ -15,6 +15,7 @@ from tests.support.installed.gangs import a_gang, a_member, create, end, own_pod
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
 from tests.support.installed.policies import put_policy
+from tests.support.kube.pods import PodBuilder
 
 NODES = 3
 HOLD = "example.com/hold"
@@ -61,14 +62,10 @@ def _task_watch() -> None:
     """Not here: kube-scheduler's connections through the forwarder outlive a test."""
 
 
-def _borrowers(name: str, *, size: int) -> list[JsonObject]:
-    """An opportunistic gang that takes its time to end: until somebody lets it go."""
-    gang = [
-        a_member(name, index, size=size, gpus=8, priorityClassName="oppo") for index in range(size)
-    ]
-    for pod in gang:
-        pod["metadata"]["finalizers"] = [HOLD]
-    return gang
+def _borrowers(name: str, *, size: int) -> list[PodBuilder]:
+    """An opportunistic gang whose pods end only once the test lets them go."""
+    members = (a_member(name, index, size=size, gpus=8) for index in range(size))
+    return [pod.of_class("oppo").with_metadata(finalizers=[HOLD]) for pod in members]
 
 
 async def _let_go(plane: ControlPlane, path: str) -> None:

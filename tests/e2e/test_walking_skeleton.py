@@ -14,6 +14,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import told
 from tests.support.installed.installation import NAMESPACE, Installation
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-rules"
 
@@ -32,20 +33,11 @@ async def namespace(plane: ControlPlane) -> AsyncIterator[str]:
     await plane.api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds="0")
 
 
-def a_pod(name: str, *, gpus: int = 0, class_name: str = "", **labels: str) -> JsonObject:
+def a_user_pod(name: str, *, gpus: int = 0, class_name: str = "", **labels: str) -> PodBuilder:
     """A pod as a user writes it."""
-    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {"cpu": "100m"}
-    container = {"name": "main", "image": "any", "resources": {"limits": limits}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {
-            "containers": [container],
-            "terminationGracePeriodSeconds": 0,
-            **({"priorityClassName": class_name} if class_name else {}),
-        },
-    }
+    pod = a_new_pod(name).with_metadata(labels=labels).ending_at_once()
+    pod = pod.with_gpus(gpus) if gpus else pod.with_cpu("100m")
+    return pod.of_class(class_name) if class_name else pod
 
 
 async def running(plane: ControlPlane, namespace: str, name: str) -> JsonObject:
@@ -57,7 +49,7 @@ async def running(plane: ControlPlane, namespace: str, name: str) -> JsonObject:
 async def test_a_prod_pod_is_lowered_by_a_rule_and_runs_where_the_extender_chose(
     plane: ControlPlane, cellgate: Installation, namespace: str
 ) -> None:
-    pod = a_pod("train", gpus=2, class_name="prod")
+    pod = a_user_pod("train", gpus=2, class_name="prod")
 
     created = await plane.kubectl(
         "create", "-n", namespace, "-f", "-", user="alice", stdin=json.dumps(pod)
@@ -86,7 +78,7 @@ async def test_every_step_of_a_pod_is_in_the_log(
     plane: ControlPlane, cellgate: Installation, namespace: str
 ) -> None:
     await plane.api_as("alice").create(
-        f"/api/v1/namespaces/{namespace}/pods", a_pod("logged", gpus=1, class_name="prod")
+        f"/api/v1/namespaces/{namespace}/pods", a_user_pod("logged", gpus=1, class_name="prod")
     )
     stored = await running(plane, namespace, "logged")
     node = stored["spec"]["nodeName"]
@@ -113,7 +105,8 @@ async def test_a_gang_gets_places_of_its_own(
     labels = {marks.GANG_LABEL: "bert", marks.GANG_SIZE_LABEL: "3"}
     for name in ("bert-0", "bert-1", "bert-2"):
         await plane.api_as("bob").create(
-            f"/api/v1/namespaces/{namespace}/pods", a_pod(name, gpus=8, class_name="test", **labels)
+            f"/api/v1/namespaces/{namespace}/pods",
+            a_user_pod(name, gpus=8, class_name="test", **labels),
         )
 
     pods = [await running(plane, namespace, f"bert-{index}") for index in range(3)]
@@ -130,7 +123,7 @@ async def test_a_gang_that_does_not_fit_says_why(
     labels = {marks.GANG_LABEL: "huge", marks.GANG_SIZE_LABEL: "5"}
     pods = f"/api/v1/namespaces/{namespace}/pods"
     for index in range(5):
-        await plane.api_as("bob").create(pods, a_pod(f"huge-{index}", gpus=8, **labels))
+        await plane.api_as("bob").create(pods, a_user_pod(f"huge-{index}", gpus=8, **labels))
     assert f"gang {namespace}/huge needs 5 x 8 leaf cells, 40 in total" in await told(
         plane, pods, "huge"
     )
@@ -141,7 +134,7 @@ async def test_a_pod_without_gpus_never_reaches_us(
 ) -> None:
     before = await cellgate.webhook_requests()
 
-    await plane.api_as("alice").create(f"/api/v1/namespaces/{namespace}/pods", a_pod("plain"))
+    await plane.api_as("alice").create(f"/api/v1/namespaces/{namespace}/pods", a_user_pod("plain"))
 
     stored = await running(plane, namespace, "plain")
     assert marks.SUBMITTER_ANNOTATION not in stored["metadata"].get("annotations", {})
@@ -152,7 +145,7 @@ async def test_a_pod_without_gpus_never_reaches_us(
 async def test_a_class_that_is_not_listed_is_refused(
     plane: ControlPlane, cellgate: Installation, namespace: str
 ) -> None:
-    pod = a_pod("greedy", gpus=1, class_name="system-cluster-critical")
+    pod = a_user_pod("greedy", gpus=1, class_name="system-cluster-critical")
 
     answer = await plane.kubectl(
         "create", "-n", namespace, "-f", "-", user="alice", stdin=json.dumps(pod), check=False
@@ -191,7 +184,7 @@ async def test_a_document_that_others_need_cannot_be_deleted(
 async def test_a_pod_bound_by_hand_is_counted_and_its_forged_placement_is_not_believed(
     plane: ControlPlane, cellgate: Installation, namespace: str
 ) -> None:
-    forged = a_pod("forged", gpus=1)
+    forged = a_user_pod("forged", gpus=1)
     forged["metadata"]["annotations"] = {
         marks.PLACEMENT_ANNOTATION: '{"node":"node-3","leafCells":[0,1,2,3,4,5,6,7]}'
     }
@@ -220,7 +213,7 @@ async def test_a_new_rule_is_in_force_within_two_seconds(
 
         async def is_refused() -> bool:
             try:
-                await plane.api_as("bob").create(path, a_pod("late", gpus=1))
+                await plane.api_as("bob").create(path, a_user_pod("late", gpus=1))
             except ApiError as error:
                 return "refused by rule 1" in error.body["message"]
             return False
@@ -239,14 +232,14 @@ async def test_with_both_services_down_only_gpu_pods_wait(
     pods = f"/api/v1/namespaces/{namespace}/pods"
     alice = plane.api_as("alice")
 
-    await alice.create(pods, a_pod("plain"))
+    await alice.create(pods, a_user_pod("plain"))
     await running(plane, namespace, "plain")
     with pytest.raises(ApiError) as error:
-        await alice.create(pods, a_pod("train", gpus=1, class_name="test"))
+        await alice.create(pods, a_user_pod("train", gpus=1, class_name="test"))
     assert error.value.status == 500
     assert "failed calling webhook" in error.value.body["message"]
 
     await cellgate.start_webhook()
     await cellgate.start_extender()
-    await alice.create(pods, a_pod("train", gpus=1, class_name="test"))
+    await alice.create(pods, a_user_pod("train", gpus=1, class_name="test"))
     await running(plane, namespace, "train")

@@ -18,7 +18,7 @@ from tests.controlplane.api import ApiError
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import Installation, installed
-from tests.support.installed.pod_load import a_pod
+from tests.support.installed.pod_load import a_load_pod
 
 _PODS = "/api/v1/namespaces/default/pods"
 
@@ -108,13 +108,13 @@ async def cellgate(plane: ControlPlane, certified: Certified) -> AsyncIterator[I
 
 async def _create(plane: ControlPlane) -> str:
     name = f"pod-{secrets.token_hex(4)}"
-    await plane.api_as("alice").create(_PODS, a_pod(name, is_managed=True))
+    await plane.api_as("alice").create(_PODS, a_load_pod(name, is_managed=True))
     return f"{_PODS}/{name}"
 
 
 async def _forge(cellgate: Installation, tls: ssl.SSLContext) -> int:
     """Send a review as somebody else than the API server; the status of the answer."""
-    request = {"uid": "x", "operation": "CREATE", "object": a_pod("x", is_managed=True)}
+    request = {"uid": "x", "operation": "CREATE", "object": a_load_pod("x", is_managed=True)}
     url = f"{cellgate.webhook_port_url(0)}/mutate/pods"
     async with (
         aiohttp.ClientSession() as http,

@@ -18,7 +18,7 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.kubectl import KubectlError
 from tests.e2e.control_planes import run_control_plane
 from tests.support.installed.installation import NAMESPACE, installed
-from tests.support.installed.pod_load import a_pod
+from tests.support.installed.pod_load import a_load_pod
 from tests.support.installed.policies import CONFIG_MAPS, a_job, a_policy, put_policy
 
 _POD = "/api/v1/namespaces/default/pods/held"
@@ -67,7 +67,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 
 
 async def _create_all(plane: ControlPlane) -> None:
-    pod = a_pod("held", is_managed=True)
+    pod = a_load_pod("held", is_managed=True)
     pod["metadata"]["finalizers"] = ["example.org/wait"]
     await plane.api_as("alice").create(_POD.rpartition("/")[0], pod)
     await plane.api_as("alice").create(_JOBS, _with_finalizer(a_job("train", suspend=True)))

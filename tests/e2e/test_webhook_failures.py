@@ -11,7 +11,6 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from kube import marks
 from kube.api.webhook_configurations import GROUP, KINDS
 from state.embedded import EmbeddedPostgres
 from tests.chaos.webhook import REPLICAS, SECRET, a_webhook_service, soak
@@ -19,7 +18,7 @@ from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import Installation
-from tests.support.installed.pod_load import Load, a_pod
+from tests.support.installed.pod_load import Load, a_load_pod
 from tests.support.state.wire import Wire
 
 
@@ -50,7 +49,7 @@ def _task_watch() -> None:
 
 
 async def _create(load: Load, name: str, *, is_managed: bool = True) -> None:
-    await load.users["alice"].create(load.pods, a_pod(name, is_managed=is_managed))
+    await load.users["alice"].create(load.pods, a_load_pod(name, is_managed=is_managed))
 
 
 async def test_manifests_applied_again_leave_the_trust_alone(
@@ -132,10 +131,7 @@ async def _forge(cellgate: Installation, pod: JsonObject, *, user: str, namespac
 
 
 def _a_member(name: str, *, gpus: int) -> JsonObject:
-    pod = a_pod(name, is_managed=True)
-    pod["metadata"]["labels"] = {marks.GANG_LABEL: "real", marks.GANG_SIZE_LABEL: "2"}
-    pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = str(gpus)
-    return pod
+    return a_load_pod(name, is_managed=True).in_gang("real", size=2).with_gpus(gpus)
 
 
 async def test_a_forged_review_holds_quota_for_seconds_only(
@@ -161,7 +157,7 @@ async def test_a_forged_review_holds_quota_for_seconds_only(
 
     try:
         await poll_until(is_settled, deadline_seconds=30, explain=lambda: "not confirmed")
-        never = a_pod("never-created", is_managed=True)
+        never = a_load_pod("never-created", is_managed=True)
         await _forge(cellgate, never, user="victim", namespace=namespace)
         member = _a_member("real-1", gpus=500)
         await _forge(cellgate, member, user="alice", namespace=namespace)

@@ -22,7 +22,10 @@ from state.ledger.memory import MemoryLedger
 from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
+from tests.support.kube.config_maps import a_policy_map
+from tests.support.kube.pods import PodBuilder, a_new_pod
 from tests.support.services.simulated_cluster import connected
+from tests.support.webhook.review_requests import review_request
 from webhook.app import WebhookSettings, run_webhook
 
 CLASSES = """
@@ -111,15 +114,7 @@ class ApiServer:
         uid: str = "",
     ) -> dict[str, Any]:
         uid = uid or str(uuid.uuid4())
-        request = {
-            "uid": uid,
-            "operation": "CREATE" if old is None else "UPDATE" if obj else "DELETE",
-            "namespace": (obj or old or {})["metadata"].get("namespace", ""),
-            "userInfo": {"username": user, "groups": list(groups)},
-            "object": obj,
-            "oldObject": old,
-            "dryRun": dry_run,
-        }
+        request = review_request(obj, user=user, groups=groups, old=old, dry_run=dry_run, uid=uid)
         # As the API server writes it.
         body = orjson.dumps({"request": request}).replace(b"<", b"\\u003c")
         status, answer = await self.send(path, body)
@@ -140,17 +135,11 @@ async def api_server(webhook: RunningService, tmp_path: Path) -> AsyncIterator[A
         yield ApiServer(http, webhook.url, tls)
 
 
-def a_pod(*, namespace: str = "vision", gpus: str = "1", class_name: str = "") -> dict[str, Any]:
-    resources = {"limits": {"nvidia.com/gpu": gpus} if gpus else {}}
-    return {
-        "metadata": {"name": "bert", "namespace": namespace},
-        "spec": {
-            "containers": [{"name": "main", "resources": resources}],
-            "priority": 1000,
-            "preemptionPolicy": "PreemptLowerPriority",
-            **({"priorityClassName": class_name} if class_name else {}),
-        },
-    }
+def reviewed_pod(*, namespace: str = "vision", gpus: str = "1", class_name: str = "") -> PodBuilder:
+    pod = a_new_pod("bert", namespace=namespace)
+    pod = pod.with_spec(priority=1000, preemptionPolicy="PreemptLowerPriority")
+    pod = pod.with_gpus(gpus) if gpus else pod
+    return pod.of_class(class_name) if class_name else pod
 
 
 def read_patch(response: dict[str, Any]) -> list[dict[str, Any]]:
@@ -160,7 +149,7 @@ def read_patch(response: dict[str, Any]) -> list[dict[str, Any]]:
 
 async def test_the_largest_pod_that_there_can_be_is_reviewed(api_server: ApiServer) -> None:
     """By a call that failed, it would get past us where the admin chose to fail open."""
-    stored, sent = a_pod(), a_pod()
+    stored, sent = reviewed_pod(), reviewed_pod()
     stored["spec"]["containers"][0]["args"] = ["<" * 1_500_000]
     sent["spec"]["containers"][0]["args"] = ["<" * 3_000_000]
     assert (await api_server.review("/mutate/pods", sent, user="bob"))["allowed"]
@@ -172,7 +161,7 @@ async def test_the_largest_pod_that_there_can_be_is_reviewed(api_server: ApiServ
 async def test_a_pod_is_lowered_and_its_submitter_warned(
     api_server: ApiServer, decisions: MemoryDecisions
 ) -> None:
-    pod = a_pod(namespace="lab", class_name="prod")
+    pod = reviewed_pod(namespace="lab", class_name="prod")
     response = await api_server.review("/mutate/pods", pod, uid=UID)
 
     assert response["allowed"]
@@ -206,12 +195,12 @@ async def test_a_pod_is_lowered_and_its_submitter_warned(
 
 
 async def test_the_default_class_is_given_to_a_pod_that_names_none(api_server: ApiServer) -> None:
-    response = await api_server.review("/mutate/pods", a_pod())
+    response = await api_server.review("/mutate/pods", reviewed_pod())
     assert read_patch(response)[0]["value"] == "prod"
 
 
 async def test_a_refusal_names_the_rule_and_its_note(api_server: ApiServer) -> None:
-    response = await api_server.review("/mutate/pods", a_pod(), user="mallory")
+    response = await api_server.review("/mutate/pods", reviewed_pod(), user="mallory")
 
     assert not response["allowed"]
     assert "refused by rule 1" in response["status"]["message"]
@@ -219,7 +208,7 @@ async def test_a_refusal_names_the_rule_and_its_note(api_server: ApiServer) -> N
 
 
 async def test_a_dry_run_leaves_no_trace(api_server: ApiServer, decisions: MemoryDecisions) -> None:
-    response = await api_server.review("/mutate/pods", a_pod(), dry_run=True)
+    response = await api_server.review("/mutate/pods", reviewed_pod(), dry_run=True)
     await asyncio.sleep(0.05)
 
     assert response["allowed"]
@@ -227,14 +216,14 @@ async def test_a_dry_run_leaves_no_trace(api_server: ApiServer, decisions: Memor
 
 
 async def test_a_pod_without_leaf_cells_is_not_touched(api_server: ApiServer) -> None:
-    assert await api_server.review("/mutate/pods", a_pod(gpus=""), uid=UID) == {
+    assert await api_server.review("/mutate/pods", reviewed_pod(gpus=""), uid=UID) == {
         "uid": UID,
         "allowed": True,
     }
 
 
 async def test_a_pod_that_makes_no_sense_is_refused_with_its_path(api_server: ApiServer) -> None:
-    response = await api_server.review("/mutate/pods", a_pod(gpus="-1"))
+    response = await api_server.review("/mutate/pods", reviewed_pod(gpus="-1"))
 
     assert not response["allowed"]
     message = response["status"]["message"]
@@ -245,10 +234,7 @@ async def test_a_bad_document_is_refused_with_every_problem(api_server: ApiServe
     document = (
         "apiVersion: cellgate.io/v1\nkind: Rules\nrules: [{then: x}, {user: '(', then: fail}]"
     )
-    config_map = {
-        "metadata": {"name": "cellgate-rules", "labels": {"cellgate.io/policy": "rules"}},
-        "data": {"policy.yaml": document},
-    }
+    config_map = a_policy_map("rules", document, name="cellgate-rules")
 
     response = await api_server.review("/validate/policies", config_map)
 
@@ -257,10 +243,7 @@ async def test_a_bad_document_is_refused_with_every_problem(api_server: ApiServe
 
 
 async def test_a_second_document_of_a_kind_is_refused(api_server: ApiServer) -> None:
-    config_map = {
-        "metadata": {"name": "more-rules", "labels": {"cellgate.io/policy": "rules"}},
-        "data": {"policy.yaml": RULES},
-    }
+    config_map = a_policy_map("rules", RULES, name="more-rules")
     response = await api_server.review("/validate/policies", config_map)
     assert "there is already a Rules document" in response["status"]["message"]
 
@@ -321,7 +304,7 @@ async def test_a_bad_document_that_got_in_changes_nothing_but_is_counted(
         while "cellgate_policy_problems 0.0" in await api_server.metrics():
             await asyncio.sleep(0.01)
 
-    response = await api_server.review("/mutate/pods", a_pod(), user="mallory")
+    response = await api_server.review("/mutate/pods", reviewed_pod(), user="mallory")
     assert not response["allowed"]
 
 
@@ -330,7 +313,9 @@ async def test_deleting_a_document_returns_to_its_default(
 ) -> None:
     await client.request("DELETE", f"{CONFIG_MAPS}/cellgate-rules")
     async with asyncio.timeout(10):
-        while not (await api_server.review("/mutate/pods", a_pod(), user="mallory"))["allowed"]:
+        while not (await api_server.review("/mutate/pods", reviewed_pod(), user="mallory"))[
+            "allowed"
+        ]:
             await asyncio.sleep(0.01)
 
 
@@ -358,7 +343,7 @@ async def test_garbage_is_a_bad_request(api_server: ApiServer, path: str, body: 
 async def test_a_strange_object_is_refused_or_let_pass_but_never_a_fault(
     api_server: ApiServer, part: str, value: object
 ) -> None:
-    obj = {**a_pod(), part: value}
+    obj = {**reviewed_pod(), part: value}
     request = {
         "uid": "x",
         "operation": "CREATE",

@@ -13,6 +13,7 @@ from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import MANIFESTS, NAMESPACE, PROGRAM
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 CLASSES = {"prod": 100, "test": 10, "oppo": -1}
 
@@ -95,7 +96,7 @@ class ExtenderOnly:
         return configuration
 
 
-def a_hived_pod(
+def an_openpai_pod(
     name: str,
     *,
     vc: str,
@@ -103,7 +104,7 @@ def a_hived_pod(
     leaves: int = 1,
     gang: tuple[str, int] | None = None,
     has_device: bool = False,
-) -> JsonObject:
+) -> PodBuilder:
     """A pod as OpenPAI makes it: HiveD's annotation and enable resource, and usually no device."""
     spec: dict[str, Any] = {
         "virtualCluster": vc,
@@ -113,20 +114,6 @@ def a_hived_pod(
     if gang:
         members = [{"podNumber": gang[1], "leafCellNumber": leaves}]
         spec["affinityGroup"] = {"name": gang[0], "members": members}
-    limits = {marks.HIVED_ENABLE_RESOURCE: "1"}
-    if has_device:
-        limits["nvidia.com/gpu"] = str(leaves)
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "annotations": {marks.HIVED_SPEC_ANNOTATION: yaml.safe_dump(spec)},
-        },
-        "spec": {
-            "schedulerName": marks.SCHEDULER_NAME,
-            "priorityClassName": priority_class,
-            "containers": [{"name": "main", "image": "any", "resources": {"limits": limits}}],
-            "terminationGracePeriodSeconds": 0,
-        },
-    }
+    pod = a_new_pod(name).for_hived().with_hived_spec(yaml.safe_dump(spec))
+    pod = pod.of_class(priority_class).with_spec(schedulerName=marks.SCHEDULER_NAME)
+    return (pod.with_gpus(leaves) if has_device else pod).ending_at_once()

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import orjson
@@ -12,34 +12,21 @@ from kube import marks
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 
-def a_member(
-    gang: str, index: int, *, size: int, gpus: int, is_gated: bool = False, **spec: object
-) -> JsonObject:
-    """A pod as a user writes it, or with our gate, as the webhook makes it."""
-    limits = {"nvidia.com/gpu": str(gpus)}
-    return {
-        "metadata": {
-            "name": f"{gang}-{index}",
-            "labels": {marks.GANG_LABEL: gang, marks.GANG_SIZE_LABEL: str(size)},
-        },
-        "spec": {
-            "containers": [{"name": "main", "image": "any", "resources": {"limits": limits}}],
-            **({"schedulingGates": [{"name": marks.QUEUED_GATE}]} if is_gated else {}),
-            "terminationGracePeriodSeconds": 0,
-            "priorityClassName": "test",
-            **spec,
-        },
-    }
+def a_member(gang: str, index: int, *, size: int, gpus: int, **spec: object) -> PodBuilder:
+    """A pod as a user writes it."""
+    pod = a_new_pod(f"{gang}-{index}").with_gpus(gpus).in_gang(gang, size=size).of_class("test")
+    return pod.ending_at_once().with_spec(**spec)
 
 
-def a_gang(name: str, *, size: int, gpus: int) -> list[JsonObject]:
+def a_gang(name: str, *, size: int, gpus: int) -> list[PodBuilder]:
     """A gang of equal members."""
     return [a_member(name, index, size=size, gpus=gpus) for index in range(size)]
 
 
-async def create(plane: ControlPlane, path: str, members: list[JsonObject]) -> None:
+async def create(plane: ControlPlane, path: str, members: Sequence[JsonObject]) -> None:
     """Create pods as a user would."""
     bob = plane.api_as("bob")
     await asyncio.gather(*(bob.create(path, member) for member in members))

@@ -8,23 +8,18 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from tests.controlplane.api import Api, ApiError, JsonObject
+from tests.controlplane.api import Api, ApiError
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 _KEPT = 150
 _AGAIN_SECONDS = 0.2
 _ATTEMPTS = 5
 
 
-def a_pod(name: str, *, is_managed: bool) -> JsonObject:
-    """A pod that we decide about, or one that is none of our business."""
-    limits = {"nvidia.com/gpu": "1"} if is_managed else {"cpu": "1m"}
-    container = {"name": "main", "image": "any", "resources": {"limits": limits}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
-    }
+def a_load_pod(name: str, *, is_managed: bool) -> PodBuilder:
+    """A pod that Cellgate decides about, or one that it leaves alone."""
+    pod = a_new_pod(name).ending_at_once()
+    return pod.with_gpus(1) if is_managed else pod.with_cpu("1m")
 
 
 @dataclass(slots=True)
@@ -79,7 +74,7 @@ class Load:
     async def _attempt(self, name: str, *, user: str, is_managed: bool) -> None:
         began = time.monotonic()
         self.counted["managed calls" if is_managed else "other calls"] += 1
-        stored = await self.users[user].create(self.pods, a_pod(name, is_managed=is_managed))
+        stored = await self.users[user].create(self.pods, a_load_pod(name, is_managed=is_managed))
         self.seconds.append(time.monotonic() - began)
         self.counted["created"] += 1
         annotations = stored["metadata"].get("annotations", {})

@@ -9,6 +9,9 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import NAMESPACE
 from tests.support.kube.config_maps import a_policy_map
+from tests.support.kube.objects import ObjectBuilder
+from tests.support.kube.pods import a_new_pod
+from tests.support.kube.workloads import a_template, a_workload
 from tests.support.policy.documents import HEAD
 
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
@@ -78,38 +81,19 @@ async def create_pod(
     spec: JsonObject | None = None,
     **params: str,
 ) -> JsonObject:
-    resources = {"limits": {"nvidia.com/gpu": str(gpus)}}
-    pod = {
-        "metadata": {"name": name, **(metadata or {})},
-        "spec": {
-            "containers": [{"name": "main", "image": "any", "resources": resources}],
-            "terminationGracePeriodSeconds": 0,
-            **({"priorityClassName": class_name} if class_name else {}),
-            **(spec or {}),
-        },
-    }
+    """Create a pod as a user, with these fields of its metadata and its spec."""
+    pod = a_new_pod(name).with_gpus(gpus).ending_at_once()
+    pod = pod.of_class(class_name) if class_name else pod
+    pod = pod.with_metadata(**(metadata or {})).with_spec(**(spec or {}))
     path = f"/api/v1/namespaces/{namespace}/pods"
     return await plane.api_as(user).create(path, pod, **params)
 
 
-def a_job(name: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> JsonObject:
-    resources = {"limits": {"nvidia.com/gpu": "1"}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {
-            "template": {
-                "metadata": {"annotations": annotations or {}},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "priorityClassName": "prod",
-                    "containers": [{"name": "main", "image": "any", "resources": resources}],
-                },
-            },
-            **spec,
-        },
-    }
+def a_job(name: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> ObjectBuilder:
+    """A Job of class prod whose pods ask for one device each."""
+    pod = a_new_pod("unused").with_gpus(1).of_class("prod").with_spec(restartPolicy="Never")
+    template = a_template(pod.with_metadata(annotations=annotations or {}))
+    return a_workload("Job", name, template=template, namespace=None, **spec)
 
 
 async def pods_of(

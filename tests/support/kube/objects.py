@@ -24,6 +24,10 @@ class ObjectBuilder(dict[str, Any]):
         owner = {"apiVersion": api_version, "kind": kind, "name": name, "controller": True}
         return self._changed("metadata", ownerReferences=[owner])
 
+    def with_metadata(self, **fields: object) -> Self:
+        """Set fields of its metadata."""
+        return self._changed("metadata", **fields)
+
     def with_spec(self, **fields: object) -> Self:
         """Set fields of its spec."""
         return self._changed("spec", **fields)

@@ -39,16 +39,12 @@ def a_pod(name: str = "bert-0", *, namespace: str = "lab") -> "PodBuilder":
 
 
 def a_new_pod(name: str, *, namespace: str | None = None) -> "PodBuilder":
-    """Start with a pod as a user submits it; it ends at once when it is deleted."""
-    metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+    """Start with a pod as a user submits it."""
     return PodBuilder(
         apiVersion="v1",
         kind="Pod",
-        metadata=metadata,
-        spec={
-            "containers": [{"name": "main", "image": "any"}],
-            "terminationGracePeriodSeconds": 0,
-        },
+        metadata={"name": name, **({"namespace": namespace} if namespace else {})},
+        spec={"containers": [{"name": "main", "image": "any"}]},
     )
 
 
@@ -74,6 +70,10 @@ class PodBuilder(ObjectBuilder):
             if "resources" in container:
                 container["resources"]["requests"] = dict(container["resources"]["limits"])
         return pod
+
+    def with_cpu(self, quantity: str) -> Self:
+        """Let the first container ask for CPU time."""
+        return self._with_limit("cpu", quantity)
 
     def for_hived(self) -> Self:
         """Let it ask for HiveD's enable resource."""
@@ -159,6 +159,10 @@ class PodBuilder(ObjectBuilder):
             deletionTimestamp="2026-01-01T00:00:00Z",
             deletionGracePeriodSeconds=grace_seconds,
         )
+
+    def ending_at_once(self) -> Self:
+        """Let it end without a grace period."""
+        return self.with_spec(terminationGracePeriodSeconds=0)
 
     def unnamed(self, prefix: str) -> Self:
         """Make it a pod that is being admitted and will be named later."""

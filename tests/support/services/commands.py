@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import time
-import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,7 +15,9 @@ from cli.commands import build_parser
 from service.process import Exit, Stop
 from simulation.cluster import SimulatedCluster
 from tests.controlplane.ports import free_ports
+from tests.support.kube.pods import a_new_pod
 from tests.support.services.simulated_cluster import served
+from tests.support.webhook.review_requests import review_request
 
 POLICIES = {
     "classes": """
@@ -84,18 +85,8 @@ class Service:
 
     async def review(self, gang: str, *, user: str = "alice", gpus: int = 1) -> "Answered":
         """Ask about a new pod, as the API server does."""
-        resources = {"limits": {"nvidia.com/gpu": str(gpus)}}
-        pod = {
-            "metadata": {"name": gang, "namespace": "vision"},
-            "spec": {"containers": [{"name": "main", "resources": resources}]},
-        }
-        request = {
-            "uid": str(uuid.uuid4()),
-            "operation": "CREATE",
-            "namespace": "vision",
-            "userInfo": {"username": user, "groups": []},
-            "object": pod,
-        }
+        pod = a_new_pod(gang, namespace="vision").with_gpus(gpus)
+        request = review_request(pod, user=user)
         began = time.monotonic()
         path = f"{self.url}/mutate/pods"
         async with self.http.post(path, json={"request": request}, ssl=False) as answer:

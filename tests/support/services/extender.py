@@ -13,6 +13,7 @@ from kube.api.client import KubeClient
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.log.memory import MemoryDecisions
+from tests.support.kube.pods import a_new_pod
 
 NODES = ["node-00", "node-01"]
 PODS = "/api/v1/namespaces/lab/pods"
@@ -115,17 +116,13 @@ async def create(
     **labels: str,
 ) -> dict[str, Any]:
     """A pod that asks for leaf cells; labels are those of `cellgate.io/`."""
-    resources = {"limits": {"nvidia.com/gpu": str(leaves)}}
-    metadata = {
-        "name": name,
-        "labels": {f"cellgate.io/{key.replace('_', '-')}": text for key, text in labels.items()},
-        "annotations": dict(annotations or {}),
-    }
-    spec: dict[str, Any] = {
-        "containers": [{"name": "main", "image": "any", "resources": resources}],
-        **({"priorityClassName": class_name} if class_name else {}),
-    }
-    return await client.request("POST", PODS, body={"metadata": metadata, "spec": spec})
+    pod = a_new_pod(name).with_gpus(leaves)
+    pod = pod.of_class(class_name) if class_name else pod
+    for key, text in labels.items():
+        pod = pod.labelled(f"cellgate.io/{key.replace('_', '-')}", text)
+    for key, text in (annotations or {}).items():
+        pod = pod.annotated(key, text)
+    return await client.request("POST", PODS, body=pod)
 
 
 async def events(client: KubeClient, *, about: str) -> list[tuple[str, str]]:

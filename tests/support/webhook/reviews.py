@@ -1,6 +1,5 @@
 """The reviews of a webhook without HTTP, over a ledger in memory."""
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -105,30 +104,3 @@ class Webhook:
         )
         self.pods, self.guard = Responding(reviews.pods), Responding(reviews.guard)
         self.templates, self.bindings = Responding(reviews.templates), Responding(reviews.bindings)
-
-
-def a_review(
-    obj: dict[str, Any] | None,
-    *,
-    user: str = "alice",
-    groups: Sequence[str] = (),
-    old: dict[str, Any] | None = None,
-    dry_run: bool = False,
-    uid: str = "",
-) -> ReviewRequest:
-    """Return what the API server would ask about an object."""
-    operation = "CREATE" if old is None else "UPDATE" if obj is not None else "DELETE"
-    given = (obj or old or {}).get("metadata")
-    metadata = given if isinstance(given, dict) else {}
-    return ReviewRequest.model_validate(
-        {
-            "uid": uid or str(uuid.uuid4()),
-            "operation": operation,
-            "namespace": metadata.get("namespace", "lab"),
-            "name": metadata.get("name", ""),
-            "userInfo": {"username": user, "groups": list(groups)},
-            "object": obj,
-            "oldObject": old,
-            "dryRun": dry_run,
-        }
-    )

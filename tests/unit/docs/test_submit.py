@@ -10,7 +10,8 @@ from kube.read.pods import read_pod
 from simulation.objects.patch import json_patch
 from state.ledger.ledger import Charge
 from tests.support.documents.submit_page import Example, examples
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.reviews.pod_templates import find_templates
 from webhook.wire import ReviewResponse
 

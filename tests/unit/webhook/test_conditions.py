@@ -13,7 +13,8 @@ from simulation.objects.patch import json_patch
 from tests.support.kube.pods import PodBuilder, a_pod
 from tests.support.policy.documents import HEAD
 from tests.support.webhook.conditions import fail_open_guard, hook_of, is_asked
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 
 GUARD = hook_of("Validating", "pods")
 TEMPLATES = hook_of("Mutating", "templates")

@@ -10,7 +10,8 @@ from kube import marks
 from kube.api.client import KubeError
 from tests.support.kube.pods import a_pod
 from tests.support.webhook.conditions import hook_of, is_asked
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.ledger_access.time_budget import time_budget
 from webhook.wire import ReviewResponse
 

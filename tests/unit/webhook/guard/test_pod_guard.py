@@ -9,7 +9,8 @@ from kube import marks
 from kube.api.events import Event
 from simulation.objects.patch import json_patch
 from tests.support.kube.pods import PodBuilder, a_pod
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.wire import ReviewResponse
 
 RULES = """

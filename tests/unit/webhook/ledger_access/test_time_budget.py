@@ -19,7 +19,8 @@ from tests.support.kube.pod_groups import a_group_member, a_pod_group
 from tests.support.kube.pods import a_pod
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.admission.charge_request import build_charge
 from webhook.admission.gang_decision import GangDecision
 from webhook.ledger_access.time_budget import REVIEW_SECONDS, parse_timeout, time_budget

@@ -1,13 +1,14 @@
 """Native gangs: a PodGroup and its pods have one class, whatever is decided."""
 
-from typing import Any
-
 import pytest
 
 from simulation.objects.patch import json_patch
+from tests.support.kube.objects import ObjectBuilder
 from tests.support.kube.pod_groups import PodGroupBuilder, a_group_member, a_pod_group
-from tests.support.kube.pods import a_pod
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.kube.pods import a_new_pod, a_pod
+from tests.support.kube.workloads import a_template, a_workload
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 
 RULES = """
 apiVersion: cellgate.io/v1
@@ -170,15 +171,10 @@ def a_job_group(class_name: str | None = "prod", *, size: int = 4) -> PodGroupBu
     return group if class_name is None else group.of_class(class_name)
 
 
-def a_job(class_name: str | None, *, gpus: int) -> dict[str, Any]:
-    pod = a_pod("unused").with_gpus(gpus)
-    pod = pod.of_class(class_name) if class_name else pod
-    stamp = {
-        "cellgate.io/submitter": "alice",
-        "cellgate.io/submitter-groups": '["system:authenticated"]',
-    }
-    template = {"metadata": {"annotations": stamp}, "spec": pod["spec"]}
-    return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
+def a_job(class_name: str | None, *, gpus: int) -> ObjectBuilder:
+    """A Job that alice has submitted."""
+    pod = a_new_pod("unused").with_gpus(gpus).submitted_by("alice", "system:authenticated")
+    return a_workload(template=a_template(pod.of_class(class_name) if class_name else pod))
 
 
 CONTROLLER = "system:serviceaccount:kube-system:job-controller"

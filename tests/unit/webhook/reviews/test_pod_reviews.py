@@ -10,7 +10,8 @@ from simulation.objects.patch import json_patch
 from tests.support.kube.pods import PodBuilder, a_pod
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"

@@ -7,7 +7,8 @@ import pytest
 from kube.follow.priority_classes import PriorityClassSink
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.policy.documents import CLASSES_TEXT
-from tests.support.webhook.reviews import Responding, Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Responding, Webhook
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from simulation.objects.patch import json_patch
-from tests.support.kube.pods import a_pod
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.kube.workloads import a_template, a_workload
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.wire import ReviewResponse
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
@@ -33,24 +34,15 @@ rules:
 STAMP = {"cellgate.io/submitter": "alice", "cellgate.io/submitter-groups": '["a","b"]'}
 
 
-def a_template(**fields: Any) -> dict[str, Any]:
-    pod = a_pod().with_gpus(1)
-    spec = {**pod["spec"], "schedulerName": "default-scheduler"}
-    return {"metadata": {"labels": {"app": "x"}, **fields}, "spec": spec}
+def template(**metadata: Any) -> dict[str, Any]:
+    """A template with a label, and what else a test puts on it."""
+    return {**a_template(), "metadata": {"labels": {"app": "x"}, **metadata}}
 
 
-def a_job(kind: str = "Job", template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    versions = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
-    version = versions.get(kind, "apps/v1")
-    inner = {"template": a_template() if template is None else template, **spec}
-    if kind == "CronJob":
-        inner = {"jobTemplate": {"spec": inner}}
-    return {
-        "apiVersion": version,
-        "kind": kind,
-        "metadata": {"name": "train", "namespace": "lab"},
-        "spec": inner,
-    }
+def workload(
+    kind: str = "Job", content: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    return a_workload(kind, template=template() if content is None else content, **spec)
 
 
 def stamped(obj: dict[str, Any], answer: ReviewResponse) -> dict[str, Any]:
@@ -69,7 +61,7 @@ def webhook() -> Webhook:
     ["Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController"],
 )
 async def test_the_submitter_is_stamped_on_a_template(webhook: Webhook, kind: str) -> None:
-    job = a_job(kind)
+    job = workload(kind)
     answer = await webhook.templates.mutate(a_review(job, groups=("b", "", "a")))
     assert stamped(job, answer)["spec"]["template"]["metadata"] == {
         "labels": {"app": "x"},
@@ -78,10 +70,10 @@ async def test_the_submitter_is_stamped_on_a_template(webhook: Webhook, kind: st
 
 
 async def test_a_cron_job_is_stamped_where_its_pods_come_from(webhook: Webhook) -> None:
-    job = a_job("CronJob", a_template(annotations={"mine": "1"}))
+    job = workload("CronJob", template(annotations={"mine": "1"}))
     stored = stamped(job, await webhook.templates.mutate(a_review(job, groups=("b", "a"))))
-    template = stored["spec"]["jobTemplate"]["spec"]["template"]
-    assert template["metadata"]["annotations"] == {"mine": "1", **STAMP}
+    inner = stored["spec"]["jobTemplate"]["spec"]["template"]
+    assert inner["metadata"]["annotations"] == {"mine": "1", **STAMP}
 
 
 async def test_listed_kinds_are_stamped_in_all_their_templates(webhook: Webhook) -> None:
@@ -91,8 +83,8 @@ async def test_listed_kinds_are_stamped_in_all_their_templates(webhook: Webhook)
         "metadata": {"name": "train"},
         "spec": {
             "pytorchReplicaSpecs": {
-                "Master": {"template": {"spec": a_template()["spec"]}},
-                "Worker": {"template": a_template()},
+                "Master": {"template": {"spec": template()["spec"]}},
+                "Worker": {"template": template()},
             }
         },
     }
@@ -100,7 +92,7 @@ async def test_listed_kinds_are_stamped_in_all_their_templates(webhook: Webhook)
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "metadata": {"name": "train"},
-        "spec": {"replicatedJobs": [{"template": {"spec": {"template": a_template()}}}] * 2},
+        "spec": {"replicatedJobs": [{"template": {"spec": {"template": template()}}}] * 2},
     }
     stored = stamped(torch, await webhook.templates.mutate(a_review(torch)))
     specs = stored["spec"]["pytorchReplicaSpecs"]
@@ -114,15 +106,15 @@ async def test_listed_kinds_are_stamped_in_all_their_templates(webhook: Webhook)
 
 
 async def test_what_is_not_managed_or_not_known_is_left_alone(webhook: Webhook) -> None:
-    plain = a_job(template={"spec": {"containers": [{"name": "main"}]}})
-    unknown = {**a_job(), "apiVersion": "example.org/v1"}
+    plain = workload(content={"spec": {"containers": [{"name": "main"}]}})
+    unknown = {**workload(), "apiVersion": "example.org/v1"}
     for obj in (plain, unknown, {"kind": 5}, {}):
         answer = await webhook.templates.mutate(a_review(obj))
         assert (answer.is_allowed, list(answer.patch)) == (True, [])
 
 
 async def test_no_user_submits_in_the_name_of_another(webhook: Webhook) -> None:
-    job = a_job(template=a_template(annotations=STAMP))
+    job = workload(content=template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(job, user="bob"))
     assert answer.message == (
         'spec.template.metadata.annotations[cellgate.io/submitter]: names "alice", but the request '
@@ -137,18 +129,18 @@ async def test_no_user_submits_in_the_name_of_another(webhook: Webhook) -> None:
 async def test_what_a_trusted_controller_makes_is_left_alone(
     webhook: Webhook, controller: str
 ) -> None:
-    replica_set = a_job("ReplicaSet", a_template(annotations=STAMP))
+    replica_set = workload("ReplicaSet", template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(replica_set, user=controller))
     assert (answer.is_allowed, list(answer.patch)) == (True, [])
 
 
 async def test_a_stamp_stays(webhook: Webhook) -> None:
-    old = a_job("Deployment", a_template(annotations=STAMP))
-    same = a_job("Deployment", a_template(annotations=STAMP, labels={"app": "y"}))
-    gone = a_job("Deployment", a_template(labels={"app": "y"}))
-    other = a_job("Deployment", a_template(annotations={**STAMP, "cellgate.io/submitter": "bob"}))
+    old = workload("Deployment", template(annotations=STAMP))
+    same = workload("Deployment", template(annotations=STAMP, labels={"app": "y"}))
+    gone = workload("Deployment", template(labels={"app": "y"}))
+    other = workload("Deployment", template(annotations={**STAMP, "cellgate.io/submitter": "bob"}))
     groups = {**STAMP, "cellgate.io/submitter-groups": '["root"]'}
-    more = a_job("Deployment", a_template(annotations=groups))
+    more = workload("Deployment", template(annotations=groups))
 
     kept = await webhook.templates.mutate(a_review(same, old=old, user="bob"))
     assert (kept.is_allowed, list(kept.patch)) == (True, [])
@@ -162,8 +154,8 @@ async def test_a_stamp_stays(webhook: Webhook) -> None:
 async def test_a_stamp_on_a_template_that_was_not_reviewed_is_not_believed(
     webhook: Webhook,
 ) -> None:
-    unmanaged = a_job("Deployment", {**a_template(annotations=STAMP), "spec": {"containers": []}})
-    managed = a_job("Deployment", a_template(annotations=STAMP))
+    unmanaged = workload("Deployment", {**template(annotations=STAMP), "spec": {"containers": []}})
+    managed = workload("Deployment", template(annotations=STAMP))
     answer = await webhook.templates.mutate(a_review(managed, old=unmanaged, user="bob"))
     assert not answer.is_allowed
 
@@ -171,18 +163,18 @@ async def test_a_stamp_on_a_template_that_was_not_reviewed_is_not_believed(
 async def test_a_stamp_on_what_the_api_server_does_not_ask_about_is_not_believed(
     webhook: Webhook,
 ) -> None:
-    forged = a_template(annotations=STAMP)
+    forged = template(annotations=STAMP)
     forged["spec"]["containers"] = [{"name": "main"}]
     forged["spec"]["overhead"] = {"nvidia.com/gpu": "1"}
-    after = a_job("Deployment", a_template(annotations=STAMP))
-    review = a_review(after, old=a_job("Deployment", forged), user="bob")
+    after = workload("Deployment", template(annotations=STAMP))
+    review = a_review(after, old=workload("Deployment", forged), user="bob")
     refused = await webhook.templates.mutate(review)
     assert 'names "alice", but the request comes from "bob"' in refused.message
 
 
 async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: Webhook) -> None:
-    old, scaled = a_job("Deployment"), a_job("Deployment", replicas=5)
-    changed = a_job("Deployment", a_template(labels={"app": "y"}))
+    old, scaled = workload("Deployment"), workload("Deployment", replicas=5)
+    changed = workload("Deployment", template(labels={"app": "y"}))
     left = await webhook.templates.mutate(a_review(scaled, old=old, user="bob"))
     assert (left.is_allowed, list(left.patch)) == (True, [])
     stored = stamped(changed, await webhook.templates.mutate(a_review(changed, old=old)))
@@ -191,9 +183,9 @@ async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: 
 
 
 async def test_the_submitter_reads_at_once_what_pods_will_get(webhook: Webhook) -> None:
-    template = a_template()
-    template["spec"]["priorityClassName"] = "prod"
-    answer = await webhook.templates.mutate(a_review(a_job(template=template)))
+    content = template()
+    content["spec"]["priorityClassName"] = "prod"
+    answer = await webhook.templates.mutate(a_review(workload(content=content)))
     assert answer.warnings == [
         "cellgate: rule 2 lowers class prod to oppo: only opportunistic work"
     ]
@@ -201,11 +193,11 @@ async def test_the_submitter_reads_at_once_what_pods_will_get(webhook: Webhook) 
 
 
 async def test_what_would_be_refused_is_refused_now_unless_it_runs_later(webhook: Webhook) -> None:
-    refused = await webhook.templates.mutate(a_review(a_job(), user="mallory"))
+    refused = await webhook.templates.mutate(a_review(workload(), user="mallory"))
     assert refused.message.startswith(
         "spec.template: mallory asked for 1 leaf cell in class test: "
     )
-    for later in (a_job("CronJob"), a_job(suspend=True)):
+    for later in (workload("CronJob"), workload(suspend=True)):
         answer = await webhook.templates.mutate(a_review(later, user="mallory"))
         assert answer.is_allowed
         assert answer.warnings[0].startswith(
@@ -214,11 +206,11 @@ async def test_what_would_be_refused_is_refused_now_unless_it_runs_later(webhook
 
 
 async def test_problems_of_a_template_have_its_path(webhook: Webhook) -> None:
-    template = a_template(labels={"cellgate.io/vc": "closed"})
-    answer = await webhook.templates.mutate(a_review(a_job(template=template), user="bob"))
+    content = template(labels={"cellgate.io/vc": "closed"})
+    answer = await webhook.templates.mutate(a_review(workload(content=content), user="bob"))
     assert answer.message == (
         'spec.template.metadata.labels[cellgate.io/vc]: VC "closed" is not open to "bob"; it is '
         "open to groups vision"
     )
-    open_to_alice = await webhook.templates.mutate(a_review(a_job(template=template)))
+    open_to_alice = await webhook.templates.mutate(a_review(workload(content=content)))
     assert open_to_alice.is_allowed

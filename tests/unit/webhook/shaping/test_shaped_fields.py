@@ -7,7 +7,8 @@ import pytest
 from kube import marks
 from tests.support.kube.pods import a_pod
 from tests.support.webhook.conditions import hook_of, is_asked
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.wire import ReviewResponse
 
 GUARD = hook_of("Validating", "pods")

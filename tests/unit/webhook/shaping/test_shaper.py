@@ -9,7 +9,8 @@ from policy.submission import UserName
 from simulation.objects.patch import json_patch
 from tests.support.kube.pods import a_pod
 from tests.support.policy.documents import HEAD, a_submission, shapes_of
-from tests.support.webhook.reviews import Webhook, a_review
+from tests.support.webhook.review_requests import a_review
+from tests.support.webhook.reviews import Webhook
 from webhook.shaping.shaper import Shaped, shape_pod
 
 ALICE = UserName("alice")
