@@ -80,11 +80,25 @@ class PolicyStore:
 
         A Cluster document describes the hardware, so no other document prevents it.
         """
-        ordered = {key: documents[key] for key in sorted(documents)}
-        policy = build(ordered)
-        if not find_contradictions(ordered, replace(policy, cluster=None)):
-            self._documents, self.policy = ordered, policy
-            self._texts = {key: texts[key] for key in ordered}
+        in_force = build(documents := _sorted(documents))
+        if find_contradictions(documents, replace(in_force, cluster=None)):
+            others = {key: one for key, one in self._documents.items() if not _is_cluster(key)}
+            clusters = {key: one for key, one in documents.items() if _is_cluster(key)}
+            documents = _sorted({**others, **clusters})
+            if documents == self._documents:
+                return
+            texts = {**texts, **{key: self._texts[key] for key in others}}
+            in_force = build(documents)
+        self._documents, self.policy = documents, in_force
+        self._texts = {key: texts[key] for key in documents}
+
+
+def _sorted(documents: Documents) -> Documents:
+    return {key: documents[key] for key in sorted(documents)}
+
+
+def _is_cluster(key: DocumentKey) -> bool:
+    return key.kind is DocumentKind.CLUSTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +149,7 @@ def _check_only_one(found: PolicyText, first: Mapping[DocumentKey, PolicyText]) 
 def _problems(reading: _Reading) -> dict[str, Sequence[Problem]]:
     """Return all problems of all texts by source, contradictions included."""
     readable = {**reading.partial, **reading.documents}
-    documents = {key: readable[key] for key in sorted(readable)}
+    documents = _sorted(readable)
     contradictions = find_contradictions(documents, build(documents))
     if any(key.kind is DocumentKind.CLASSES and key not in readable for key in reading.bad):
         contradictions = {}  # nearly all are about classes, which are not known
