@@ -118,7 +118,8 @@ class Replay:
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":
-                self._cluster.renew(_gang(record.subject), now=record.inputs["now"])
+                gang = GangKey(*record.subject.split("/", 1))
+                self._cluster.renew(gang, now=record.inputs["now"])
             case RowKind.EXPIRY, _:
                 self._cluster.expire(now=record.inputs["now"])
             case _ if "decision" in record.details:
@@ -175,10 +176,6 @@ class Replay:
             logged=logged,
             replayed=replayed,
         )
-
-
-def _gang(subject: str) -> GangKey:
-    return GangKey(*subject.split("/", 1))
 
 
 def _bound(record: DecisionRecord) -> PlacedMember:
