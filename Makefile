@@ -59,7 +59,7 @@ hashseeds: $(installed)
 	PYTHONHASHSEED=2 HYPOTHESIS_PROFILE=fast $(bin)/python -m pytest -q -m pure $(parallel) tests
 
 reference: $(installed) ## Write docs/policy-reference.md and docs/metrics.md anew, from the code
-	$(bin)/python -c 'from policy.documents.reference import format_reference as text; print(text(), end="")' > docs/policy-reference.md
+	$(bin)/python -c 'from policy.reference import format_reference as text; print(text(), end="")' > docs/policy-reference.md
 	$(bin)/python -m tests.support.documents.metrics_page > docs/metrics.md
 
 lock: ## Resolve the dependencies anew into requirements.lock

@@ -15,8 +15,8 @@ import yaml
 from cli.check import read_text
 from cli.rule_tables import Form, ImportedTable, Row, read_table
 from policy.documents.models import API_VERSION
-from policy.documents.parser import parse_document
 from policy.errors import SettingsError, SpecError
+from policy.parser import parse_document
 from policy.rules.comparison import parse_comparison
 from policy.rules.patterns import parse_pattern
 from service.process import Exit, Stop

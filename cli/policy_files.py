@@ -11,10 +11,10 @@ from typing import Final
 
 from kube.follow.policies import is_policy, read_policy_text
 from policy.documents.models import API_VERSION
-from policy.documents.parser import DocumentKind, limit_problems
 from policy.documents.yaml_text import parse_yaml
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem, SpecError
+from policy.parser import DocumentKind, limit_problems
 from policy.policy import Policy
 from policy.store import PolicyText, build_policy
 from policy.wording import describe, listing

@@ -1,8 +1,8 @@
 """What admins write and what it means: the decisions about priority, quotas and access. Pure.
 
 The one idea: documents become immutable tables, and a decision is a function of tables, submission
-and usage alone. `documents` turns the YAML of ConfigMaps into typed documents; the other folders
-hold what the documents mean; `store` keeps the policy in force.
+and usage alone. `parser` turns the YAML of ConfigMaps into the typed documents of `documents` and
+`cluster`; the other folders hold what they mean; `store` keeps the policy in force.
 
 The contract of the core, shared with `extender.cells` and `extender.queue`:
 
@@ -15,18 +15,21 @@ The contract of the core, shared with `extender.cells` and `extender.queue`:
 
 The lowest layer: every package may import it, and it imports none of ours.
 
-    classes     Priority classes, ranked: which is higher, and which are high.
-    errors      All errors that Cellgate raises, by who has to act.
-    placement   `Placement`: the node and leaf cells of a pod.
-    policy      `Policy`: what all documents together mean.
-    shaping     Shapes: node selectors, requests, mounts and run time that pods get.
-    store       The policy in force: the last good version of each document.
-    submission  What a submitter asks for: the types that rules, quotas and cells share.
-    topology    The cluster as cells, and which of them each VC was promised.
-    wording     Helpers for texts that people read: quoting, cutting, paths, plurals.
-    cluster/    The Cluster document: which cells exist, and what each VC was promised.
-    documents/  Policy documents: YAML, models, and problems with their paths.
-    identity/   Users, groups, access to VCs, and who may change which document.
-    quotas/     Quotas: limits of groups and users, and what happens over them.
-    rules/      Priority rules: in which class a gang may run.
+    classes         Priority classes, ranked: which is higher, and which are high.
+    contradictions  What documents say against each other.
+    errors          All errors that Cellgate raises, by who has to act.
+    parser          Reads a document: `parse_document`. The registry of kinds, `MODELS`.
+    placement       `Placement`: the node and leaf cells of a pod.
+    policy          `Policy`: what all documents together mean.
+    reference       Writes docs/policy-reference.md from the models.
+    shaping         Shapes: node selectors, requests, mounts and run time that pods get.
+    store           The policy in force: the last good version of each document.
+    submission      What a submitter asks for: the types that rules, quotas and cells share.
+    topology        The cluster as cells, and which of them each VC was promised.
+    wording         Helpers for texts that people read: quoting, cutting, paths, plurals.
+    cluster/        The Cluster document: which cells exist, and what each VC was promised.
+    documents/      All other documents: YAML, models, and problems with their paths.
+    identity/       Users, groups, access to VCs, and who may change which document.
+    quotas/         Quotas: limits of groups and users, and what happens over them.
+    rules/          Priority rules: in which class a gang may run.
 """

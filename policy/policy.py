@@ -15,11 +15,11 @@ from policy.cluster.document import ClusterDocument
 from policy.documents.classes_document import ClassesDocument
 from policy.documents.identity_document import IdentityDocument
 from policy.documents.models import Document
-from policy.documents.parser import DocumentKind
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
 from policy.identity.identity import Identity
+from policy.parser import DocumentKind
 from policy.quotas.quota_table import QuotaTable
 from policy.rules.rule_table import NO_RULES, RuleTable
 from policy.shaping import Shapes

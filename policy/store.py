@@ -8,9 +8,9 @@ version stays, while the others change. `problems` says why.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from policy.documents.contradictions import find_contradictions
-from policy.documents.parser import DocumentKind, ReadDocument, limit_problems, read_document
+from policy.contradictions import find_contradictions
 from policy.errors import Problem, SpecError
+from policy.parser import DocumentKind, ReadDocument, limit_problems, read_document
 from policy.policy import DocumentKey, Documents, Policy, build
 
 

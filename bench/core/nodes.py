@@ -12,8 +12,8 @@ from typing import Final
 
 from bench.report import Result, percentile
 from extender.cells.model import MemberRequest, PlacedMember
+from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
-from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
@@ -114,8 +114,9 @@ def _filled(nodes: int) -> Cluster:
     cluster = Cluster(lease_seconds=3600, journal=NoJournal())
     for index in range(nodes):
         cluster.observe_node(_node(index))
-    cluster.use_document(read_cluster_text(_document(nodes)))
-    cluster.recover([_member(index) for index in range(nodes * 4 // 5)])
+    cluster.use_document(_document(nodes))
+    members = [_member(index) for index in range(nodes * 4 // 5)]
+    run_to_end(cluster.recover_stepwise(members, released=[], now=0.0))
     return cluster
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from bench.report import Result, best_percentiles
-from policy.documents.parser import DocumentKind
+from policy.parser import DocumentKind
 from policy.rules.decision import RuleDecision
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, Occupancy, Submission, UserName

@@ -29,8 +29,7 @@ from extender.cells.observe.node_changes import TopologyUpdater
 from extender.cells.observe.nodes import NodeObserver
 from extender.cells.observe.reconfiguration import GangEffect, effects, ranked, replay_order
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
 from extender.cells.state.registry import Registry
 from extender.cells.views import invariants, listings, state_views
 from extender.cells.views.listings import Holders, Stepwise, run_to_end
@@ -179,6 +178,10 @@ class Engine:
         """Use a new topology and take over all gangs; returns the effect on each gang."""
         self._components, done = self._rebuilt(list(self._table.gangs.values()), topology)
         return done
+
+    def clear(self) -> None:
+        """Forget the topology, all nodes and all gangs."""
+        self._components = _Components(None, lease_seconds=self._lease_seconds)
 
     def update_topology(self, topology: Topology) -> list[GangEffect]:
         """Like `change_topology`, at a cost proportional to the difference.

@@ -6,7 +6,7 @@ that varies would make kube-scheduler retry without end.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from extender.cells.model import Argument, Reason, ReasonCode
 from policy.wording import count_of, listing
@@ -24,11 +24,8 @@ Needs = tuple[tuple[int, int], ...]
 """Pairs: so many members of so many leaf cells each, the largest first."""
 
 
-class Sentence(NamedTuple):
-    """What is the case, and what would have to change."""
-
-    fact: str
-    change: str
+Sentence = tuple[str, str]
+"""What is the case, and what would have to change."""
 
 
 def explain(code: ReasonCode, **arguments: Argument) -> Reason:
@@ -79,7 +76,7 @@ def _one_of(names: Sequence[str], count: int, *, otherwise: str) -> str:
 
 
 def _no_room(*, gang: str, needs: Needs, members: int, room: int, leaf_type: str = "") -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member on one node; "
         f"room for {room} of {count_of(members, 'member')} now",
         "starts once enough leaf cells are free",
@@ -99,7 +96,7 @@ def _vc_full(
 ) -> Sentence:
     kind = "node" if pinned else "cell"
     share = f"of pinned cell {pinned}" if pinned else f"promised to VC {vc}"
-    return Sentence(
+    return (
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member in one {kind} of "
         f"{_owner(vc, pinned)}; {unused} of the {promised} leaf cells {share} are unused",
         f"starts once other gangs of VC {vc} have ended, or with a higher priority than theirs",
@@ -107,7 +104,7 @@ def _vc_full(
 
 
 def _bad_cells(*, gang: str, needs: Needs, members: int, bad: int, leaf_type: str = "") -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; {bad} of the leaf cells that "
         "it could use are bad",
         "starts once nodes are healthy again or other gangs have ended",
@@ -115,7 +112,7 @@ def _bad_cells(*, gang: str, needs: Needs, members: int, bad: int, leaf_type: st
 
 
 def _place_not_offered(*, gang: str, node: str) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} has a place on node {node}, but kube-scheduler does not offer this node to "
         "the pod",
         "check the node's taints and the pod's node selector",
@@ -124,7 +121,7 @@ def _place_not_offered(*, gang: str, node: str) -> Sentence:
 
 def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
     # The number of offered nodes is left out: kube-scheduler offers a sample, the text would vary.
-    return Sentence(
+    return (
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; there is room, but not on "
         "the nodes that kube-scheduler offers",
         "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
@@ -143,7 +140,7 @@ def _gang_too_large(
     leaf_type: str = "",
 ) -> Sentence:
     where = f"of {_owner(vc, pinned)}" if vc else "of the cluster"
-    return Sentence(
+    return (
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, {total} in total; one gang "
         f"can use at most {limit} {where}",
         "starts once it is smaller or "
@@ -155,7 +152,7 @@ def _member_too_large(
     *, gang: str, member: int, limit: int, vc: str = "", pinned: str = ""
 ) -> Sentence:
     largest = f"cell of {_owner(vc, pinned)} within one node" if vc else "node"
-    return Sentence(
+    return (
         f"gang {gang} has a member with {count_of(member, 'leaf cell')}; the largest {largest} has "
         f"{limit}",
         "starts once its members are smaller or larger "
@@ -166,7 +163,7 @@ def _member_too_large(
 def _search_ended(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
     equal = " or equal members" if len(needs) > 1 else ""
     easier = f"; a smaller gang{equal} would need fewer steps" if members > 1 else ""
-    return Sentence(
+    return (
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; the search reached its step "
         "limit without finding a place, although one may exist",
         f"starts once more leaf cells are free{easier}",
@@ -175,7 +172,7 @@ def _search_ended(*, gang: str, needs: Needs, members: int, leaf_type: str = "")
 
 def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
     all_members = "its only member" if members == 1 else f"all of its {members} members"
-    return Sentence(
+    return (
         f"gang {gang} already has {all_members} with {count_of(leaf_cells, 'leaf cell')}",
         "delete this pod, or check `cellgate.io/gang-size`",
     )
@@ -183,7 +180,7 @@ def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
 
 def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
     which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")
-    return Sentence(
+    return (
         f"gang {gang} is incomplete",
         f"scheduled once {which} members exist ({members} of {needed} so far); check "
         f"`cellgate.io/{label}`",
@@ -195,28 +192,28 @@ def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
 
 def _over_quota(*, gang: str, group: str, leaf_cells: int) -> Sentence:
     needed = count_of(leaf_cells, "more leaf cell") if leaf_cells else "the gang"
-    return Sentence(
+    return (
         f"gang {gang} waits for quota of group {group}",
         f"starts once the group's quota has room for {needed}",
     )
 
 
 def _other_gate(*, pod: str) -> Sentence:
-    return Sentence(
+    return (
         f"pod {pod} has a scheduling gate of another controller",
         "scheduled once that controller has removed its gate",
     )
 
 
 def _no_pod_group(*, gang: str) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} has no PodGroup that gives its size",
         "create the PodGroup, or correct its name in the pods",
     )
 
 
 def _unknown_class(*, gang: str, problem: str) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} is not valid: {problem}",
         "add the class to the document, or create the pods again with another class",
     )
@@ -226,7 +223,7 @@ def _unknown_class(*, gang: str, problem: str) -> Sentence:
 
 
 def _being_preempted(*, gang: str, preemptors: Sequence[str], count: int) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} is being preempted by {_names(preemptors, count)}",
         "continues if the preemption is withdrawn, otherwise starts again once there is room",
     )
@@ -235,14 +232,14 @@ def _being_preempted(*, gang: str, preemptors: Sequence[str], count: int) -> Sen
 def _preempting(
     *, gang: str, priority: int, vc: str, victims: Sequence[str], count: int
 ) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} (priority {priority} in VC {vc}) preempts {count_of(count, 'gang')}",
         f"starts once {_names(victims, count)} {'has' if count == 1 else 'have'} ended",
     )
 
 
 def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} is preempted by gang {preemptor} (priority {priority} in VC {vc}), which has "
         "a better claim to these leaf cells",
         "pods that its controller creates again wait for free leaf cells",
@@ -253,44 +250,40 @@ def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence
 
 
 def _too_many_members(*, gang: str, size: int, limit: int) -> Sentence:
-    return Sentence(
-        f"gang {gang} has {size} members; the limit is {limit}", "split it into several gangs"
-    )
+    return (f"gang {gang} has {size} members; the limit is {limit}", "split it into several gangs")
 
 
 def _no_members(*, gang: str) -> Sentence:
-    return Sentence(f"gang {gang} lists no members", "list the leaf cells of every member")
+    return (f"gang {gang} lists no members", "list the leaf cells of every member")
 
 
 def _member_too_small(*, gang: str, member: int) -> Sentence:
-    return Sentence(
-        f"gang {gang} has a member with {member} leaf cells", "every member needs at least 1"
-    )
+    return (f"gang {gang} has a member with {member} leaf cells", "every member needs at least 1")
 
 
 def _bad_priority(*, gang: str, priority: int, lowest: int, highest: int) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} asks for priority {priority}",
         f"use a priority from {lowest} (opportunistic) to {highest}",
     )
 
 
 def _bad_gang_min(*, gang: str, size: int, minimum: int) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} has {count_of(size, 'member')}, but needs at least {minimum} to start",
         f"use a minimum from 1 to {size}",
     )
 
 
 def _opportunistic_pinned(*, gang: str, pinned: str) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} is opportunistic and asks for pinned cell {pinned}",
         "use a guaranteed priority, or ask for no pinned cell",
     )
 
 
 def _unknown_vc(*, gang: str, vc: str, choices: Sequence[str], count: int) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} asks for VC {vc}, which does not exist",
         _one_of(choices, count, otherwise="the cluster document has no VCs: add one"),
     )
@@ -299,7 +292,7 @@ def _unknown_vc(*, gang: str, vc: str, choices: Sequence[str], count: int) -> Se
 def _unknown_pinned_cell(
     *, gang: str, vc: str, pinned: str, choices: Sequence[str], count: int
 ) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} asks for pinned cell {pinned}, which VC {vc} does not have",
         _one_of(choices, count, otherwise="ask for no pinned cell: the VC has none"),
     )
@@ -309,14 +302,14 @@ def _unknown_leaf_type(
     *, gang: str, leaf_type: str, choices: Sequence[str], count: int, vc: str = ""
 ) -> Sentence:
     where = f"VC {vc}" if vc else "the cluster"
-    return Sentence(
+    return (
         f"gang {gang} asks for leaf cells of type {leaf_type}, which {where} does not have",
         _one_of(choices, count, otherwise="ask for a pinned cell: the VC has no other cells"),
     )
 
 
 def _member_not_listed(*, gang: str, needs: Needs, members: int, member: int) -> Sentence:
-    return Sentence(
+    return (
         f"gang {gang} lists members with {sizes_text(needs, members)} leaf cells; this pod asks "
         f"for {member}",
         "list this pod's leaf cells among the gang's members",
@@ -328,14 +321,14 @@ def _disagreement(*, gang: str, differences: Sequence[tuple[str, str, str]]) -> 
     own = listing([f"{name} {value}" for name, _, value in differences])
     sizes = any(name == MEMBER_SIZES for name, _, _ in differences)
     hint = "; if members differ in size, list all of them in HiveD's annotation" if sizes else ""
-    return Sentence(
+    return (
         f"a member of gang {gang} has {own}, but the first member has {first}",
         f"use the same values for all members, or another gang name for this one{hint}",
     )
 
 
 def _member_of_another_gang(*, gang: str, uid: str, known: str) -> Sentence:
-    return Sentence(
+    return (
         f"the pod with UID {uid} asks for gang {gang}, but is a member of gang {known}",
         "create another pod: a pod cannot change its gang",
     )

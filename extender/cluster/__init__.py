@@ -9,7 +9,6 @@ in the background), and rules about where a gang fits (`extender.cells`). All ot
 `extender` may import it; it imports `extender.cells`, `kube.read` types, `state.log` and `policy`.
 
 cluster          Cluster: all changes of the engine's state, and their rows in the log
-document_text    Cluster documents with the text that they were parsed from
 journal          The journal that writes to the decision log, and the one that drops everything
 members          Members that have places, by UID and by gang
 reader           ClusterReader: questions that change nothing and are not logged

@@ -12,8 +12,7 @@ from typing import Final
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Place, PlacedMember, Preempt, Reject, Wait
 from extender.cells.observe.reconfiguration import GangEffect
-from extender.cells.views.listings import Stepwise, run_to_end
-from extender.cluster.document_text import ClusterText
+from extender.cells.views.listings import Stepwise
 from extender.cluster.journal import DecisionContext, Journal
 from extender.cluster.members import Member
 from extender.cluster.reader import ClusterReader
@@ -33,9 +32,11 @@ class Cluster(ClusterReader):
     def __init__(self, *, lease_seconds: float, journal: Journal) -> None:
         super().__init__(Engine(lease_seconds=lease_seconds))
         self._lease_seconds = lease_seconds
-        self._journal = journal
-        self._journal.begin(lease_seconds=lease_seconds)
+        self.journal = journal
+        self.journal.begin(lease_seconds=lease_seconds)
         self._source = TopologySource()
+        self.nodes = self._source.nodes
+        """The nodes that are known."""
         self._last_refusals: BoundedMap[PodUid, str] = BoundedMap(_MOST_REMEMBERED)
         self._overdue: set[PodUid] = set()
         self.on_room: list[Callable[[], None]] = []
@@ -51,28 +52,18 @@ class Cluster(ClusterReader):
 
     def write_to(self, journal: Journal) -> None:
         """Write to another journal from now on, the known nodes first: a leadership term begins."""
-        self._journal = journal
+        self.journal = journal
         journal.begin(lease_seconds=self._lease_seconds)
         for node in self.nodes.values():
             journal.observe_node(node)
 
-    @property
-    def journal(self) -> Journal:
-        """The journal in use."""
-        return self._journal
-
     # -- nodes and documents
-
-    @property
-    def nodes(self) -> Mapping[NodeName, KubeNode]:
-        """The nodes that are known."""
-        return self._source.nodes
 
     def observe_node(self, node: KubeNode) -> None:
         """A node joined or changed."""
         if not self._source.put_node(node):
             return
-        self._journal.observe_node(node)
+        self.journal.observe_node(node)
         self._observe_cells_of(node)
         self.version += 1
         if not node.is_healthy:
@@ -87,15 +78,19 @@ class Cluster(ClusterReader):
         """A node left."""
         if not self._source.remove_node(name):
             return
-        self._journal.forget_node(name)
+        self.journal.forget_node(name)
         self._engine.forget_node(name)
         self.version += 1
         self._notify_node_lost(name)
 
-    def use_document(self, document: ClusterText | None) -> list[GangEffect]:
-        """Put another cluster document in force; return what happens to each gang."""
-        self._journal.use_document(document.text if document else None)
-        return self._move_to(self._source.use(document))
+    def use_document(self, text: str | None) -> list[GangEffect]:
+        """Put another cluster document in force; return what happens to each gang.
+
+        Raises SpecError with all problems. The log stores the text: a replay reads the same.
+        """
+        built = self._source.use(text)
+        self.journal.use_document(text)
+        return self._move_to(built)
 
     @property
     def is_stale(self) -> bool:
@@ -108,7 +103,7 @@ class Cluster(ClusterReader):
         The cost is that of the nodes that have changed. Most changes, such as a label that names no
         level, leave all cells as they are.
         """
-        self._journal.build_topology()
+        self.journal.build_topology()
         built = self._source.build()
         if built is None:
             return self._move_to(None)
@@ -118,7 +113,7 @@ class Cluster(ClusterReader):
         self.topology = built.topology
         effects = self._engine.update_topology(built.topology)
         self.version += 1
-        self._update_members(self._members.items_of(one.gang for one in effects))
+        self._update_members(self.members.items_of(one.gang for one in effects))
         self.notify_room()
         return effects
 
@@ -127,24 +122,24 @@ class Cluster(ClusterReader):
         effects: list[GangEffect] = []
         if built is None:
             self.topology, self.problems = None, ()
-            self._engine = Engine(lease_seconds=self._lease_seconds)
+            self._engine.clear()
         else:
             self.topology, self.problems = built.topology, built.problems
             effects = self._engine.change_topology(built.topology)
         for node in self.nodes.values():
             self._observe_cells_of(node)
-        self._update_members(self._members.items())
+        self._update_members(self.members.items())
         self.notify_room()
         return effects
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
         """Give gangs other priorities; return what happens to each gang."""
-        self._journal.rerank(priorities)
+        self.journal.rerank(priorities)
         effects = self._engine.rerank(priorities)
         for gang, priority in priorities.items():
-            self._members.rerank(gang, priority)
+            self.members.rerank(gang, priority)
         self.version += 1
-        self._update_members(self._members.items())
+        self._update_members(self.members.items())
         self.notify_room()
         return effects
 
@@ -154,9 +149,9 @@ class Cluster(ClusterReader):
         for uid, member in members:
             placement = self._engine.placement(uid)
             if placement is not None:
-                self._members.add(replace(member, placement=placement))
+                self.members.add(replace(member, placement=placement))
             elif not member.is_bound:
-                self._members.remove(uid)
+                self.members.remove(uid)
                 lost[member.request.gang] = None
         for notify in self.on_loss:
             notify(list(lost))
@@ -170,26 +165,16 @@ class Cluster(ClusterReader):
 
     # -- pods
 
-    def recover(
-        self,
-        running: Iterable[PlacedMember],
-        *,
-        released: Iterable[PlacedMember] = (),
-        now: float = 0.0,
-    ) -> None:
-        """Take in all members that run or were released, after a start."""
-        run_to_end(self.recover_stepwise(list(running), released=list(released), now=now))
-
     def recover_stepwise(
         self, running: Sequence[PlacedMember], *, released: Sequence[PlacedMember], now: float
     ) -> Stepwise[None]:
-        """Do the same in steps; nothing else may change the cluster meanwhile."""
+        """Take in all members that run or were released; nothing else may change meanwhile."""
         for one in running:
-            self._journal.prepare(one)
+            self.journal.prepare(one)
             yield
         for one in released:
-            self._journal.prepare_released(one)
-        self._journal.recover(len(running) + len(released), now=now)
+            self.journal.prepare_released(one)
+        self.journal.recover(len(running) + len(released), now=now)
         lost = dict.fromkeys(
             (yield from self._engine.recover_stepwise(running, released=released, now=now))
         )
@@ -203,7 +188,7 @@ class Cluster(ClusterReader):
 
     def observe_bound(self, running: PlacedMember) -> None:
         """A member runs on a node, whether we placed it there or not."""
-        self._journal.observe_bound(running)
+        self.journal.observe_bound(running)
         self._engine.observe_bound(running)
         self._join_bound(running)
         self.version += 1
@@ -215,30 +200,32 @@ class Cluster(ClusterReader):
     def observe_ending(self, member: PodUid) -> None:
         """A member that runs was told to end. Nothing happens if that is known."""
         if member not in self._overdue and self._engine.observe_ending(member):
-            self._journal.observe_ending(member)
+            self.journal.observe_ending(member)
             self.version += 1
 
     def observe_overdue(self, member: PodUid) -> None:
         """A member that was told to end takes too long: decisions no longer rely on its end."""
-        known = self._members.get(member)
+        known = self.members.get(member)
         if known is not None and self._engine.observe_overdue(member):
             self._overdue.add(member)
-            self._journal.observe_overdue(member)
+            self.journal.observe_overdue(member)
             self.version += 1
             for notify in self.on_overdue:
                 notify(known.request.gang)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
-        self._journal.forget_member(member)
+        self.journal.forget_member(member)
         self._engine.forget_member(member)
-        self._leave(member)
+        self._overdue.discard(member)
+        self._last_refusals.pop(member, None)
+        self.members.remove(member)
         self.version += 1
         self.notify_room()
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """Start a gang's lease again."""
-        self._journal.renew(gang, now=now)
+        self.journal.renew(gang, now=now)
         self._engine.renew(gang, now=now)
 
     def notify_room(self) -> None:
@@ -256,13 +243,8 @@ class Cluster(ClusterReader):
         )
 
     def _join(self, member: Member) -> None:
-        self._members.add(member)
+        self.members.add(member)
         self._last_refusals.pop(member.request.member, None)
-
-    def _leave(self, member: PodUid) -> None:
-        self._overdue.discard(member)
-        self._last_refusals.pop(member, None)
-        self._members.remove(member)
 
     # -- deciding
 
@@ -275,7 +257,9 @@ class Cluster(ClusterReader):
     ) -> Decision:
         """Plan, apply the decision, and log it."""
         decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=context.now)
-        is_applied = not isinstance(decision, Preempt) or _reserves(decision, context)
+        # A preemption without seats only extends what is reserved already.
+        reserves = isinstance(decision, Preempt) and bool(decision.seats)
+        is_applied = context.applies_preemption or not reserves
         if is_applied:
             self._engine.apply(decision, now=context.now)
         if isinstance(decision, Place):
@@ -285,7 +269,7 @@ class Cluster(ClusterReader):
         if not self._is_news(decision):
             return decision
         self.version += is_applied and not isinstance(decision, Reject)
-        self._journal.decide(decision, candidate_nodes=candidate_nodes, context=context)
+        self.journal.decide(decision, candidate_nodes=candidate_nodes, context=context)
         return decision
 
     def _is_news(self, decision: Decision) -> bool:
@@ -303,19 +287,11 @@ class Cluster(ClusterReader):
         """End the leases that were not used in time."""
         expired = self._engine.expire(now=now)
         if expired:
-            self._journal.expire(expired, now=now)
-            self._drop_unplaced(expired)
+            self.journal.expire(expired, now=now)
+            for uid in [uid for gang in expired for uid in self.members.of_gang(gang)]:
+                if not self._engine.has_place(uid):
+                    self.members.remove(uid)
             self.version += 1
             for notify in self.on_expiry:
                 notify(expired)
         return expired
-
-    def _drop_unplaced(self, gangs: Iterable[GangKey]) -> None:
-        for uid in [uid for gang in gangs for uid in self._members.of_gang(gang)]:
-            if not self._engine.has_place(uid):
-                self._members.remove(uid)
-
-
-def _reserves(decision: Preempt, context: DecisionContext) -> bool:
-    """Tell whether to apply a preemption; one without seats extends what is reserved already."""
-    return context.applies_preemption or not decision.seats

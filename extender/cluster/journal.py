@@ -56,7 +56,7 @@ class LogJournal:
     def begin(self, *, lease_seconds: float) -> None:
         """A new engine starts."""
         inputs = {"leaseSeconds": lease_seconds}
-        self._rows.append(self._record(RowKind.DOCUMENT, "settings", "begun", inputs=inputs))
+        self.note(RowKind.DOCUMENT, "settings", "begun", inputs=inputs)
 
     def observe_node(self, node: KubeNode) -> None:
         """A node joined or changed."""
@@ -81,13 +81,12 @@ class LogJournal:
 
     def build_topology(self) -> None:
         """Cells were built from the document and the nodes that are known."""
-        self._rows.append(self._record(RowKind.DOCUMENT, "cluster", "built"))
+        self.note(RowKind.DOCUMENT, "cluster", "built")
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> None:
         """Gangs have other priorities, because their classes changed."""
         told = [[gang.namespace, gang.name, rank] for gang, rank in sorted(priorities.items())]
-        inputs = {"priorities": told}
-        self._rows.append(self._record(RowKind.DOCUMENT, "classes", "reranked", inputs=inputs))
+        self.note(RowKind.DOCUMENT, "classes", "reranked", inputs={"priorities": told})
 
     def prepare(self, running: PlacedMember) -> None:
         """A member was found running at start-up; `recover` follows."""
@@ -100,9 +99,7 @@ class LogJournal:
     def recover(self, count: int, *, now: float) -> None:
         """The engine took in the members that were prepared."""
         reason = f"recovered {count} pods"
-        self._rows.append(
-            self._record(RowKind.POD, "cluster", "recovered", reason, inputs={"now": now})
-        )
+        self.note(RowKind.POD, "cluster", "recovered", reason, inputs={"now": now})
 
     def observe_bound(self, running: PlacedMember) -> None:
         """A member runs."""
@@ -110,26 +107,24 @@ class LogJournal:
 
     def observe_ending(self, member: PodUid) -> None:
         """A member that runs was told to end."""
-        self._rows.append(self._record(RowKind.POD, member, "ending", pod_uid=member))
+        self.note(RowKind.POD, member, "ending", pod_uid=member)
 
     def observe_overdue(self, member: PodUid) -> None:
         """A member that was told to end takes too long."""
-        self._rows.append(self._record(RowKind.POD, member, "overdue", pod_uid=member))
+        self.note(RowKind.POD, member, "overdue", pod_uid=member)
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""
-        self._rows.append(self._record(RowKind.POD, member, "ended", pod_uid=member))
+        self.note(RowKind.POD, member, "ended", pod_uid=member)
 
     def expire(self, gangs: Sequence[GangKey], *, now: float) -> None:
         """Leases expired."""
         reason = ", ".join(map(str, gangs))
-        self._rows.append(
-            self._record(RowKind.EXPIRY, "leases", "expired", reason, inputs={"now": now})
-        )
+        self.note(RowKind.EXPIRY, "leases", "expired", reason, inputs={"now": now})
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """A lease was started again."""
-        self._rows.append(self._record(RowKind.EXPIRY, str(gang), "renewed", inputs={"now": now}))
+        self.note(RowKind.EXPIRY, str(gang), "renewed", inputs={"now": now})
 
     def decide(
         self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
@@ -151,29 +146,34 @@ class LogJournal:
             "leafCount": request.leaf_count,
             "decision": rows.encode_decision(decision),
         }
-        self._rows.append(
-            self._record(
-                context.kind,
-                str(request.gang),
-                outcome,
-                reason,
-                pod_uid=request.member,
-                latency_seconds=self._clock.monotonic() - context.now,
-                details=details,
-                inputs=inputs,
-            )
+        self.note(
+            context.kind,
+            str(request.gang),
+            outcome,
+            reason,
+            pod_uid=request.member,
+            latency_seconds=self._clock.monotonic() - context.now,
+            details=details,
+            inputs=inputs,
         )
 
-    def note(self, kind: RowKind, subject: str, outcome: str, reason: str, **fields: Any) -> None:  # noqa: ANN401 - of the record
-        """The extender did something else; a replay ignores it."""
-        self._rows.append(self._record(kind, subject, outcome, reason, **fields))
+    def note(
+        self,
+        kind: RowKind,
+        subject: str,
+        outcome: str,
+        reason: str = "",
+        **fields: Any,  # noqa: ANN401 - of the record
+    ) -> None:
+        """Append a row; a replay ignores what no method above writes."""
+        self._rows.append(self._record(kind, subject, outcome, reason=reason, **fields))
 
     def _append_bound(self, outcome: str, running: PlacedMember) -> None:
         inputs = {
             "request": rows.encode_request(running.request),
             "placement": rows.encode_placement(running.placement),
         }
-        record = self._record(
+        self.note(
             RowKind.POD,
             str(running.request.gang),
             outcome,
@@ -181,27 +181,15 @@ class LogJournal:
             pod_uid=running.request.member,
             inputs=inputs,
         )
-        self._rows.append(record)
 
-    def _record(
-        self,
-        kind: RowKind,
-        subject: str,
-        outcome: str,
-        reason: str = "",
-        *,
-        latency_seconds: float = 0.0,
-        **fields: Any,  # noqa: ANN401 - of the record
-    ) -> DecisionRecord:
+    def _record(self, kind: RowKind, subject: str, outcome: str, **fields: Any) -> DecisionRecord:  # noqa: ANN401 - of the record
         return DecisionRecord(
             at=self._clock.now(),
             service=SERVICE,
             kind=kind,
             subject=subject,
             outcome=outcome,
-            reason=reason,
-            latency_seconds=latency_seconds,
-            **fields,
+            **{"reason": "", "latency_seconds": 0.0, **fields},
         )
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from extender.cells.model import PlacedMember
+from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
-from extender.cluster.document_text import ClusterText, read_cluster_text
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
@@ -88,10 +88,10 @@ async def _read(reader: LogReader, epoch: int) -> AsyncIterator[DecisionRecord]:
         first = (page[-1].sequence or 0) + 1
 
 
-async def _document_of(reader: LogReader, record: DecisionRecord) -> ClusterText | None:
+async def _document_of(reader: LogReader, record: DecisionRecord) -> str | None:
     wanted = record.inputs.get("document")
     stored = await reader.document(wanted) if wanted else None
-    return read_cluster_text(stored.content) if stored else None
+    return stored.content if stored else None
 
 
 class Replay:
@@ -103,7 +103,7 @@ class Replay:
         self._found: list[PlacedMember] = []
         self._released: list[PlacedMember] = []
 
-    def feed(self, record: DecisionRecord, document: ClusterText | None) -> Difference | None:
+    def feed(self, record: DecisionRecord, document: str | None) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
         match record.kind, record.outcome:
             case RowKind.NODE, _:
@@ -118,7 +118,8 @@ class Replay:
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":
-                self._cluster.renew(_gang(record.subject), now=record.inputs["now"])
+                gang = GangKey(*record.subject.split("/", 1))
+                self._cluster.renew(gang, now=record.inputs["now"])
             case RowKind.EXPIRY, _:
                 self._cluster.expire(now=record.inputs["now"])
             case _ if "decision" in record.details:
@@ -142,7 +143,9 @@ class Replay:
                 self._released.append(_bound(record))
             case "recovered":
                 now = record.inputs.get("now", 0.0)
-                self._cluster.recover(self._found, released=self._released, now=now)
+                run_to_end(
+                    self._cluster.recover_stepwise(self._found, released=self._released, now=now)
+                )
                 self._found, self._released = [], []
             case "runs":
                 self._cluster.observe_bound(_bound(record))
@@ -173,10 +176,6 @@ class Replay:
             logged=logged,
             replayed=replayed,
         )
-
-
-def _gang(subject: str) -> GangKey:
-    return GangKey(*subject.split("/", 1))
 
 
 def _bound(record: DecisionRecord) -> PlacedMember:

@@ -23,6 +23,7 @@ Row = dict[str, Any]
 _REQUEST_DEFAULTS: Final = {
     field.name: field.default for field in fields(MemberRequest) if field.default is not MISSING
 }
+_PLACEMENT_OPTIONS: Final = ("chain", "vc_cell", "vc_cell_type")
 _STORED_NAMES: Final = {name: name for name in _REQUEST_DEFAULTS} | {"free_mode": "release"}
 
 
@@ -62,7 +63,7 @@ def decode_request(row: Mapping[str, Any]) -> MemberRequest:
 def encode_placement(placement: Placement) -> Row:
     """Encode a place."""
     row: Row = {"node": placement.node, "leafCells": list(placement.leaf_cells)}
-    for name in ("chain", "vc_cell", "vc_cell_type"):
+    for name in _PLACEMENT_OPTIONS:
         value = getattr(placement, name)
         if value is not None:
             row[name] = value
@@ -71,13 +72,8 @@ def encode_placement(placement: Placement) -> Row:
 
 def decode_placement(row: Mapping[str, Any]) -> Placement:
     """Read what `encode_placement` wrote."""
-    return Placement(
-        node=row["node"],
-        leaf_cells=tuple(row["leafCells"]),
-        chain=row.get("chain"),
-        vc_cell=row.get("vc_cell"),
-        vc_cell_type=row.get("vc_cell_type"),
-    )
+    optional = {name: row[name] for name in _PLACEMENT_OPTIONS if name in row}
+    return Placement(node=row["node"], leaf_cells=tuple(row["leafCells"]), **optional)
 
 
 def encode_node(node: KubeNode) -> Row:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from extender.cells.model import NodeCell
-from extender.cluster.document_text import ClusterText
 from kube.read.nodes import KubeNode
-from policy.cluster.document import Builder, BuiltCluster, LiveNode
+from policy.cluster.document import Builder, BuiltCluster, ClusterDocument, LiveNode
+from policy.parser import DocumentKind, parse_document
 from policy.submission import NodeName
 
 
@@ -15,7 +15,7 @@ class TopologySource:
 
     def __init__(self) -> None:
         self._nodes: dict[NodeName, KubeNode] = {}
-        self._document: ClusterText | None = None
+        self._document: ClusterDocument | None = None
         self._builder: Builder | None = None
         self.is_stale = False
         """Whether nodes have changed since the cells were built from them."""
@@ -25,10 +25,10 @@ class TopologySource:
         """The nodes that are known."""
         return MappingProxyType(self._nodes)
 
-    def use(self, document: ClusterText | None) -> BuiltCluster | None:
+    def use(self, text: str | None) -> BuiltCluster | None:
         """Build all cells from another document."""
-        self._document = document
-        self._builder = document.document.builder() if document else None
+        self._document = None if text is None else parse_cluster(text)
+        self._builder = self._document.builder() if self._document else None
         for node in self._nodes.values():
             self._add_to_cells(node)
         return self.build()
@@ -77,13 +77,20 @@ class TopologySource:
 
     @property
     def _depends_on_nodes(self) -> bool:
-        return self._document is not None and self._document.document.depends_on_nodes
+        return self._document is not None and self._document.depends_on_nodes
 
     def _add_to_cells(self, node: KubeNode) -> None:
         if self._builder is not None and self._depends_on_nodes:
             live = LiveNode(name=node.name, labels=node.labels, leaf_counts=node.leaf_counts)
             self._builder.observe(live)
             self.is_stale = True
+
+
+def parse_cluster(text: str) -> ClusterDocument:
+    """Parse a cluster document. Raises SpecError with all problems."""
+    document = parse_document(text, kind=DocumentKind.CLUSTER)
+    assert isinstance(document, ClusterDocument)
+    return document
 
 
 def _cell_facts(node: KubeNode) -> tuple[dict[str, str], dict[str, int]]:

@@ -3,8 +3,7 @@
 import uuid
 
 from extender.feeds.requests import GangSizeSource
-from kube.read.charged_gang import charged_gang
-from kube.read.managed_pod import ManagedPod
+from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
 from state.ledger.ledger import Charge
 

@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 from typing import Final, NoReturn
 
-from extender.cluster.document_text import read_cluster_text
+from extender.cluster.topology_source import parse_cluster
 from kube.follow.policies import PolicySink
 from policy.errors import SettingsError, SpecError
 
@@ -47,7 +47,7 @@ def load_cluster_file(path: Path) -> str:
     """Read a cluster document that must be good; SettingsError with every problem if it is not."""
     try:
         text = path.read_text()
-        read_cluster_text(text)
+        parse_cluster(text)
     except (OSError, UnicodeDecodeError) as exc:
         raise SettingsError(f"cannot read {path}: {exc}; check --cluster") from exc
     except SpecError as exc:

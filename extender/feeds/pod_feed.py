@@ -14,6 +14,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
 from kube import marks
 from kube.api.client import Object
+from kube.api.feed import is_at_least
 from kube.follow.namespaces import NamespaceSink
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import has_finished, read_pod
@@ -66,7 +67,7 @@ class PodSink:
         A binding that named the version before would be refused by the API server.
         """
         pod = self._pods.get(uid)
-        if pod is not None and _is_newer(version, than=pod.resource_version):
+        if pod is not None and is_at_least(version, pod.resource_version):
             self._pods[uid] = replace(pod, resource_version=version)
 
     def knows(self, uid: PodUid) -> bool:
@@ -211,11 +212,6 @@ def _is_ending(pod: ManagedPod) -> bool:
 def _is_on_its_way(pod: ManagedPod) -> bool:
     """Whether a pod was released with a valid placement and is not bound yet."""
     return pod.placement is not None and pod.is_released
-
-
-def _is_newer(version: str, *, than: str) -> bool:
-    """Compare resource versions; False where one is no number."""
-    return version.isdecimal() and than.isdecimal() and int(version) > int(than)
 
 
 def _asks_otherwise(before: ManagedPod, now: ManagedPod) -> bool:

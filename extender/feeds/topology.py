@@ -6,7 +6,6 @@ from typing import Final, NoReturn
 
 from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cluster.cluster import Cluster
-from extender.cluster.document_text import ClusterText
 from kube.follow.policies import PolicySink
 from policy.errors import Problem
 
@@ -22,7 +21,7 @@ class TopologyFollower:
     def __init__(self, cluster: Cluster, policies: PolicySink) -> None:
         self._cluster = cluster
         self._policies = policies
-        self._in_force: ClusterText | None = None
+        self._in_force: str | None = None
         self._is_live = False
         self.problems: tuple[Problem, ...] = ()
         """Why the cells differ from the document that exists, or from none."""
@@ -32,7 +31,7 @@ class TopologyFollower:
 
     def build(self) -> None:
         """Build the first cells."""
-        self._use(self._document)
+        self._use(self._policies.cluster_text)
 
     def start(self) -> None:
         """Follow every change from now on, also those since the first cells were built."""
@@ -46,34 +45,28 @@ class TopologyFollower:
             if self._is_live and self._cluster.is_stale:
                 self._log(self._cluster.refresh_topology())
 
-    @property
-    def _document(self) -> ClusterText | None:
-        text, document = self._policies.cluster_text, self._policies.policy.cluster
-        if text is None or document is None:
-            return None
-        return ClusterText(text=text, document=document)
-
     def _follow(self) -> None:
         if not self._policies.lacks_valid_cluster:
             self.usable.set()
-        document = self._document
-        if not self._is_live or document == self._in_force:
+        text = self._policies.cluster_text
+        if not self._is_live or text == self._in_force:
             return
-        running = self._cluster.members.gang_count if document is None else 0
+        running = self._cluster.members.gang_count if text is None else 0
         if running:
             message = f"was deleted while {running} gangs run; the last version stays in force"
             self.problems = (Problem("Cluster document", message),)
             logger.error("cluster document deleted while gangs run", extra={"gangs": running})
             return
-        self._use(document)
+        self._use(text)
 
-    def _use(self, document: ClusterText | None) -> None:
+    def _use(self, text: str | None) -> None:
         self.problems = ()
-        self._in_force = document
-        for warning in document.document.warnings if document else ():
+        self._in_force = text
+        document = self._policies.policy.cluster
+        for warning in document.warnings if document else ():
             logger.warning("cluster document has a warning", extra={"warning": str(warning)})
-        if document is not None or self._cluster.topology is not None:
-            self._log(self._cluster.use_document(document))
+        if text is not None or self._cluster.topology is not None:
+            self._log(self._cluster.use_document(text))
 
     def _log(self, effects: list[GangEffect]) -> None:
         changed = [effect for effect in effects if effect.effect is not Effect.KEPT]

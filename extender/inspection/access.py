@@ -17,7 +17,6 @@ from datetime import datetime
 from typing import Final
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
 
 from certs.clients import SCHEDULER, Client, client_of
 from extender.inspection.tokens import TokenCheck
@@ -44,16 +43,11 @@ class AccessGuard:
         self._tokens = tokens
         self._utc_now = utc_now
 
-    @property
-    def middleware(self) -> Middleware:
-        """The check as aiohttp runs it before a handler."""
-
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            refusal = await self._check(request)
-            return await handler(request) if refusal is None else _answer(refusal)
-
-        return guard
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Check a request, as aiohttp does before its handler runs."""
+        refusal = await self._check(request)
+        return await handler(request) if refusal is None else _answer(refusal)
 
     async def _check(self, request: web.Request) -> _Refusal | None:
         resource = request.match_info.route.resource

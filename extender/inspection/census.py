@@ -6,7 +6,7 @@ VC are counted under the empty name.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NoReturn
 
 from extender.cells.model import NodeCell
@@ -107,13 +107,10 @@ class Census:
 
 
 def _count_by_node(topology: Topology) -> dict[NodeName, int]:
-    counts: Counter[NodeName] = Counter()
-    pending: list[PhysicalCell] = [
-        cell for chain in topology.chains.values() for cell in chain.cells
-    ]
-    while pending:
-        cell = pending.pop()
-        pending += cell.children
-        if not cell.children and cell.node is not None:
-            counts[cell.node] += 1
-    return dict(counts)
+    leaves = (leaf for chain in topology.chains.values() for leaf in _leaves(chain.cells))
+    return Counter(leaf.node for leaf in leaves if leaf.node is not None)
+
+
+def _leaves(cells: Iterable[PhysicalCell]) -> Iterator[PhysicalCell]:
+    for cell in cells:
+        yield from _leaves(cell.children) if cell.children else (cell,)

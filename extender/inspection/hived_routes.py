@@ -20,9 +20,6 @@ from service.tasks import in_slices
 
 _ROOT = "/v1/inspect"
 
-Built = dict[str, tuple[Status, bytes]]
-"""Responses by path, with the views that they show."""
-
 
 class HivedRoutes:
     """Serves OpenPAI and other programs that read HiveD's API."""
@@ -34,7 +31,9 @@ class HivedRoutes:
         self._of_topology: Topology | None = None
         self._leaves: VirtualLeaves | None = None
         self._building = asyncio.Lock()
-        self._built: Built = {}
+        self._views: Status | None = None
+        self._built: dict[str, bytes] = {}
+        """Responses about these views, by path."""
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
@@ -89,12 +88,12 @@ class HivedRoutes:
         """Build a response in a thread, one at a time; again only after the views changed."""
         async with self._building:
             views = await self._snapshots.status()
-            known = self._built.get(path)
-            if known is not None and all(map(operator.is_, known[0], views)):
-                return known[1]
-            body = await asyncio.to_thread(lambda: encode_json(choose(ClusterStatus(*views))))
-            self._built = {path: (views, body)} | _of_same(views, self._built)
-            return body
+            if self._views is None or not all(map(operator.is_, self._views, views)):
+                self._views, self._built = views, {}
+            if path not in self._built:
+                body = await asyncio.to_thread(lambda: encode_json(choose(ClusterStatus(*views))))
+                self._built[path] = body
+            return self._built[path]
 
     def _show(self, gang: GangView, name: str) -> Any:  # noqa: ANN401 - JSON
         topology = self._cluster.topology
@@ -110,10 +109,6 @@ class HivedRoutes:
             if pod is not None and pod.hived is not None and pod.hived.gang is not None:
                 return gang.gang.name
         return str(gang.gang)
-
-
-def _of_same(views: Status, built: Built) -> Built:
-    return {path: one for path, one in built.items() if all(map(operator.is_, one[0], views))}
 
 
 def _user_error(message: str) -> web.Response:

@@ -55,7 +55,8 @@ def build_openapi() -> dict[str, Any]:
     for path, about, query in _GETS:
         paths[path] = {"get": _operation(path, about) | _parameters(path, query)}
     for path, about, model in _POSTS:
-        body = {"required": True, "content": _json(model.model_json_schema())}
+        content = {"application/json": {"schema": model.model_json_schema()}}
+        body = {"required": True, "content": content}
         paths[path] = {"post": _operation(path, about) | {"requestBody": body}}
     return {
         "openapi": "3.1.0",
@@ -87,10 +88,6 @@ def _parameters(path: str, query: tuple[str, ...]) -> dict[str, Any]:
         *({"name": name, "in": "query", "schema": _TEXT} for name in query),
     ]
     return {"parameters": parameters} if parameters else {}
-
-
-def _json(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
 
 
 _TEXT: Final = {"type": "string"}

@@ -68,12 +68,9 @@ class TokenCheck:
         return known
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
-        async def in_turn() -> T:
-            async with self._checks:
-                return await question()
-
         try:
-            return await asyncio.wait_for(in_turn(), self._deadline_seconds)
+            async with asyncio.timeout(self._deadline_seconds), self._checks:
+                return await question()
         except TimeoutError as exc:
             seconds = f"{self._deadline_seconds:g} seconds"
             raise BackendError(

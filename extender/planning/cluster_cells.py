@@ -7,7 +7,7 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import NodeName, PodUid
 from state.log.records import RowKind
 
 
@@ -31,6 +31,7 @@ class ClusterCells:
         self.placement = cluster.placement
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
+        self.members_of = cluster.members.of_gang
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -52,7 +53,3 @@ class ClusterCells:
         """Whether a member is bound or being bound, even if the feed does not say so yet."""
         known = self.cluster.members.get(member)
         return member in self._being_bound or (known is not None and known.is_bound)
-
-    def members_of(self, gang: GangKey) -> Collection[PodUid]:
-        """Return the members of a gang that have a place."""
-        return self.cluster.members.of_gang(gang)

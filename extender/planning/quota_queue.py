@@ -16,8 +16,7 @@ from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource
 from kube.follow.policies import PolicySink
-from kube.read.charged_gang import charged_gang
-from kube.read.managed_pod import ManagedPod
+from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit
 from policy.submission import GangKey

@@ -257,10 +257,10 @@ class GangPlanner:
             self._forget(gang)
         elif not gang.is_complete:
             self._take_back(gang)
-            self._notices.is_incomplete(gang, now=now)
+            self._notices.note_incomplete(gang, now=now)
             self._begin(void_nominations(gang, self._cells), step, now=now)
         else:
-            self._notices.is_complete(gang)
+            self._notices.note_complete(gang)
             gang.forget_refused_nodes(now)
             if unplaced(gang, self._cells):
                 self._waiting.put(gang.key, self._shape(gang), gang.rank)

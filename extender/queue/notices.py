@@ -30,11 +30,11 @@ class Notices:
             gang.noticed = None
             self._due[gang.key] = None
 
-    def is_incomplete(self, gang: QueuedGang, *, now: float) -> None:
+    def note_incomplete(self, gang: QueuedGang, *, now: float) -> None:
         """Note that a gang has too few members."""
         self._incomplete.setdefault(gang.key, (gang, now))
 
-    def is_complete(self, gang: QueuedGang) -> None:
+    def note_complete(self, gang: QueuedGang) -> None:
         """Note that a gang has enough members."""
         self._incomplete.pop(gang.key, None)
         if gang.noticed is ReasonCode.GATHERING:

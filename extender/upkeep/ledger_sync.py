@@ -18,8 +18,7 @@ from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource
 from extender.metrics import ExtenderMetrics
-from kube.read.charged_gang import charged_gang
-from kube.read.managed_pod import ManagedPod
+from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey

@@ -97,7 +97,7 @@ class Feed:
 
     async def reach(self, version: str) -> None:
         """Wait until the sink knows all that was stored up to a resource version of its kind."""
-        while not _is_at_least(self._reached, version):
+        while not is_at_least(self._reached, version):
             self._moved.clear()
             await self._moved.wait()
 
@@ -179,8 +179,8 @@ class Feed:
             yield reached
 
 
-def _is_at_least(reached: str, version: str) -> bool:
-    """Compare resource versions, which Kubernetes promises to be numbers that grow."""
+def is_at_least(reached: str, version: str) -> bool:
+    """Compare resource versions, which are numbers that grow; False where one is no number."""
     return reached.isdecimal() and version.isdecimal() and int(reached) >= int(version)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from kube.api.events import Event, EventWriter
 from kube.api.feed import FeedSource
 from kube.values.objects import mapping, marks_of
-from policy.documents.parser import DATA_KEY, LABEL, DocumentKind, parse_label
 from policy.errors import Problem, SpecError
+from policy.parser import DATA_KEY, LABEL, DocumentKind, parse_label
 from policy.policy import Policy
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from policy.wording import count_of, describe

@@ -6,10 +6,9 @@ for `node_choice`, which remembers which nodes suit which pods.
 
 May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
 
-    charged_gang  The name under which a pod's gang is charged in the quota ledger.
     gangs         Which gang a pod belongs to, by any of the seven forms that we know.
     leaf_demand   How many leaf cells a pod asks for, counted as Kubernetes counts requests.
-    managed_pod   `ManagedPod`: all that we know of a pod.
+    managed_pod   `ManagedPod`: all that we know of a pod, and what its gang is charged as.
     node_choice   Which nodes a pod may use, by its selector, affinity and tolerations.
     nodes         Which devices a node has, of which type, and whether it may be used.
     pod_groups    PodGroups of Kubernetes, the coscheduling plugin and Volcano: sizes of gangs.

@@ -69,10 +69,12 @@ def is_matched(spec: Mapping[str, Any]) -> bool:
     return any(not MATCHED_RESOURCES.isdisjoint(limit) for limit in limits)
 
 
-def read_demand(spec: Fields, *, leaf_resources: Sequence[str]) -> LeafDemand:
+def read_demand(spec: Fields) -> LeafDemand:
     """Count what the containers of a pod spec ask for; its problems are noted, not raised."""
     parts = _read_parts(spec)
-    asked = {name: n for name in leaf_resources if (n := _effective_request(parts, name))}
+    asked = {
+        name: n for name in marks.DEFAULT_LEAF_RESOURCES if (n := _effective_request(parts, name))
+    }
     if len(asked) > 1:
         spec.note("containers", f"must ask for one leaf resource only, not {' and '.join(asked)}")
     resource, count = next(iter(asked.items()), (None, 0))

@@ -1,4 +1,7 @@
-"""`ManagedPod`: all that we know of a pod. `kube.read.pods` builds it from Kubernetes' JSON."""
+"""`ManagedPod`: all that we know of a pod, and the name under which its gang is charged.
+
+`kube.read.pods` builds it from Kubernetes' JSON.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +10,14 @@ from typing import Any
 
 from kube import marks
 from kube.hived.spec import HivedSpec
-from kube.read.gangs import DeclaredGang
+from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.node_choice import NodeWish, read_wish
 from policy.errors import Problem
 from policy.placement import Placement
 from policy.submission import (
     DEFAULT_VC,
     ClassName,
+    GangKey,
     GroupName,
     LeafType,
     NodeName,
@@ -136,3 +140,24 @@ class DeviceUse:
     node: NodeName
     leaf_resource: str
     device_count: int
+
+
+def charged_gang(pod: ManagedPod, *, decision: str | None = None) -> GangKey:
+    """Return the key of a pod's charge, the same in the webhook and in the extender.
+
+    A pod that Kubernetes will name (`generateName`) has no name when it is admitted. As a gang of
+    one it is charged under that prefix, a `*`, which no name contains, and the id of the decision,
+    which the pod then carries as an annotation; `decision` is that id while it does not. A pod of a
+    PodGroup that is no gang is charged as a gang of one; an annotation says so.
+    """
+    decision = decision or pod.decision
+    if not _is_single(pod):
+        return pod.gang.key
+    if pod.generate_name and decision:
+        return GangKey(pod.namespace, f"{pod.generate_name}*{decision}")
+    return GangKey(pod.namespace, pod.name) if pod.is_charged_alone else pod.gang.key
+
+
+def _is_single(pod: ManagedPod) -> bool:
+    is_lone_hived = pod.gang.form is GangForm.HIVED and (pod.hived is None or not pod.hived.gang)
+    return pod.gang.form is GangForm.SINGLE or is_lone_hived or pod.is_charged_alone

@@ -3,7 +3,7 @@
 A node whose number of devices cannot be read counts as a node without such devices.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,27 +34,28 @@ class KubeNode:
         return max(self.leaf_counts.values(), default=0)
 
 
-def read_node(
-    node: Mapping[str, Any], *, leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES
-) -> KubeNode:
+def read_node(node: Mapping[str, Any]) -> KubeNode:
     """Translate a node."""
     labels, status = node["metadata"].get("labels") or {}, node.get("status") or {}
-    usable = _counts(status.get("allocatable"), leaf_resources)
+    usable = _counts(status.get("allocatable"))
     # A bad device is not allocatable. After a restart of the kubelet, capacity may be too low.
-    existing = _counts(status.get("capacity"), leaf_resources)
-    leaf_counts = {name: max(existing[name], usable[name]) for name in leaf_resources}
+    existing = _counts(status.get("capacity"))
+    leaf_counts = {name: max(existing[name], usable[name]) for name in DEFAULT_LEAF_RESOURCES}
     return KubeNode(
         name=NodeName(node["metadata"]["name"]),
         is_healthy=_is_healthy(node),
         labels=labels,
         leaf_counts={name: count for name, count in leaf_counts.items() if count},
-        usable_count=usable[max(leaf_resources, key=leaf_counts.__getitem__)],
+        usable_count=usable[max(DEFAULT_LEAF_RESOURCES, key=leaf_counts.__getitem__)],
         leaf_type=next((LeafType(labels[key]) for key in _LEAF_TYPE_LABELS if key in labels), None),
     )
 
 
-def _counts(resources: object, names: Sequence[str]) -> dict[str, int]:
-    return {name: max(0, parse_count(mapping(resources).get(name)) or 0) for name in names}
+def _counts(resources: object) -> dict[str, int]:
+    return {
+        name: max(0, parse_count(mapping(resources).get(name)) or 0)
+        for name in DEFAULT_LEAF_RESOURCES
+    }
 
 
 def _is_healthy(node: Mapping[str, Any]) -> bool:

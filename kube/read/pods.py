@@ -4,7 +4,7 @@ A pod comes in as the API server's JSON, which is not changed. It may be hostile
 `read_pod` returns or raises RequestError.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 from kube import marks
 from kube.hived import spec as hived
 from kube.hived.spec import HivedSpec
-from kube.marks import DEFAULT_LEAF_RESOURCES
 from kube.placement_annotations import parse_bind_info, parse_placement
 from kube.read import gangs, submitters
 from kube.read.gangs import PodMarks
@@ -45,7 +44,6 @@ def read_pod(
     pod: Mapping[str, Any],
     *,
     namespace_labels: Mapping[str, str] = _NO_LABELS,
-    leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES,
     request_uid: str = "",
 ) -> ManagedPod | None:
     """Translate a pod; None for one that asks for no leaf cell and so is not managed.
@@ -57,7 +55,7 @@ def read_pod(
     """
     problems = Problems()
     parts = _split(pod, problems)
-    demand = read_demand(parts.spec, leaf_resources=leaf_resources)
+    demand = read_demand(parts.spec)
     if not demand.is_managed and not problems.found:
         return None
     translated = _translate(
@@ -67,9 +65,7 @@ def read_pod(
     return translated
 
 
-def read_device_use(
-    pod: Mapping[str, Any], *, leaf_resources: Sequence[str] = DEFAULT_LEAF_RESOURCES
-) -> DeviceUse | None:
+def read_device_use(pod: Mapping[str, Any]) -> DeviceUse | None:
     """Return the devices that the containers of a pod hold: for pods that `read_pod` refuses.
 
     None for a pod that is not bound, has ended or holds none. Raises RequestError only for content
@@ -77,7 +73,7 @@ def read_device_use(
     """
     problems = Problems()
     parts = _split(pod, problems)
-    demand = read_demand(parts.spec, leaf_resources=leaf_resources)
+    demand = read_demand(parts.spec)
     node = parts.spec.text("nodeName", OBJECT_NAME)
     phase = _read_phase(parts.status)
     problems.check()
@@ -120,7 +116,8 @@ def _translate(
     generate_name = metadata.text("generateName", NAME_PREFIX)
     placement, placement_problem = _read_placement(annotations)
     node = NodeName(spec.text("nodeName", OBJECT_NAME)) or None
-    is_gated = marks.QUEUED_GATE in (gates := _read_gates(spec))
+    gates = {gate.text("name") for gate in spec.items("schedulingGates")}
+    is_gated = marks.QUEUED_GATE in gates
     is_released = marks.PLACEMENT_ANNOTATION in annotations.values and not is_gated
     waits = node is None and (is_gated or is_released)
     return ManagedPod(
@@ -154,7 +151,8 @@ def _translate(
         class_name=ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
         priority=spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
         may_preempt=spec.text("preemptionPolicy") != "Never",
-        requested_class=_read_requested_class(annotations),
+        requested_class=ClassName(annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME))
+        or None,
         decision=annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
         submitter=submitters.read_submitter(annotations),
         submitter_groups=submitters.read_submitter_groups(annotations),
@@ -211,10 +209,6 @@ def _read_node_rules(spec: Fields) -> Mapping[str, Any]:
     return {key: rule for key, rule in spec.values.items() if key in POD_FIELDS}
 
 
-def _read_requested_class(annotations: Fields) -> ClassName | None:
-    return ClassName(annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME)) or None
-
-
 def _read_phase(status: Fields) -> PodPhase:
     return _PHASES.get(status.text("phase"), PodPhase.UNKNOWN)
 
@@ -232,10 +226,6 @@ def _read_created(metadata: Fields) -> float:
     except ValueError:
         return 0.0
     return created.timestamp() if created.tzinfo is not None else 0.0
-
-
-def _read_gates(spec: Fields) -> set[str]:
-    return {gate.text("name") for gate in spec.items("schedulingGates")}
 
 
 def _read_vc(

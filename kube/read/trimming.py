@@ -23,14 +23,7 @@ _UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _ANNOTATION_DOMAINS: Final = ("cellgate.io/", "hivedscheduler.microsoft.com/")
-_ANNOTATIONS: Final = frozenset(
-    (
-        marks.KUEUE_GROUP,
-        marks.KUEUE_COUNT_ANNOTATION,
-        marks.VOLCANO_ANNOTATION,
-        marks.VOLCANO_OWN_ANNOTATION,
-    )
-)
+_GANG_MARKS: Final = frozenset(marks.GANG_MARKS)
 
 
 def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,7 +60,7 @@ def _annotations(metadata: Mapping[str, Any]) -> dict[str, Any]:
     kept = {
         key: text
         for key, text in annotations.items()
-        if key.startswith(_ANNOTATION_DOMAINS) or key in _ANNOTATIONS
+        if key.startswith(_ANNOTATION_DOMAINS) or key in _GANG_MARKS
     }
     return {"annotations": kept}
 

@@ -1,11 +1,11 @@
 """The derived form of the Cluster document: cells are built from the labels of live nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Final
+from typing import ClassVar, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from policy.cluster.derived_cells import CellBuilder, NodeRule
+from policy.cluster.derived_cells import CellBuilder, LabelKey, NodeTopologyEntry
 from policy.cluster.derived_promises import Wish, keep_promises
 from policy.cluster.document import (
     MAX_CELLS,
@@ -16,51 +16,21 @@ from policy.cluster.document import (
 )
 from policy.cluster.fields import entries_of, named_entries_of
 from policy.documents.models import Strict, items_of
-from policy.documents.names import check_line
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
-from policy.wording import describe, join_path, listing, quote
+from policy.wording import join_path, listing, quote
 
 NODE_LABEL: Final = "kubernetes.io/hostname"
 """The level of a node. Its cells have the node's name, which may differ from the label."""
 MAX_RULES: Final = 100
-_MAX_KEY_CHARS: Final = 317
-"""253 of a prefix, the slash, and 63 of a name."""
-
-
-def _check_key(value: object) -> str:
-    """Pass the name of a label, a resource or a leaf type."""
-    if not isinstance(value, str):
-        raise ValueError(f"must be a string, not {describe(value)}")
-    if not value:
-        raise ValueError("must not be empty")
-    return check_line(value, most=_MAX_KEY_CHARS)
-
-
-_Key = Annotated[str, BeforeValidator(_check_key)]
-
-
-class NodeTopologyEntry(Strict):
-    """Which nodes are selected, and how their labels make cells."""
-
-    node_selector: dict[str, str] = Field(
-        default={}, description="Labels that a node must have; without any, all nodes are selected."
-    )
-    levels: list[_Key] = Field(
-        min_length=1,
-        max_length=MAX_LEVELS - 1,
-        description="Label keys, coarsest to finest; the last is `kubernetes.io/hostname`.",
-    )
-    leaf_resource: _Key = Field(description="The resource whose units are the leaf cells.")
-    leaf_type_label: _Key = Field(description="The label whose value is the leaf type.")
 
 
 class DerivedCellEntry(Strict):
     """So many cells of a level."""
 
-    leaf_type: _Key = Field(description="The type of their leaf cells.")
-    level: _Key = Field(description="A label key of `levels`, or the leaf resource.")
+    leaf_type: LabelKey = Field(description="The type of their leaf cells.")
+    level: LabelKey = Field(description="A label key of `levels`, or the leaf resource.")
     cell_number: int = Field(ge=0, le=MAX_CELLS, description="How many such cells.")
 
 
@@ -75,6 +45,7 @@ class DerivedVcEntry(Strict):
 class DerivedClusterDocument(ClusterDocument):
     """The cluster as its nodes describe it."""
 
+    depends_on_nodes: ClassVar[bool] = True
     node_topology: list[NodeTopologyEntry] = Field(
         min_length=1,
         max_length=MAX_RULES,
@@ -97,20 +68,10 @@ class DerivedClusterDocument(ClusterDocument):
         """The virtual clusters, sorted."""
         return tuple(sorted(map(VcName, self.virtual_clusters)))
 
-    @property
-    def warnings(self) -> tuple[Problem, ...]:
-        """None before there are nodes."""
-        return ()
-
-    @property
-    def depends_on_nodes(self) -> bool:
-        """The cells are those of the live nodes."""
-        return True
-
     def builder(self) -> Builder:
         """Return a builder of the cells of live nodes."""
         return _DerivedBuilder(
-            CellBuilder([_rule(entry) for entry in self.node_topology]),
+            CellBuilder(self.node_topology),
             wishes=list(self._wishes()),
             vcs=[VcName(name) for name in self.virtual_clusters],
         )
@@ -139,15 +100,6 @@ class _DerivedBuilder:
 
     def build(self) -> BuiltCluster:
         return keep_promises(self._cells.build(), self._wishes, vcs=self._vcs)
-
-
-def _rule(entry: NodeTopologyEntry) -> NodeRule:
-    return NodeRule(
-        selector=entry.node_selector,
-        levels=tuple(entry.levels),
-        leaf_resource=entry.leaf_resource,
-        leaf_type_label=entry.leaf_type_label,
-    )
 
 
 def _level_problems(place: int, levels: list[Plain]) -> Iterator[Problem]:

@@ -13,47 +13,69 @@ others are the same objects as before.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
-from policy.cluster.document import LiveNode
+from pydantic import BeforeValidator, Field
+
+from policy.cluster.document import MAX_LEVELS, LiveNode
 from policy.cluster.node_tree import Branch
 from policy.cluster.safety import Composition
+from policy.documents.models import Strict
+from policy.documents.names import check_line
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName
 from policy.topology import CellTypeName, Chain, ChainName, Level
-from policy.wording import count_of, join_path, listing, quote
+from policy.wording import count_of, describe, join_path, listing, quote
 
 UNLABELLED: Final = "-"
 """The place of all nodes that lack the label of a level. No label has this value."""
 UNKNOWN_TYPE: Final = LeafType("unknown")
 MAX_DEVICES: Final = 1024
 _SHOWN_NODES: Final = 5
+_MAX_KEY_CHARS: Final = 317
+"""253 of a prefix, the slash, and 63 of a name."""
 
 _ChainKey = tuple[int, LeafType]
 _Note = tuple[str, str]
 """A path in the document, and what is wrong with a node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRule:
-    """One entry of `nodeTopology`."""
+def _check_key(value: object) -> str:
+    """Pass the name of a label, a resource or a leaf type."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be a string, not {describe(value)}")
+    if not value:
+        raise ValueError("must not be empty")
+    return check_line(value, most=_MAX_KEY_CHARS)
 
-    selector: Mapping[str, str]
-    levels: tuple[str, ...]
-    """Label keys, coarsest first; the last is the node."""
-    leaf_resource: str
-    leaf_type_label: str
+
+LabelKey = Annotated[str, BeforeValidator(_check_key)]
+
+
+class NodeTopologyEntry(Strict):
+    """Which nodes are selected, and how their labels make cells."""
+
+    node_selector: dict[str, str] = Field(
+        default={}, description="Labels that a node must have; without any, all nodes are selected."
+    )
+    levels: list[LabelKey] = Field(
+        min_length=1,
+        max_length=MAX_LEVELS - 1,
+        description="Label keys, coarsest to finest; the last is `kubernetes.io/hostname`.",
+    )
+    leaf_resource: LabelKey = Field(description="The resource whose units are the leaf cells.")
+    leaf_type_label: LabelKey = Field(description="The label whose value is the leaf type.")
 
     def selects(self, node: LiveNode) -> bool:
         """Whether the node has all labels of the selector."""
-        return all(node.labels.get(key) == value for key, value in self.selector.items())
+        return all(node.labels.get(key) == value for key, value in self.node_selector.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedCells:
     """The chains, and which entry each comes from."""
 
-    rules: Sequence[NodeRule]
+    rules: Sequence[NodeTopologyEntry]
     chains: Mapping[ChainName, Chain]
     compositions: Mapping[ChainName, Composition]
     """What the cells of each chain are made of, without their names."""
@@ -73,7 +95,7 @@ class _Seen:
 class CellBuilder:
     """Builds the chains of the live nodes; their order makes no difference."""
 
-    def __init__(self, rules: Sequence[NodeRule]) -> None:
+    def __init__(self, rules: Sequence[NodeTopologyEntry]) -> None:
         self._rules = rules
         self._seen: dict[NodeName, _Seen] = {}
         self._roots: dict[_ChainKey, Branch] = {}
@@ -133,7 +155,7 @@ class CellBuilder:
             yield Problem(path, nodes_text)
 
 
-def _look(node: LiveNode, rules: Sequence[NodeRule]) -> _Seen:
+def _look(node: LiveNode, rules: Sequence[NodeTopologyEntry]) -> _Seen:
     places: dict[_ChainKey, tuple[tuple[str, ...], int]] = {}
     notes: list[_Note] = []
     for index, rule in _rules_for(node, rules):
@@ -144,7 +166,9 @@ def _look(node: LiveNode, rules: Sequence[NodeRule]) -> _Seen:
     return _Seen(places=places, notes=tuple(notes))
 
 
-def _rules_for(node: LiveNode, rules: Sequence[NodeRule]) -> Iterator[tuple[int, NodeRule]]:
+def _rules_for(
+    node: LiveNode, rules: Sequence[NodeTopologyEntry]
+) -> Iterator[tuple[int, NodeTopologyEntry]]:
     """Yield the first rule for each leaf resource of the node: no device counts twice."""
     resources: dict[str, None] = {}
     for index, rule in enumerate(rules):
@@ -154,7 +178,7 @@ def _rules_for(node: LiveNode, rules: Sequence[NodeRule]) -> Iterator[tuple[int,
 
 
 def _place(
-    node: LiveNode, *, rule: NodeRule, index: int, notes: list[_Note]
+    node: LiveNode, *, rule: NodeTopologyEntry, index: int, notes: list[_Note]
 ) -> tuple[tuple[str, ...], int] | None:
     """Find the node's place; None if it has no devices."""
     count = node.leaf_counts.get(rule.leaf_resource, 0)
@@ -181,7 +205,9 @@ def _label(node: LiveNode, key: str, *, path: str, notes: list[_Note]) -> str:
     return value or UNLABELLED
 
 
-def _leaf_type(node: LiveNode, *, rule: NodeRule, index: int, notes: list[_Note]) -> LeafType:
+def _leaf_type(
+    node: LiveNode, *, rule: NodeTopologyEntry, index: int, notes: list[_Note]
+) -> LeafType:
     value = node.labels.get(rule.leaf_type_label)
     if not value:
         path = join_path(("nodeTopology", index, "leafTypeLabel"))
@@ -190,7 +216,7 @@ def _leaf_type(node: LiveNode, *, rule: NodeRule, index: int, notes: list[_Note]
     return LeafType(value) if value else UNKNOWN_TYPE
 
 
-def _chain(rule: NodeRule, key: _ChainKey, root: Branch) -> Chain:
+def _chain(rule: NodeTopologyEntry, key: _ChainKey, root: Branch) -> Chain:
     index, leaf_type = key
     return Chain(
         name=ChainName(f"{leaf_type}#{index}" if index else leaf_type),
@@ -200,7 +226,7 @@ def _chain(rule: NodeRule, key: _ChainKey, root: Branch) -> Chain:
     )
 
 
-def _levels(rule: NodeRule, leaf_type: LeafType, root: Branch) -> tuple[Level, ...]:
+def _levels(rule: NodeTopologyEntry, leaf_type: LeafType, root: Branch) -> tuple[Level, ...]:
     """Describe each level by its largest cell."""
     types = [CellTypeName(leaf_type), *(CellTypeName(key) for key in reversed(rule.levels))]
     return tuple(

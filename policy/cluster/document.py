@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import ClassVar, Final, Literal, Protocol
 
 from pydantic import Field
 
@@ -55,6 +55,9 @@ class ClusterDocument(Document):
     One of its two forms: `policy.cluster.hived` or `policy.cluster.derived`.
     """
 
+    depends_on_nodes: ClassVar[bool] = False
+    """Whether `build` must be called again when nodes change."""
+
     kind: Literal["Cluster"] = Field(description="Always `Cluster`.")
 
     @property
@@ -64,13 +67,8 @@ class ClusterDocument(Document):
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What is allowed, but probably a mistake."""
-        raise NotImplementedError
-
-    @property
-    def depends_on_nodes(self) -> bool:
-        """Whether `build` must be called again when nodes change."""
-        raise NotImplementedError
+        """What is allowed, but probably a mistake, before any node is known."""
+        return ()
 
     def builder(self) -> Builder:
         """Return a builder that knows no node yet."""

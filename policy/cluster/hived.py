@@ -162,11 +162,6 @@ class HivedClusterDocument(ClusterDocument):
         """Keys and values without effect, or with another effect than expected."""
         return self._compiled.warnings
 
-    @property
-    def depends_on_nodes(self) -> bool:
-        """The cells are those that are listed, also of nodes that do not exist."""
-        return False
-
     def builder(self) -> Builder:
         """Return a builder that ignores nodes."""
         return _Listed(self._compiled)

@@ -12,7 +12,6 @@ from policy.documents.models import (
     Strict,
     entries,
     names_given_twice,
-    take_away,
 )
 from policy.documents.names import ClassNameField
 from policy.documents.yaml_tree import Plain
@@ -71,7 +70,7 @@ class ClassesDocument(Document):
             case ("default",):
                 data["default"] = "default"
             case _:
-                take_away(data, location)
+                super().take_away(data, location)
 
     def build(self) -> Classes:
         """Build the ranked classes."""

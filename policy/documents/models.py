@@ -1,11 +1,11 @@
 """What the models of all documents share: strictness, common checks and types of fields.
 
 A model checks what its document says by itself; what one document says about another is checked in
-`policy.documents.contradictions`. The policy reference is generated from the models: the
+`policy.contradictions`. The policy reference is generated from the models: the
 description of a field is its documentation.
 
 To add a kind, write a subclass of `Document` in a module of its own, and add it to
-`policy.documents.parser.MODELS`.
+`policy.parser.MODELS`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -42,19 +42,6 @@ Location = tuple[str | int, ...]
 """The path to a value: keys of mappings and places in lists."""
 
 
-def take_away(data: dict[str, Any], location: Location) -> None:
-    """Remove a value from raw data; a list is cut there, so that earlier places stay the same."""
-    parent: Any = data
-    for part in location[:-1]:
-        parent = parent[part] if _has(parent, part) else None
-    if not _has(parent, location[-1]):
-        return
-    if isinstance(parent, dict):
-        del parent[location[-1]]
-    else:
-        del parent[location[-1] :]
-
-
 def _has(value: object, part: str | int) -> bool:
     if isinstance(value, list):
         return isinstance(part, int) and part < len(value)
@@ -84,8 +71,19 @@ class Document(Strict):
 
     @classmethod
     def take_away(cls, data: dict[str, Any], location: Location) -> None:
-        """Remove what cannot be read, without making the rest seem wrong."""
-        take_away(data, location)
+        """Remove a value that cannot be read, without making the rest seem wrong.
+
+        A list is cut there, so that earlier places stay the same.
+        """
+        parent: Any = data
+        for part in location[:-1]:
+            parent = parent[part] if _has(parent, part) else None
+        if not _has(parent, location[-1]):
+            return
+        if isinstance(parent, dict):
+            del parent[location[-1]]
+        else:
+            del parent[location[-1] :]
 
 
 def mapping_of(value: Plain) -> Mapping[str, Plain]:

@@ -11,7 +11,6 @@ from policy.documents.models import (
     Location,
     PatternField,
     Strict,
-    take_away,
 )
 from policy.documents.names import check_line, class_or
 from policy.rules.rule_table import FAIL, RETAIN, Rule, RuleTable
@@ -80,7 +79,7 @@ class RulesDocument(Document):
     @classmethod
     def take_away(cls, data: dict[str, Any], location: Location) -> None:
         """Make a rule that can be read only in part match no gang, so that it covers no other."""
-        take_away(data, location)
+        super().take_away(data, location)
         match location:
             case ("rules", int(place), str(name)) if name in _CONDITIONS:
                 data["rules"][place]["when"] = f"user == 'rule {place} cannot be read'"

@@ -10,5 +10,4 @@ May be imported by `policy` and by every package above it.
     admission    `AdmissionDecision`: what rules and quotas decide together, in words.
     limits       A limit, what it measures, and by how much it is exceeded.
     quota_table  Which group pays for a gang, and which limits then apply.
-    wording      An exceeded limit in words: what is held, asked for, allowed, and what would fit.
 """

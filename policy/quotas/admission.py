@@ -6,14 +6,20 @@ applies the choice of the group. Everything that a sentence says is in the field
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from policy.classes import Classes
-from policy.quotas.limits import Exceeded
+from policy.quotas.limits import Exceeded, Measure, Scope
 from policy.quotas.quota_table import FAIL, QUEUE, QuotaGroup
-from policy.quotas.wording import describe_excess, describe_excess_shortly
 from policy.rules.decision import WARNING_CHARS, Outcome, RuleDecision, class_text
 from policy.submission import ClassName, GroupName
-from policy.wording import name, plain
+from policy.wording import are, count_of, name, plain
+
+_PERIODS: Final = {
+    Measure.HOURS_DAY: ("today", "day"),
+    Measure.HOURS_WEEK: ("this week", "week"),
+    Measure.HOURS_MONTH: ("this month", "month"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +131,74 @@ class AdmissionDecision:
         """Write one warning about the first limit; the refusal and the log name all of them."""
         assert self.quota is not None
         quota = self.quota
-        because = describe_excess_shortly(quota.exceeded[0])
+        because = _describe_excess_shortly(quota.exceeded[0])
         if quota.outcome is Outcome.QUEUED:
             return f"waits for room in the quotas of group {name(quota.group)}: {because}"
         if quota.class_after != quota.class_before:
             lowered = f"{class_text(quota.class_before)} to {name(quota.class_after)}"
             return f"quotas of group {name(quota.group)} lower {lowered}: {because}"
         return ""
+
+
+def describe_excess(exceeded: Exceeded) -> str:
+    """Describe an exceeded limit, and what would fit, as sentences."""
+    return f"{_capital(_describe_excess_shortly(exceeded))}.{_way_out(exceeded)}"
+
+
+def _describe_excess_shortly(exceeded: Exceeded) -> str:
+    """Describe an exceeded limit as part of a sentence."""
+    limit, who = exceeded.limit, _who(exceeded.limit.scope)
+    if limit.measure in _PERIODS:
+        when, period = _PERIODS[limit.measure]
+        used = f"{who} used {exceeded.used:.1f} leaf-cell-hours {when}"
+        return f"{used}; the limit is {limit.most:g} a {period}"
+    if limit.measure is Measure.GANGS:
+        gangs = count_of(round(exceeded.used), "gang")
+        return f"{who} has {gangs}; the limit is {limit.most:g}"
+    cells = count_of(round(exceeded.used), "leaf cell")
+    asked = f"{exceeded.asked} more {are(exceeded.asked)} asked for"
+    return f"{who} holds {cells}{_where(exceeded)} and {asked}; the limit is {limit.most:g}"
+
+
+def _where(exceeded: Exceeded) -> str:
+    match exceeded.limit.measure:
+        case Measure.LEAF_CELLS_HIGH:
+            return " in high classes"
+        case Measure.LEAF_CELLS_OF_TYPE:
+            return f" of type {name(exceeded.limit.leaf_type or '')}"
+        case _:
+            return ""
+
+
+def _way_out(exceeded: Exceeded) -> str:
+    """Say what would fit, if the numbers show it."""
+    measure, most = exceeded.limit.measure, exceeded.limit.most
+    if measure in _PERIODS:
+        return f" It would fit in the next {_PERIODS[measure][1]} (UTC)." if most > 0 else ""
+    if measure is Measure.GANGS:
+        return _way_out_of_gangs(round(exceeded.used) + 1 - round(most)) if most > 0 else ""
+    room = round(most - exceeded.used)
+    if room > 0:
+        return f" A gang of {count_of(room, 'leaf cell')} would fit."
+    if exceeded.asked > most:
+        return ""
+    missing = round(exceeded.used) + exceeded.asked - round(most)
+    return f" It would fit once {count_of(missing, 'leaf cell')} {are(missing)} free again."
+
+
+def _way_out_of_gangs(missing: int) -> str:
+    have = "has" if missing == 1 else "have"
+    return f" It would fit once {count_of(missing, 'gang')} {have} ended."
+
+
+def _who(scope: Scope) -> str:
+    group = f"group {name(scope.group or '')}"
+    if scope.user is None:
+        return group
+    user = name(scope.user)
+    return f"{user} in {group}" if scope.group else user
+
+
+def _capital(text: str) -> str:
+    """Begin a sentence with a capital letter, unless it begins with a user's name."""
+    return f"G{text[1:]}" if text.startswith("group ") else text

@@ -161,9 +161,7 @@ def _has_attribute(path: Path, *names: str) -> bool:
 
 def _divided() -> list[Path]:
     """Every package of the product that is divided into rooms."""
-    # `policy` is left out until the parser of all documents stands beside the rooms it reads.
-    names = MAY_IMPORT.keys() - {"policy"}
-    rooms = (path.parent for name in names for path in tracked(f"{name}/*/__init__.py"))
+    rooms = (path.parent for name in MAY_IMPORT for path in tracked(f"{name}/*/__init__.py"))
     return sorted({room.parent for room in rooms})
 
 

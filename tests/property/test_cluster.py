@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from policy.cluster.document import BuiltCluster, ClusterDocument, LiveNode
 from policy.cluster.promises import check_promises
 from policy.cluster.safety import find_shortage
-from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import SpecError
+from policy.parser import DocumentKind, parse_document
 from policy.submission import NodeName
 from policy.topology import ChainName, PhysicalCell, Topology
 

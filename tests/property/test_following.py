@@ -17,8 +17,8 @@ from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
 from policy.cluster.document import ClusterDocument, LiveNode
-from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import ConflictError
+from policy.parser import DocumentKind, parse_document
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from tests.support.cells.engine_calls import check, list_nodes, observe_bound

@@ -117,7 +117,7 @@ def test_leaf_counts_agree_with_a_pod_that_is_run_step_by_step(
         restart = {"restartPolicy": "Always"} if init.is_sidecar else {}
         pod = pod.with_init_container({NVIDIA: str(init.amount)}, **restart)
     spec = Fields(pod["spec"], key="spec", parent=None, problems=Problems())
-    demand = read_demand(spec, leaf_resources=marks.DEFAULT_LEAF_RESOURCES)
+    demand = read_demand(spec)
     assert demand.device_count == _most_ever_held(containers, inits)
 
 

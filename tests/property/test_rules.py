@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy.classes import Classes, PriorityClass
-from policy.documents.parser import DocumentKind, parse_document
 from policy.documents.rule_checks import check_policy
 from policy.documents.rules_document import RulesDocument
 from policy.errors import SpecError
+from policy.parser import DocumentKind, parse_document
 from policy.rules.decision import RuleDecision
 from policy.store import PolicyStore, PolicyText
 from policy.submission import ClassName, GangKey, GroupName, Occupancy, Submission, UserName, VcName

@@ -73,7 +73,7 @@ class MemoryDecider:
     def preview(self, request: ChargeRequest) -> GangDecision:
         """Decide without any effect."""
         rules = apply_rules(request, self.known_usage(request))
-        recent = self._recent.find(request.submission.gang)
+        recent = self._recent.get(request.submission.gang)
         if recent is not None:
             # A gang of that name that differs may have ended: the ledger will know.
             with suppress(RequestError):
@@ -85,7 +85,7 @@ class MemoryDecider:
         """Decide, and count what is admitted; RequestError if the pod does not match its gang."""
         known = self.known_usage(request)
         rules = apply_rules(request, known)
-        recent = self._recent.find(request.submission.gang)
+        recent = self._recent.get(request.submission.gang)
         if recent is not None:
             admission = AdmissionDecision(rules=rules, notes=(LEDGER_UNAVAILABLE,))
             return self._follow(request, recent, admission)
@@ -100,7 +100,7 @@ class MemoryDecider:
     def remember(self, request: ChargeRequest, charge: Charge, *, is_queued: bool = False) -> None:
         """Keep a gang's charge for its next members, in case the ledger is unavailable then."""
         if not request.is_alone:
-            self._recent.note(charge, is_queued=is_queued)
+            self._recent[charge.gang] = RecentGang(charge=charge, is_queued=is_queued)
 
     def _assume(self, request: ChargeRequest, charge: Charge, *, held: int = 0) -> None:
         self._usage.assume(charge, held=held)

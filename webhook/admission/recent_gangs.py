@@ -8,7 +8,7 @@ unavailable by then.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NoReturn
@@ -37,36 +37,11 @@ class RecentGang:
     is_queued: bool
 
 
-class RecentGangs:
-    """A bounded memory, oldest out first."""
+class RecentGangs(ExpiringMap[GangKey, RecentGang]):
+    """A bounded memory, the gang that was noted or checked longest ago out first."""
 
     def __init__(self, *, monotonic: Callable[[], float]) -> None:
-        self._gangs: ExpiringMap[GangKey, RecentGang] = ExpiringMap(
-            _KEPT, seconds=_KEPT_SECONDS, monotonic=monotonic
-        )
-
-    def find(self, gang: GangKey) -> RecentGang | None:
-        """Return how a gang was admitted, unless that was long ago."""
-        return self._gangs.get(gang)
-
-    def note(self, charge: Charge, *, is_queued: bool = False) -> None:
-        """Remember how a gang was admitted."""
-        self._gangs[charge.gang] = RecentGang(charge=charge, is_queued=is_queued)
-
-    def charged(self, most: int) -> list[RecentGang]:
-        """Return gangs that should be charged, longest unchecked first."""
-        return list(islice((one for one in self._gangs.values() if not one.is_queued), most))
-
-    def note_checked(self, checked: Iterable[RecentGang], *, charged: Collection[GangKey]) -> None:
-        """Keep the charged gangs, and forget the others unless they were noted meanwhile."""
-        for recent in checked:
-            gang = recent.charge.gang
-            if self._gangs.get(gang) is not recent:
-                continue
-            if gang in charged:
-                self._gangs[gang] = recent
-            else:
-                self._gangs.pop(gang)
+        super().__init__(_KEPT, seconds=_KEPT_SECONDS, monotonic=monotonic)
 
 
 class RecentGangCheck:
@@ -89,14 +64,24 @@ class RecentGangCheck:
 
     async def check(self) -> None:
         """Ask once; without an answer nothing changes."""
-        charged = self._recent.charged(_MOST_CHECKED)
+        charged = (one for one in self._recent.values() if not one.is_queued)
         # A gang that is not charged in the ledger yet has not ended.
-        checked = [one for one in charged if self._assumed.find(one.charge.gang) is None]
+        checked = [
+            one
+            for one in islice(charged, _MOST_CHECKED)
+            if self._assumed.find(one.charge.gang) is None
+        ]
         if not checked:
             return
         try:
             found = await self._ledger.find_charged([one.charge.gang for one in checked])
         except BackendError as exc:
             logger.info("recent gangs not checked, will retry", extra={"error": str(exc)})
-        else:
-            self._recent.note_checked(checked, charged=found)
+            return
+        for one in checked:
+            gang = one.charge.gang
+            if self._recent.get(gang) is not one:
+                continue  # noted again meanwhile
+            self._recent.pop(gang)
+            if gang in found:
+                self._recent[gang] = one

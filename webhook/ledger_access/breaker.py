@@ -40,19 +40,15 @@ class Breaker:
         self._catch_up = catch_up
         self._pause_seconds = pause_seconds
         self._patience_seconds = patience_seconds
-        self._is_closed = True
-        self._woken = asyncio.Event()
-
-    @property
-    def is_closed(self) -> bool:
+        self.is_closed = True
         """Whether reviews should call the ledger."""
-        return self._is_closed
+        self._woken = asyncio.Event()
 
     def note_failure(self) -> None:
         """Open: the ledger did not answer."""
         if self.is_closed:
             logger.warning("quota database unavailable, last known usage applied")
-        self._is_closed = False
+        self.is_closed = False
         self.wake()
 
     def wake(self) -> None:
@@ -78,7 +74,7 @@ class Breaker:
             extra = {"error": str(exc) or "no answer in time"}
             logger.info("quota database still unavailable", extra=extra)
             return
-        if not self._is_closed:
+        if not self.is_closed:
             logger.warning("quota database available again")
-        self._is_closed = True
+        self.is_closed = True
         self._woken.clear()

@@ -6,9 +6,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
-from kube.read.charged_gang import charged_gang
 from kube.read.gangs import GangForm
-from kube.read.managed_pod import ManagedPod
+from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
 from policy.errors import RequestError
 from policy.policy import Policy

@@ -9,11 +9,11 @@ from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
 from kube.follow.priority_classes import PriorityClassSink
-from policy.documents.parser import LABEL, DocumentKind, parse_document
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rule_checks import check_priorities
 from policy.errors import BackendError, Problem, RequestError, SpecError
 from policy.identity.ownership import Editor, check_other_change, check_quotas_change
+from policy.parser import LABEL, DocumentKind, parse_document
 from policy.policy import Policy
 from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kube import marks
-from kube.values.objects import containers_of, items, mapping, marks_of
+from kube.values.objects import containers_of, items, mapping
 from policy.errors import Problem
-from webhook.shaping.shaper import FIXED, VOLUME_PREFIX
+from webhook.shaping.shaper import FIXED, VOLUME_PREFIX, read_lines
 
 _LINE: Final = re.compile(
     r"(?P<shape>[^:]+): (?P<resource>\S+) (?P<quantity>\S+) "
@@ -49,8 +48,7 @@ def _resized(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Pr
 
 
 def _read_fixed(pod: Mapping[str, Any]) -> Iterator[_Fixed]:
-    listed = marks_of(pod, "annotations").get(marks.SHAPED_ANNOTATION)
-    for line in listed.split("\n") if isinstance(listed, str) else ():
+    for line in read_lines(pod):
         if found := _LINE.fullmatch(line):
             yield _Fixed(**found.groupdict())
 

@@ -49,6 +49,12 @@ class Shaped:
         return {marks.SHAPED_ANNOTATION: "\n".join(self.lines)} if self.lines else {}
 
 
+def read_lines(pod: Mapping[str, Any]) -> list[str]:
+    """Return the lines that a pod's annotation lists."""
+    listed = marks_of(pod, "annotations").get(marks.SHAPED_ANNOTATION)
+    return listed.split("\n") if isinstance(listed, str) else []
+
+
 def shape_pod(pod: Mapping[str, Any], shapes: Sequence[Shape], *, user: UserName) -> Shaped:
     """Apply shapes to a pod. Raises RequestError if the pod contradicts them."""
     if not shapes:
@@ -67,8 +73,7 @@ class _ShapedSpec:
         self._before: Mapping[str, Any] = pod["spec"]
         self._spec = deepcopy(dict(self._before))
         self._user = user
-        listed = marks_of(pod, "annotations").get(marks.SHAPED_ANNOTATION)
-        self._listed = frozenset(listed.split("\n")) if isinstance(listed, str) else frozenset()
+        self._listed = frozenset(read_lines(pod))
         self._set: set[tuple[str, str]] = set()
         self._problems: list[Problem] = []
         self._shape = ""

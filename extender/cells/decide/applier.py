@@ -14,8 +14,7 @@ from extender.cells.model import (
 )
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 

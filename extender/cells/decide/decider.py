@@ -27,8 +27,7 @@ from extender.cells.model import (
 )
 from extender.cells.preempt.preemption import PreemptionSearch, keys, place
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, holders
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, holders, slot_placement
 from extender.cells.state.registry import Registry
 from extender.cells.state.tree import Cell
 from policy.topology import ChainName

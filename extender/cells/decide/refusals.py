@@ -61,14 +61,11 @@ def _refusal_of_min(request: MemberRequest) -> Reject | None:
 def _mismatch(request: MemberRequest, gang: PlacedGang) -> Reject | None:
     """Reject a member that disagrees with its gang: it could take the place of a real member."""
     first = gang.request
-    have_equal_sizes = _are_equal(request.gang_leaf_counts, first.gang_leaf_counts)
-    if have_equal_sizes and terms(request) == terms(first):
+    sizes, listed_sizes = request.gang_leaf_counts, first.gang_leaf_counts
+    are_equal = sizes == listed_sizes or sorted(sizes) == sorted(listed_sizes)
+    if are_equal and terms(request) == terms(first):
         return None
     return disagreement(request, first=_all_terms(first), own=_all_terms(request))
-
-
-def _are_equal(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return one == other or sorted(one) == sorted(other)
 
 
 def _all_terms(request: MemberRequest) -> dict[str, int | str | None]:

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from extender.cells.decide.refusals import refusal
 from extender.cells.model import Decision, MemberRequest, Place, Preempt, Seat, Wait
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
 from extender.cells.state.tree import Cell
 from policy.errors import ConflictError
 from policy.submission import GangKey, PodUid
@@ -35,36 +34,38 @@ def outdated(request: MemberRequest, problem: str) -> ConflictError:
 def _problems(
     table: AllocationTable, gang_of: Mapping[PodUid, GangKey], decision: Decision
 ) -> Iterator[str]:
+    gang = table.gangs.get(decision.request.gang)
     match decision:
-        case Place():
-            yield from _of_request(table, gang_of, decision)
-            yield from _of_downgraded(table, decision)
-            yield from _of_place(table, decision)
-        case Preempt():
-            yield from _of_request(table, gang_of, decision)
-            yield from _of_preempt(table, decision)
-        case Wait(cancels_own=True):
-            gang = table.gangs.get(decision.request.gang)
-            if gang is None or not _waits(gang, decision.request.member):
-                yield "the gang does not preempt"
+        case Place() | Preempt():
+            if decision.request.gang in decision.cancelled:
+                gang = None  # it is planned again, without what it has reserved
+            yield from _of_request(table, gang_of, decision, gang)
+            if decision.seats:
+                yield from _of_growth(gang, decision)
+                yield from _of_seats(table, decision, gang)
+            elif isinstance(decision, Place):
+                yield from _of_open_slot(gang, decision)
+            elif gang is not None:
+                yield from _of_victims(gang, decision)
+        case Wait(cancels_own=True) if gang is None or not _waits(gang, decision.request.member):
+            yield "the gang does not preempt"
 
 
 def _of_request(
-    table: AllocationTable, gang_of: Mapping[PodUid, GangKey], decision: Place | Preempt
+    table: AllocationTable,
+    gang_of: Mapping[PodUid, GangKey],
+    decision: Place | Preempt,
+    gang: PlacedGang | None,
 ) -> Iterator[str]:
     request = decision.request
     if gang_of.get(request.member, request.gang) != request.gang:
         yield f"pod {request.member} is a member of gang {gang_of[request.member]}"
-    refused = refusal(table, request, _gang(table, decision))
+    refused = refusal(table, request, gang)
     if refused is not None:
         yield refused.reason.text
     yield from _of_cancelled(table, request, decision.cancelled)
-
-
-def _gang(table: AllocationTable, decision: Place | Preempt) -> PlacedGang | None:
-    """Return the gang; None if the decision cancels the gang's own preemption."""
-    key = decision.request.gang
-    return None if key in decision.cancelled else table.gangs.get(key)
+    if isinstance(decision, Place):
+        yield from _of_downgraded(table, decision)
 
 
 def _of_cancelled(
@@ -94,18 +95,7 @@ def _of_downgraded(table: AllocationTable, decision: Place) -> Iterator[str]:
             yield f"gang {key} is not lazy"
 
 
-# -- places
-
-
-def _of_place(table: AllocationTable, decision: Place) -> Iterator[str]:
-    gang = _gang(table, decision)
-    if decision.seats:
-        yield from _of_growth(gang, decision)
-        yield from _of_seats(table, decision, gang)
-    elif gang is None:
-        yield "the gang no longer has places"
-    else:
-        yield from _of_open_slot(gang, decision)
+# -- places that the gang has, and victims that it waits for
 
 
 def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[str]:
@@ -126,7 +116,10 @@ def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[s
         yield f"pod {request.member} already has a place"
 
 
-def _of_open_slot(gang: PlacedGang, decision: Place) -> Iterator[str]:
+def _of_open_slot(gang: PlacedGang | None, decision: Place) -> Iterator[str]:
+    if gang is None:
+        yield "the gang no longer has places"
+        return
     request, size = decision.request, decision.request.leaf_count
     own = gang.slot_of(request.member)
     slots = [own] if own is not None else [*gang.open_slots(size), *gang.reserved_slots(size)]
@@ -152,17 +145,10 @@ def _of_reserved(slots: Sequence[MemberSlot]) -> Iterator[str]:
             yield f"leaf {leaf.address} is bad"
 
 
-# -- preemptions
-
-
-def _of_preempt(table: AllocationTable, decision: Preempt) -> Iterator[str]:
-    gang = _gang(table, decision)
-    if decision.seats:
-        yield from _of_growth(gang, decision)
-        yield from _of_seats(table, decision, gang)
-    elif gang is not None and not _waits(gang, decision.request.member):
+def _of_victims(gang: PlacedGang, decision: Preempt) -> Iterator[str]:
+    if not _waits(gang, decision.request.member):
         yield from _of_late_member(gang, decision.request)
-    elif gang is not None and gang.is_preempting:
+    elif gang.is_preempting:
         new = [other.key for other in gang.victims() if other.key not in decision.victims]
         yield from (f"gang {key} has become its victim" for key in new)
 

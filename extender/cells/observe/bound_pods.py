@@ -16,8 +16,7 @@ from extender.cells.observe.claims import ClaimFinder, covers
 from extender.cells.observe.counted_leaves import find_leaves, named_leaves, unheld_leaves
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_key
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key
 from extender.cells.state.tree import Cell
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from extender.cells.model import MemberRequest
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim, Vc
 from policy.placement import Placement

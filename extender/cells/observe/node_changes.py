@@ -20,10 +20,8 @@ from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.observe.nodes import NodeObserver
 from extender.cells.observe.reconfiguration import replay_order
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, sorted_by_key
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key
 from extender.cells.state.registry import Registry
-from extender.cells.state.tree_edits import add_cell, remove_cell
 from extender.cells.state.vcs import count_promises, renumber
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
@@ -159,7 +157,7 @@ class TopologyUpdater:
         for name, part in found.items():
             self._table.trees[name].levels = new.chains[name].levels
             for spec in part.leaving:
-                remove_cell(self._table, self._table.trees[name].by_address[spec.address])
+                self._table.remove_cell(self._table.trees[name].by_address[spec.address])
         for name, part in found.items():
             for joining in part.joining:
                 self._insert(name, joining)
@@ -170,7 +168,7 @@ class TopologyUpdater:
         tree = self._table.trees[name]
         parent = tree.by_address[joining.parent] if joining.parent else tree.root
         after = tree.by_address[joining.after] if joining.after else None
-        if add_cell(self._table, joining.spec, parent, after=after) is None:
+        if self._table.add_cell(joining.spec, parent, after=after) is None:
             raise FullReplayNeeded
 
     # -- promises

@@ -14,7 +14,6 @@ from extender.cells.observe.bound_pods import PodObserver
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell, ChainTree
-from extender.cells.state.tree_edits import remove_cell
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, CellTypeName, ChainName, Level, PhysicalCell
 
@@ -110,7 +109,7 @@ class NodeObserver:
     def _remove(self, name: NodeName) -> None:
         for cell in self._table.nodes(name):
             self._pod_observer.vacate_node(cell)
-            remove_cell(self._table, cell)
+            self._table.remove_cell(cell)
 
 
 def _chain_name(leaf_type: LeafType | None) -> ChainName:

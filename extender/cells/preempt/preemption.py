@@ -24,8 +24,7 @@ from extender.cells.preempt.preemption_case import Displacement, PreemptionCase
 from extender.cells.preempt.victim_candidates import VictimCandidates
 from extender.cells.preempt.victims import fewest_gangs, least_damage
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import PlacedGang
-from extender.cells.state.placements import placement_of
+from extender.cells.state.placed_gangs import PlacedGang, placement_of
 from extender.cells.state.registry import Registry
 from policy.placement import Placement
 from policy.submission import GangKey

@@ -9,13 +9,11 @@ cluster is ever made.
 
     allocation_table  The state of all cells, VCs and gangs; all changes go through it
     change_log        Cells and gangs that changed, for indexes that catch up when they are read
-    placed_gangs      Gangs that hold or reserve leaf cells, and the slots of their members
-    placements        Translates the leaves of a slot to a `Placement`; slots by their node
+    placed_gangs      Gangs that hold or reserve leaf cells, their slots, and a slot's `Placement`
     ranking           Bins ranked by room: finds the best bin without visiting all
     registry          Gangs by VC and priority: finds possible victims without visiting all
     supply            Free lists of one chain (split and merge), and the proof of VC safety
     tree              Physical cells of one chain as a mutable tree
-    tree_edits        Adds cells to a tree and removes them while others are in use
     undo              Changes that can be undone: the base of `AllocationTable`
     vcs               VCs: the preassigned cells each was promised, and where they are mapped
 """

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.state.change_log import ChangeLog
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from extender.cells.state.placements import SlotsByNode
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, SlotsByNode
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.supply import Supply
 from extender.cells.state.tree import Cell, ChainTree, build_tree
@@ -75,6 +74,30 @@ class AllocationTable(Undoable):
     def add_top(self, tree: ChainTree, spec: PhysicalCell) -> None:
         """Add a top-level cell to a chain without promises; it is bad until observed."""
         self.supplies[tree.name].add_top(tree.add(spec))
+
+    def add_cell(self, spec: PhysicalCell, parent: Cell, *, after: Cell | None) -> Cell | None:
+        """Add a cell below a parent, bad until observed; None if no order is left there."""
+        tree = parent.chain
+        supply = self.supplies[tree.name]
+        with supply.changing(parent):
+            cell = tree.insert(spec, parent, after=after)
+        if cell is not None:
+            supply.add(cell)
+            for node in cell.at_level(tree.node_level):
+                self.changes.record(node)
+        return cell
+
+    def remove_cell(self, cell: Cell) -> None:
+        """Remove a cell that no gang uses, while other cells of its tree are in use."""
+        assert cell.parent is not None
+        tree = cell.chain
+        supply = self.supplies[tree.name]
+        for node in cell.at_level(tree.node_level):
+            self.changes.record(node)
+            self.mark(list(node.leaves()), is_bad=True)
+        with supply.changing(cell.parent):
+            supply.discard(cell)
+            tree.remove(cell)
 
     # -- leaves
 

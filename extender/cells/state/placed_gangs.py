@@ -1,13 +1,13 @@
-"""Gangs that hold or reserve leaf cells, and the slots of their members."""
+"""Gangs that hold or reserve leaf cells, the slots of their members, and a slot's placement."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.cells.model import FreeMode, GangState, MemberRequest
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 from policy.placement import Placement
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +39,7 @@ class MemberSlot:
     cached_placement: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(
         default=None, init=False
     )
-    """The last result of `placements.slot_placement`, with the leaves and claim it is for."""
+    """The last result of `slot_placement`, with the leaves and claim it is for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -165,3 +165,46 @@ def sorted_by_key(gangs: Iterable[PlacedGang | None]) -> list[PlacedGang]:
     """Each gang once, sorted by key."""
     found = {gang.key: gang for gang in gangs if gang is not None}
     return [found[key] for key in sorted(found)]
+
+
+def placement_of(leaves: Sequence[Cell], *, claim_cell: Cell | None) -> Placement:
+    """The placement of a member on some leaves of one node."""
+    tree = leaves[0].chain
+    node = leaves[0].node
+    assert node is not None
+    return Placement(
+        node=node,
+        leaf_cells=tuple(leaf.device for leaf in leaves if leaf.device is not None),
+        chain=tree.name if tree.is_named else None,
+        vc_cell_type=tree.levels[claim_cell.level - 1].cell_type if claim_cell else None,
+    )
+
+
+def slot_placement(slot: MemberSlot) -> Placement:
+    """The placement of a slot.
+
+    It is read about a dozen times until a pod is bound and rarely changes, so it is cached.
+    """
+    if slot.reported_placement is not None:
+        return slot.reported_placement
+    leaves, claim, cached = slot.leaves, slot.claim, slot.cached_placement
+    if cached is None or cached[0] is not leaves or cached[1] is not claim:
+        placement = placement_of(leaves, claim_cell=claim.cell if claim else None)
+        placement = replace(placement, vc_cell=claim.address) if claim else placement
+        slot.cached_placement = cached = leaves, claim, placement
+    return cached[2]
+
+
+class SlotsByNode(dict[NodeName, dict[MemberSlot, PlacedGang]]):
+    """Slots by node, so that they are found when leaves of the node become known or free."""
+
+    def add(self, gang: PlacedGang, slot: MemberSlot) -> None:
+        """Add a slot under the node of its placement."""
+        self.setdefault(slot_placement(slot).node, {})[slot] = gang
+
+    def drop(self, slot: MemberSlot) -> None:
+        """Remove a slot; its placement must still name the same node."""
+        node = slot_placement(slot).node
+        del self[node][slot]
+        if not self[node]:
+            del self[node]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from extender.cells.model import GangView, NodeCell
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import slot_placement
 from extender.cells.state.tree import Cell
 from extender.cells.views import state_views
 from policy.submission import NodeName, PodUid, VcName

@@ -6,8 +6,7 @@ from enum import StrEnum
 
 from extender.cells.model import GangView
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import PlacedGang
-from extender.cells.state.placements import slot_placement
+from extender.cells.state.placed_gangs import PlacedGang, slot_placement
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Vc, VirtualCell
 from policy.submission import GangKey, LeafType, VcName

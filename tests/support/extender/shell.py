@@ -7,7 +7,6 @@ from prometheus_client import CollectorRegistry
 from extender.cells.model import MemberRequest, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
-from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
@@ -46,7 +45,7 @@ class Shell:
         self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
         for index in range(4):
             self.node(f"node-{index:02}")
-        self.cluster.use_document(read_cluster_text(hived_text(lab=4)))
+        self.cluster.use_document(hived_text(lab=4))
         self.metrics = ExtenderMetrics(CollectorRegistry())
         self.pods = PodSink(
             self.cluster,

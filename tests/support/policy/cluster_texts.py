@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from policy.cluster.document import ClusterDocument
-from policy.documents.parser import DocumentKind, parse_document
 from policy.errors import SpecError
+from policy.parser import DocumentKind, parse_document
 from policy.topology import Chain, ChainName, PhysicalCell, Topology
 
 TYPES = """

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from policy.classes import Classes, PriorityClass
 from policy.documents.classes_document import ClassesDocument
-from policy.documents.parser import DocumentKind, parse_document
 from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
+from policy.parser import DocumentKind, parse_document
 from policy.rules.rule_table import RuleTable
 from policy.shaping import Shapes
 from policy.store import PolicyText

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policy.documents.parser import DocumentKind
+from policy.parser import DocumentKind
 from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
@@ -60,7 +60,7 @@ class AdmissionWorld:
             ledger=self.ledger,
             usage=usage or self.usage,
             breaker=breaker or self.breaker(),
-            recent=recent or RecentGangs(monotonic=lambda: self.seconds),
+            recent=RecentGangs(monotonic=lambda: self.seconds) if recent is None else recent,
         )
 
     def member(self, gang: str, *, own: int, size: int) -> ChargeRequest:

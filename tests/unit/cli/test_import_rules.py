@@ -7,9 +7,9 @@ import pytest
 from cli.import_rules import convert
 from cli.main import main
 from cli.rule_tables import Form, read_table
-from policy.documents.parser import DocumentKind, parse_document
 from policy.documents.rules_document import RulesDocument
 from policy.errors import SettingsError
+from policy.parser import DocumentKind, parse_document
 from service.process import Exit
 from tests.support.policy.golden_tables import SAMPLE, SHIPPED
 

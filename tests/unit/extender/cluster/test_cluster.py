@@ -6,7 +6,6 @@ import pytest
 
 from extender.cells.model import MemberRequest, PlacedMember
 from extender.cluster.cluster import Cluster
-from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import NoJournal
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
@@ -27,7 +26,7 @@ def cluster() -> Cluster:
     cluster = Cluster(lease_seconds=60, journal=NoJournal())
     for index in range(4):
         cluster.observe_node(node_of(index))
-    cluster.use_document(read_cluster_text(derived_text(default=4)))
+    cluster.use_document(derived_text(default=4))
     request = MemberRequest(
         member=PodUid("a"), gang=GangKey("default", "a"), leaf_count=8, gang_leaf_counts=(8,)
     )
@@ -60,5 +59,5 @@ def test_a_node_that_moves_to_another_rack_moves_its_cells_and_nobody_elsewhere(
 
 
 def test_another_document_that_means_the_same_cells_is_used(cluster: Cluster) -> None:
-    (effect,) = cluster.use_document(read_cluster_text(derived_text(default=4)))
+    (effect,) = cluster.use_document(derived_text(default=4))
     assert effect.gang == GangKey("default", "a")

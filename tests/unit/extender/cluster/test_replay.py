@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from extender.cells.model import FreeMode, MemberRequest, PlacedMember, Preempt
+from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
-from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import DecisionContext, LogJournal
 from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
@@ -61,8 +61,9 @@ class Load:
         self.cluster = Cluster(lease_seconds=10, journal=journal)
         for name, is_healthy in self._alive.items():
             self.cluster.observe_node(node_of(name, is_healthy=is_healthy))
-        self.cluster.use_document(read_cluster_text(self._text))
-        self.cluster.recover(self.running.values())
+        self.cluster.use_document(self._text)
+        running = list(self.running.values())
+        run_to_end(self.cluster.recover_stepwise(running, released=[], now=0.0))
         for uid in self.ending:
             self.cluster.observe_ending(uid)
 

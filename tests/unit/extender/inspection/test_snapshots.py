@@ -2,7 +2,6 @@
 
 import asyncio
 
-from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import DecisionContext
 from extender.inspection.snapshots import Snapshots
 from policy.submission import NodeName
@@ -48,7 +47,7 @@ async def test_what_changes_while_one_looks_does_no_harm() -> None:
         next(looking)
         place(shell, f"b-{index}")
         shell.cluster.forget_member(shell.cluster.members.items()[0][0])
-        shell.cluster.use_document(read_cluster_text(hived_text(lab=3)))
+        shell.cluster.use_document(hived_text(lab=3))
         assert len(await in_slices(looking)) > 0
         check(shell.cluster._engine)
 
@@ -57,7 +56,7 @@ async def test_cells_and_vcs_are_shown_of_one_document() -> None:
     shell = Shell()
     views = Snapshots(shell.cluster)
     await views.status()
-    shell.cluster.use_document(read_cluster_text(hived_text(lab=1, other=1)))
+    shell.cluster.use_document(hived_text(lab=1, other=1))
     status = await views.status()
     assert list(status.vcs) == ["lab", "other"]
     assert status.topology is shell.cluster.topology

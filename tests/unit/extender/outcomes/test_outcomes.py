@@ -3,7 +3,6 @@
 import pytest
 
 from extender.cells.model import Decision, Place, Preempt, Reason, ReasonCode, Wait
-from extender.cluster.document_text import read_cluster_text
 from extender.cluster.journal import DecisionContext
 from extender.outcomes.outcomes import EndedBy
 from policy.submission import GangKey, NodeName
@@ -158,7 +157,7 @@ def test_a_preemption_that_is_only_possible_is_not_counted(shell: Shell) -> None
 
 
 def test_a_gang_that_is_downgraded_is_told_by_whom(shell: Shell) -> None:
-    shell.cluster.use_document(read_cluster_text(hived_text(lab=1)))
+    shell.cluster.use_document(hived_text(lab=1))
     add(shell, a_hived_pod("low", priority=0, is_lazy=True))
     decide(shell, "low")
     add(shell, a_hived_pod("high", priority=5))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.document_text import read_cluster_text
 from extender.feeds.node_feed import NodeSink
 from extender.feeds.requests import to_member_request
 from extender.outcomes.evictions import Evictions
@@ -250,7 +249,7 @@ async def test_a_gang_whose_cells_are_gone_from_the_document_is_planned_again() 
             plans.shell.pods.upsert(pod)
         assert await plans.looked() == ["uid-of-a", "uid-of-b"]
         two = hived_text(racks=1, lab=2).replace("node-00", "node-02").replace("node-01", "node-03")
-        plans.shell.cluster.use_document(read_cluster_text(two))
+        plans.shell.cluster.use_document(two)
         await plans.looked()
         assert plans.placed() == ["node-02", "node-03"]
 

@@ -4,19 +4,17 @@ from typing import Any
 
 import pytest
 
-from kube.marks import DEFAULT_LEAF_RESOURCES, HIVED_ENABLE_RESOURCE
+from kube.marks import HIVED_ENABLE_RESOURCE
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.values.fields import Fields, Problems
 from tests.support.kube.objects import AMD, NVIDIA
 from tests.support.kube.pods import PodBuilder, a_pod
 
 
-def _demand(
-    spec: object, *, leaf_resources: tuple[str, ...] = DEFAULT_LEAF_RESOURCES
-) -> tuple[LeafDemand, list[str]]:
+def _demand(spec: object) -> tuple[LeafDemand, list[str]]:
     problems = Problems()
     pod = Fields({"spec": spec}, key="", parent=None, problems=problems)
-    demand = read_demand(pod.fields("spec"), leaf_resources=leaf_resources)
+    demand = read_demand(pod.fields("spec"))
     return demand, [str(problem) for problem in problems.found]
 
 
@@ -115,12 +113,6 @@ def test_a_pod_for_hived_needs_no_devices() -> None:
     assert _demand(a_pod().for_hived()["spec"]) == (expected, [])
     in_init = a_pod().with_init_container({HIVED_ENABLE_RESOURCE: 1})
     assert _demand(in_init["spec"]) == (expected, [])
-
-
-def test_leaf_resources_are_the_admins_choice() -> None:
-    pod = a_pod().with_gpus(2, resource="example.com/npu").with_gpus(8)
-    demand, _ = _demand(pod["spec"], leaf_resources=("example.com/npu",))
-    assert demand == LeafDemand(resource="example.com/npu", device_count=2)
 
 
 @pytest.mark.parametrize(

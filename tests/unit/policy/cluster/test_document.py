@@ -5,8 +5,8 @@ import pytest
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.document import ClusterDocument
 from policy.cluster.hived import HivedClusterDocument
-from policy.documents.parser import DocumentKind, parse_document, parse_label
 from policy.errors import SpecError
+from policy.parser import DocumentKind, parse_document, parse_label
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy.cluster_texts import hived, problems_of, topology_of
 from tests.support.policy.documents import HEAD

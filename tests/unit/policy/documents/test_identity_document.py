@@ -2,9 +2,9 @@
 
 import pytest
 
-from policy.documents.parser import DocumentKind
 from policy.errors import RequestError, SpecError
 from policy.identity.identity import Identity, TemplateKind
+from policy.parser import DocumentKind
 from policy.store import PolicyText, build_policy
 from policy.submission import GroupName, UserName, VcName
 from tests.support.policy.documents import HEAD

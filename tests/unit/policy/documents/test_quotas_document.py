@@ -2,9 +2,9 @@
 
 import pytest
 
-from policy.documents.parser import DocumentKind, parse_document
 from policy.documents.quotas_document import QuotasDocument
 from policy.errors import RequestError, SpecError
+from policy.parser import DocumentKind, parse_document
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaTable
 from policy.store import PolicyText, build_policy

@@ -2,8 +2,8 @@
 
 import pytest
 
-from policy.documents.parser import parse_document
 from policy.errors import SpecError
+from policy.parser import parse_document
 from policy.shaping import Mount
 from policy.submission import UserName
 from tests.support.policy.documents import HEAD, a_submission, shapes_of

@@ -2,10 +2,9 @@
 
 import pytest
 
-from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
+from policy.quotas.admission import AdmissionDecision, OverQuota, describe_excess, over_quota
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaGroup
-from policy.quotas.wording import describe_excess
 from policy.rules.decision import Outcome
 from policy.submission import GroupName, LeafType, Occupancy, UserName
 from tests.support.policy.documents import CLASSES, OPPO, PROD, TEST, a_submission, rules_of

@@ -3,7 +3,7 @@
 import pytest
 
 from kube.hived.spec import HivedSpec
-from kube.read.charged_gang import charged_gang
+from kube.read.managed_pod import charged_gang
 from kube.read.pods import read_pod
 from policy.submission import GangKey, VcName
 from tests.support.kube.pods import PodBuilder, a_pod

@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from policy.cluster.hived import HivedClusterDocument
 from policy.documents.model_errors import models_in
-from policy.documents.parser import MODELS
+from policy.parser import MODELS
 from policy.rules.comparison import Comparison
 from policy.rules.expression import Expression
 from policy.rules.patterns import Pattern

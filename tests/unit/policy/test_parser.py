@@ -3,9 +3,9 @@
 import pytest
 
 from policy.documents.classes_document import ClassesDocument
-from policy.documents.parser import DocumentKind, parse_document, parse_label
 from policy.documents.rules_document import RulesDocument
 from policy.errors import Problem, SpecError
+from policy.parser import DocumentKind, parse_document, parse_label
 from policy.rules.comparison import Comparison
 from policy.rules.patterns import parse_pattern
 from policy.rules.rule_table import Rule

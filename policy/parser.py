@@ -4,21 +4,21 @@ No text can raise anything but SpecError, and no part of a text is ignored silen
 registry of kinds: a new kind needs one line here and its model.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.hived import HivedClusterDocument, is_hived
 from policy.documents.classes_document import ClassesDocument
 from policy.documents.identity_document import IdentityDocument
 from policy.documents.model_errors import to_problems
-from policy.documents.models import API_VERSION, CompileBudget, Document
-from policy.documents.partial_document import read_partially
+from policy.documents.models import API_VERSION, CompileBudget, Document, Location
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
@@ -31,6 +31,8 @@ LABEL: Final = "cellgate.io/policy"
 """The label of a ConfigMap that names the kind of its policy document."""
 DATA_KEY: Final = "policy.yaml"
 MAX_PROBLEMS: Final = 100
+_ROUNDS: Final = 4
+"""Removing a value may make the one around it invalid, and so on outwards."""
 
 
 class DocumentKind(StrEnum):
@@ -167,10 +169,55 @@ def _validate(
         document = model.model_validate(data, context=budget)
     except ValidationError as exc:
         problems = [*to_problems(exc, model), *model.problems_in(data)]
-        partial = read_partially(data, exc, model, budget=budget) if model.may_be_partial else None
+        partial = _read_partially(data, exc, model, budget=budget) if model.may_be_partial else None
         return partial, problems
     problems = list(document.problems(data))
     return None if problems and not model.may_be_partial else document, problems
+
+
+def _read_partially(
+    data: Mapping[str, Plain],
+    error: ValidationError,
+    model: type[Document],
+    *,
+    budget: CompileBudget,
+) -> Document | None:
+    """Return the document without its unreadable parts; None if too little is left.
+
+    An admin should not correct one mistake only to learn of the next: the readable part is compared
+    with other documents, and never comes into force.
+    """
+    left: dict[str, Any] = {key: _copy(value) for key, value in data.items()}
+    for _ in range(_ROUNDS):
+        # Backwards: cutting a list does not move the entries before.
+        for location in sorted(_unreadable(error), key=_order, reverse=True):
+            model.take_away(left, location)
+        try:
+            return model.model_validate(left, context=budget)
+        except ValidationError as exc:
+            error = exc
+    return None
+
+
+def _unreadable(error: ValidationError) -> Iterator[Location]:
+    """Yield what to remove: for a missing field, the mapping around it."""
+    for details in error.errors(include_url=False, include_context=False):
+        yield details["loc"][:-1] if _is_around(details) else details["loc"]
+
+
+def _is_around(details: ErrorDetails) -> bool:
+    is_key = details["loc"][-1:] == ("[key]",)
+    return is_key or (details["type"] == "missing" and len(details["loc"]) > 1)
+
+
+def _copy(value: Plain) -> Plain:
+    if isinstance(value, dict):
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _order(location: Location) -> list[tuple[bool, int, str]]:
+    return [(True, part, "") if isinstance(part, int) else (False, 0, part) for part in location]
 
 
 def limit_problems(problems: list[Problem]) -> list[Problem]:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from policy.documents.parser import DocumentKind
-from policy.documents.reference import format_reference
+from policy.parser import DocumentKind
+from policy.reference import format_reference
 
-WRITTEN = Path(__file__).parents[4] / "docs" / "policy-reference.md"
+WRITTEN = Path(__file__).parents[3] / "docs" / "policy-reference.md"
 
 
 def test_the_written_reference_is_that_of_the_models() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from policy.documents.parser import DocumentKind
 from policy.errors import SpecError
+from policy.parser import DocumentKind
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy.documents import CLASSES_TEXT, HEAD
 
