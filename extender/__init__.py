@@ -2,13 +2,13 @@
 
 The decisions are made in `cells` (where a gang fits) and `queue` (which gang is next), which are
 pure. Everything around them is here: pods and nodes come in through `feeds`, decisions go out
-through `planning` and `verbs`, and only `cluster` calls the engine. Nothing here decides at which
+through `planning` and `verbs`, and only `cluster` calls the engine. Nothing here decides in which
 class a pod may run: that is `webhook`, and neither package imports the other. Only `cli` imports
 this one. One replica leads; the others follow the cluster and are ready to take over.
 Each folder imports only those above it in this list.
 
     cells/       the cell engine: which leaf cells a gang gets; pure
-    queue/       order, reservation and backfill of waiting gangs; pure
+    queue/       which waiting gang is planned next, and which actions follow; pure
     cluster/     the engine with its inputs and its log: the only way to the engine
     feeds/       pods, nodes and documents as Kubernetes reports them, translated for the engine
     outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions

@@ -10,7 +10,7 @@ clock and the bounded memories of `service`.
 Within it, `api` and `follow` may use `read`, `read` may use `hived`, and all may use `values`.
 
     marks                  The names of all labels, annotations, gates and resources that we use.
-    placement_annotations  Reads and writes the annotations that say where a pod was put.
+    placement_annotations  Formats and parses the annotations that say where a pod was put.
     api/                   Requests to an API server: list, watch, patch, bind, evict, Events.
     follow/                Live copies of one kind of object each, in our own types.
     hived/                 HiveD's pod annotation and the YAML it is written in. Pure.

@@ -16,8 +16,8 @@ The contract of the core, shared with `extender.cells` and `extender.queue`:
 The lowest layer: every package may import it, and it imports none of ours.
 
     classes         Priority classes, ranked: which is higher, and which are high.
-    contradictions  What documents say against each other.
-    errors          All errors that Cellgate raises, by who has to act.
+    contradictions  Problems between documents, such as a rule about a class that does not exist.
+    errors          All errors that Cellgate raises, and how each is handled.
     parser          Reads a document: `parse_document`. The registry of kinds, `MODELS`.
     placement       `Placement`: the node and leaf cells of a pod.
     policy          `Policy`: what all documents together mean.
@@ -29,7 +29,7 @@ The lowest layer: every package may import it, and it imports none of ours.
     wording         Helpers for texts that people read: quoting, cutting, paths, plurals.
     cluster/        The Cluster document: which cells exist, and what each VC was promised.
     documents/      All other documents: YAML, models, and problems with their paths.
-    identity/       Users, groups, access to VCs, and who may change which document.
+    identity/       Groups of users, access to VCs, and which users may change which document.
     quotas/         Quotas: limits of groups and users, and what happens over them.
     rules/          Priority rules: in which class a gang may run.
 """

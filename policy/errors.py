@@ -1,4 +1,4 @@
-"""All errors that Cellgate raises, by who has to act.
+"""All errors that Cellgate raises, and how each is handled.
 
     CellgateError
     ├─ RequestError      the caller's pod or request is wrong   → refuse, with the reason
@@ -8,7 +8,7 @@
     ├─ BackendError      Postgres or Kubernetes failed          → not ready, back off
     └─ InvariantError    our bug                                → stop serving, exit non-zero
 
-Library errors are translated at the adapter's edge, with `raise … from exc`. A returned `False`
+Adapters translate the errors of libraries, with `raise … from exc`. A returned `False`
 means "no"; a raised error means "not known".
 """
 

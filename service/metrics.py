@@ -1,12 +1,12 @@
 """Metrics that every service has.
 
 Every metric has the prefix `cellgate_`, base units, and labels with a bounded set of values. The
-help text says what is counted and what the labels mean: `docs/metrics.md` is made of it.
+help text says what is counted and what the labels mean: `docs/metrics.md` is generated from it.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
-# A decision is worth milliseconds, a database or an API server may cost seconds.
+# A decision takes milliseconds; a database or an API server may take seconds.
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 

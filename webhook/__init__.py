@@ -1,11 +1,11 @@
-"""The admission webhook: at which class a pod may run, decided before the pod is stored.
+"""The admission webhook: in which class a pod may run, decided before the pod is stored.
 
 The rules and quotas themselves are in `policy`; here pods are identified, decided, charged and
 recorded, and the API server gets its response. Nothing here decides where a pod runs: that is
 `extender`, and neither package imports the other. Only `cli` imports this one.
 
 One decision per gang: its first pod is charged in the ledger before the response is sent, and
-later members follow it. The rooms, each of which imports only rooms below it:
+later members follow it. Each folder imports only folders below it in this list:
 
     reviews/        mutating reviews of pods, templates and PodGroups; reviews of policy documents
     guard/          what may change later on a pod, and which users may bind it

@@ -26,7 +26,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
     budget    How much one decision may cost: all bounds of the search in one place
     engine    The engine's public methods: plan, apply, observe, recover, views
     model     What goes into the engine and what comes out: requests, decisions, views
-    wording   Sentences for people, made from reason codes and their arguments
+    wording   Sentences for people, such as why a gang waits, made from reason codes
     decide/   From a request to a decision, and from a decision to a changed state
     fit/      Where a gang fits in cells that are idle now
     observe/  Events of the cluster: pods that run or end, nodes that join or leave, new topologies

@@ -82,8 +82,8 @@ class Explainer:
             "ending": pod.is_deleting,
         }
         if state == _QUEUED:
-            turn = f"gang {pod.gang.key} waits for its turn"
-            shape["queued"] = {"reason": waiting.reason.text if waiting else turn}
+            unplanned = f"gang {pod.gang.key} has not been planned yet"
+            shape["queued"] = {"reason": waiting.reason.text if waiting else unplanned}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign

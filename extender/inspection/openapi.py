@@ -67,7 +67,7 @@ def build_openapi() -> dict[str, Any]:
 
 
 def _operation(path: str, about: str) -> dict[str, Any]:
-    answers = {"200": {"description": "The answer, as JSON."}}
+    answers = {"200": {"description": "The answer."}}
     security = _security(path)
     if security:
         answers |= {status: {"description": why} for status, why in _REFUSALS.items()}

@@ -1,9 +1,9 @@
-"""End pods for the sake of other gangs: one executor, one retry policy.
+"""Ends the pods of victims, for the planner, the verbs and the background work alike.
 
-- A pod is ended once, however often and by whichever part of the extender that is asked for.
-- A pod is spared if its end is not wanted any more, also between the writes that ending takes: for
-  the planner once the gang preempts it no longer, for the verbs once the preemptor is gone.
-- An end that fails is tried again, ever more slowly, for as long as it is wanted.
+- A pod is ended once, even if several parts of the extender ask for it.
+- A pod is spared if it need not end any more, even between the two writes that end it: for the
+  planner when the gang no longer preempts it, for the verbs when the preemptor is gone.
+- An attempt that fails is repeated with growing delays, for as long as the pod must end.
 - The owner gets one Event. A pod that its owner or kube-scheduler ended first gets none. A pod that
   the leader before this one ended gets the same Event again, under the same name, because that
   leader may have died before it wrote it; it is not counted again.

@@ -1,4 +1,4 @@
-"""The one place that every decision passes, of the planner and of kube-scheduler's verbs alike.
+"""Reports every decision of the planner and of kube-scheduler's verbs.
 
 It counts decisions and preemptions, keeps the list of gangs and pods that wait, and writes Events.
 So metrics, `/v1/waiting`, Events and explanations agree.

@@ -56,6 +56,6 @@ def _decide_all(
 
 
 def refusal(decisions: Sequence[Decision]) -> Wait | Reject | Preempt | None:
-    """Return the decision to report for the members without places: the last one is the gravest."""
+    """Return the last decision that places no member: the one to report."""
     refused = (one for one in reversed(decisions) if not isinstance(one, Place))
     return next(refused, None)

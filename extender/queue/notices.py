@@ -7,7 +7,7 @@ from extender.queue.queued_gang import QueuedGang
 from policy.submission import GangKey
 
 _GATHERING_SECONDS = 5.0
-"""A gang whose pods are being created is incomplete for a moment: that is not worth a notice."""
+"""A gang whose pods are being created is incomplete for a moment: that is not reported."""
 
 
 class Notices:

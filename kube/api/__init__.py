@@ -6,14 +6,14 @@ here. What is written is decided by `extender` and `webhook`.
 
 May be imported by `kube.follow` and by every package above `kube`.
 
-    binder                  Binds a pod: node and annotations in one request.
+    binder                  Binds a pod: writes its node and placement annotations in one request.
     client                  A thin client of the Kubernetes API: JSON in, JSON out.
     events                  Writes Events in the background.
     feed                    A live copy of one kind of object, by list and watch.
     leader_label            The label and the term on the leader's own pod.
     leadership              Leader election by a Kubernetes Lease.
     pod_ender               Ends a preempted pod gracefully, with a DisruptionTarget condition.
-    pod_writer              Lifts the gate of a pod, nominates its node, and wakes it.
+    pod_writer              Releases a pod: nominates a node, writes the placement, lifts the gate.
     secrets                 Reads Secrets, and writes them if they have not changed.
     token_reviews           Asks the API server whose token it is and what the user may do.
     webhook_configurations  Publishes our CA in the webhook configurations.

@@ -26,7 +26,7 @@ _TRIES: Final = 3
 
 
 class Ended(StrEnum):
-    """Who deleted a pod."""
+    """When a pod was deleted, and by which process."""
 
     NOW = "now, by us"
     BEFORE = "before, for the same reason: by us, or by the leader before us"
@@ -72,7 +72,7 @@ class PodEnder:
         self._check_leading()
         if is_wanted() and not _has_condition(now, why):
             now = await self._put_condition(pod, now, _disrupted(why, now=self._clock.now()))
-            self._check_leading()  # we may have slept
+            self._check_leading()  # this process may have been suspended
         if not is_wanted():
             if _has_condition(now, why):
                 await self._put_condition(pod, now, {"type": _CONDITION, "$patch": "delete"})

@@ -111,27 +111,27 @@ class _Use:
 
 
 def _count_use(chain: Chain, shortage: Shortage, pinned: frozenset[PinnedCellId]) -> _Use:
-    fates = Counter(
-        fate
+    states = Counter(
+        state
         for cell in chain.cells
-        for fate in _fates(cell, shortage.level, pinned, is_taken=False)
+        for state in _states(cell, shortage.level, pinned, is_taken=False)
     )
     return _Use(
-        existing=fates.total(),
-        pinned=fates["pinned"],
-        broken=fates["broken"],
-        above=max(0, fates["intact"] - shortage.available),
+        existing=states.total(),
+        pinned=states["pinned"],
+        broken=states["broken"],
+        above=max(0, states["intact"] - shortage.available),
     )
 
 
-def _fates(
+def _states(
     cell: PhysicalCell, level: int, pinned: frozenset[PinnedCellId], *, is_taken: bool
 ) -> Iterator[str]:
-    """Yield what pinned cells do to each cell of a level."""
+    """Yield the state of each cell of a level: pinned, broken up by a pinned cell, or intact."""
     taken = is_taken or cell.pinned in pinned
     if cell.level > level:
         for child in cell.children:
-            yield from _fates(child, level, pinned, is_taken=taken)
+            yield from _states(child, level, pinned, is_taken=taken)
     elif taken:
         yield "pinned"
     else:

@@ -184,7 +184,7 @@ def _syntax_reason(text: str) -> str:
     line, column, cause = match.groups()
     cause = cause.removeprefix("Syntax error: ").partition(" expecting ")[0]
     cause = "nested too deeply" if "Recursion limit" in cause else cause
-    cause = cause.replace("'<EOF>'", "the end")
+    cause = cause.replace("mismatched input", "unexpected").replace("'<EOF>'", "end")
     return f": {plain(cause, limit=80)} at line {line}, column {column}"
 
 

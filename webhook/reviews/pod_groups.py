@@ -46,7 +46,7 @@ def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> Manag
     if group is None:
         if pod.gang.size is not None and not pod.is_charged_alone:
             return pod
-        # Whether a pod is charged alone is never its author's choice.
+        # A user cannot choose that a pod is charged alone.
         size = pod.gang.size or pod.gang.min_size
         return replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=False)
     # Without a minimum its pods start, and are charged, one by one.

@@ -9,7 +9,8 @@ Which module handles which event:
 - a pod is ending, has ended or was deleted, or a lease expires: `lifecycle`;
 - a node joins, changes its health or disappears: `nodes`; if the topology is derived from live
   nodes, it changes, too: `node_changes`. Both say what happens to gangs that run or hold a lease on
-  the node;
+  the node. A leased member that keeps its slot gets another place from the planner
+  (`extender.queue.refused_places`);
 - an admin changes the topology or the priorities: `adoption`; `reconfiguration` reports the result.
 
     adoption         Takes gangs over: after a restart, or on a new topology

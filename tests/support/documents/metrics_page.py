@@ -24,9 +24,10 @@ _HEAD: Final = """\
 # Metrics
 
 Every metric that the services export at `/metrics`, generated from the code (`make reference`).
-[install.md](install.md) describes who may read them. Each service also exports the `process_…`
-metrics of the Prometheus client: memory, CPU time, open files. A histogram `x` is exported as
-`x_bucket`, `x_sum` and `x_count`.
+[install.md](install.md#who-may-call-the-extender) says which callers may read them. Each service
+also exports the `process_…` metrics of the Prometheus client: memory, CPU time, open files. A
+histogram `x` is exported as `x_bucket`, `x_sum` and `x_count`. Counters and histograms also have a
+gauge `x_created`, the time at which they began.
 """
 _GROUPS: Final = (
     ("Both services", ("webhook", "extender")),

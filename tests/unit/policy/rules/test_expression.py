@@ -45,7 +45,7 @@ def test_an_expression_answers(source: str, answer: bool) -> None:
     [
         (
             "user ==",
-            "is not a valid CEL expression: mismatched input the end at line 1, column 8",
+            "is not a valid CEL expression: unexpected end at line 1, column 8",
         ),
         ("(" * 200, "is not a valid CEL expression: nested too deeply at line 1, column 97"),
         (
@@ -71,7 +71,7 @@ def test_an_expression_answers(source: str, answer: bool) -> None:
         ),
         (
             "namespace == 'a' && user.matches('b') ==",
-            "is not a valid CEL expression: mismatched input the end at line 1, column 41",
+            "is not a valid CEL expression: unexpected end at line 1, column 41",
         ),
         ("current", "can never be true or false: its result is 1 instead of true or false"),
         (
