@@ -14,6 +14,7 @@ run                `cellgate run`: all services on one machine
 simulated_cluster  the simulated cluster of `cellgate run`
 banner             what `cellgate run` prints
 serve              `cellgate extender` and `cellgate webhook`
+stores             database, decision log and ledger of a service
 migrate            `cellgate migrate`
 certs              `cellgate certs`
 check              `cellgate check`

@@ -1,56 +1,58 @@
-"""What `cellgate run` tells the person who started it."""
+"""What `cellgate run` prints for its user."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 _TRY_SIMULATED = """\
-Three things to try in another terminal:
+Try in another terminal:
 
   curl {extender}/v1/gangs
-      who has which leaf cells
+      the gangs and their leaf cells
   curl '{extender}/v1/decisions?limit=5'
-      what was decided last, and why; kept over restarts
+      the last decisions and their reasons; kept across restarts
   curl -si {cluster}/api/v1/namespaces/vision/pods -H 'Impersonate-User: alice' \\
     -H 'Content-Type: application/json' -d '{{"metadata": {{"name": "mine"}}, "spec": {{
     "priorityClassName": "prod", "containers": [{{"name": "main", "image": "any",
     "resources": {{"limits": {{"nvidia.com/gpu": "1"}}}}}}]}}}}'
-      submit a pod as alice; see the Warning, and the class it got
+      submit a pod as alice: see the Warning header, and the class that the pod got
 """
 
 _TRY_REAL = """\
-Three things to try in another terminal:
+Try in another terminal:
 
   curl {extender}/v1/nodes
-      the nodes with leaf cells, and who has them
+      the nodes with leaf cells, and the gangs on them
   curl {extender}/v1/gangs
       the gangs that were placed
   curl '{extender}/v1/decisions?limit=5'
-      what was decided last, and why; kept over restarts
+      the last decisions and their reasons; kept across restarts
 
-The cluster calls Cellgate when its webhook configurations and the extender of its kube-scheduler
-name these addresses: see docs/install.md.
+The cluster does not call these addresses yet: add them to its webhook configurations and to the
+extenders of its kube-scheduler, as docs/install.md describes.
 """
 
 
 def say_starting(*, makes_database: bool) -> None:
-    """Show that something happens."""
-    extra = " (the first time it makes a database: some seconds)" if makes_database else ""
-    print(f"Cellgate starts{extra} …", flush=True)
+    """Print that Cellgate starts."""
+    extra = " (creating the database takes some seconds)" if makes_database else ""
+    print(f"Starting Cellgate{extra} …", flush=True)
 
 
 def say_running(
     *, webhook: str, extender: str, cluster: str | None, kubeconfig: str, data: Path
 ) -> None:
-    """Tell what is served where, and what to do with it."""
+    """Print the addresses, and what to try."""
     if cluster:
-        where = f"{cluster}  simulated: 16 nodes of 8 leaf cells, and users who submit gangs"
+        where = (
+            f"{cluster}  simulated: 16 nodes with 8 leaf cells each, and users that submit gangs"
+        )
     else:
-        where = f"the one of {kubeconfig}"
+        where = f"from {kubeconfig}"
     hints = (_TRY_SIMULATED if cluster else _TRY_REAL).format(extender=extender, cluster=cluster)
     print(
         f"""\
-Cellgate is ready. Ctrl-C ends it; its data stays in {data}.
+Cellgate is ready. Press Ctrl-C to stop it. Data directory: {data}
 
   extender   {extender}   also /healthz /readyz /metrics /leader
   webhook    {webhook}  also /healthz /readyz /metrics; CA: {data / "certs" / "ca.crt"}
@@ -61,11 +63,12 @@ Cellgate is ready. Ctrl-C ends it; its data stays in {data}.
     )
 
 
-def say_broken(reasons: Sequence[str]) -> None:
-    """Tell why it ends by itself; the log above has the details."""
-    print(f"cellgate: {'; '.join(reasons)}; the log says why", file=sys.stderr, flush=True)
+def say_failed(reasons: Sequence[str]) -> None:
+    """Print why Cellgate stops without a request."""
+    message = f"cellgate: stopped: {'; '.join(reasons)}; see the log above"
+    print(message, file=sys.stderr, flush=True)
 
 
-def say_ending() -> None:
-    """Show that Ctrl-C was heard."""
-    print("\nCellgate ends …", flush=True)
+def say_stopping() -> None:
+    """Print that Cellgate stops."""
+    print("\nStopping Cellgate …", flush=True)

@@ -1,4 +1,4 @@
-"""`cellgate certs`: make certificates, and say how they get into a cluster."""
+"""`cellgate certs`: creates certificates, and prints the commands that store them in a cluster."""
 
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -14,24 +14,24 @@ _SECRETS = {"cellgate-extender-certs": "extender", "cellgate-scheduler-certs": S
 
 
 async def make_certificates(options: Namespace, _: Stop) -> Exit:
-    """Make what is missing or about to expire; nothing else is touched."""
+    """Create certificates that are missing or expire soon; keep all others."""
     directory = Path(options.certs)
     store = CertificateStore(directory, serving="extender")
     if store.is_given:
         raise SettingsError(
-            f"{store.ca_path} has no key beside it: whoever made this CA makes the certificates"
+            f"{store.ca_path} has no ca.key next to it: use the directory where the CA was created"
         )
     hosts = service_hosts(options.namespace)
     store.ensure(hosts=hosts, clients=[SCHEDULER], now=datetime.now(UTC))
-    print(f"The certificates are in {directory}. To put them into the cluster:\n")
+    print(f"The certificates are in {directory}. Store them in the cluster with:\n")
     for secret, name in _SECRETS.items():
         print(_command(secret, options.namespace, [store.ca_path, *store.paths_of(name)]))
-    print(f"\nKeep {store.paths_of('ca')[1]} where nobody else reads it.")
+    print(f"\nKeep {store.paths_of('ca')[1]} secret: it can sign certificates for any caller.")
     return Exit.OK
 
 
 def _command(secret: str, namespace: str, paths: list[Path]) -> str:
-    """The shell line that makes a Secret, or replaces it."""
+    """Return the shell command that creates or replaces a Secret."""
     files = " ".join(f"--from-file={path}" for path in paths)
     create = f"kubectl create secret generic {secret} -n {namespace} {files}"
     return f"{create} --dry-run=client -o yaml | kubectl apply --server-side -f -"

@@ -1,4 +1,4 @@
-"""`cellgate check FILE…`: validate policies offline, exactly as the webhook would."""
+"""`cellgate check FILE…`: validates policy documents offline, as the webhook does."""
 
 import sys
 from argparse import Namespace
@@ -10,7 +10,7 @@ from service.process import Exit, Stop
 
 
 async def check_policies(options: Namespace, _: Stop) -> Exit:
-    """Print every problem of all files together, or that there is none."""
+    """Print all problems of all files, or that there are none."""
     try:
         policy = build_from_files([(name, read_text(name)) for name in options.files])
     except SpecError as exc:
@@ -22,7 +22,7 @@ async def check_policies(options: Namespace, _: Stop) -> Exit:
 
 
 def read_text(name: str) -> str:
-    """Read a file, or standard input for `-`. Raises SettingsError if that cannot be done."""
+    """Read a file, or standard input for `-`. Raises SettingsError if it cannot be read."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except OSError as exc:

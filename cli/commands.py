@@ -17,182 +17,207 @@ from state.database.maintenance import RetentionSettings
 
 Command = Callable[[Namespace, Stop], Awaitable[Exit]]
 
-_KEPT = {
-    "log": "how long decisions are kept, to be explained and replayed",
-    "history": "how long runs of gangs, past charges and documents are kept",
-    "totals": "how long hours by day are kept",
-}
+_ABOUT = """\
+Cellgate shares the GPUs of a Kubernetes cluster. An admission webhook applies
+priority rules and quotas when pods are created; a scheduler extender places
+gangs of pods by topology.
+
+Commands:
+"""
+_EPILOG = """\
+Run 'cellgate COMMAND --help' for the flags of a command. Each flag can also be
+set by an environment variable, such as CELLGATE_LOG_LEVEL for --log-level."""
+_RUN = """\
+Run the webhook, the extender and an embedded PostgreSQL database on this
+machine. Without --kubeconfig they run with a simulated Kubernetes cluster.
+
+Examples:
+  cellgate run
+  cellgate run --kubeconfig ~/.kube/config"""
+_EXTENDER = """\
+Run the scheduler extender. kube-scheduler calls it to place pods. With several
+replicas one leads, and the others take over when it ends."""
+_WEBHOOK = """\
+Run the admission webhook. The API server calls it when pods, workloads and
+policy documents are created or changed."""
+_MIGRATE = """\
+Apply pending migrations to the database. The services do so when they start:
+use this command if their database user may not change the schema."""
+_CERTS = """\
+Create a CA, and certificates for the extender and kube-scheduler. Print the
+kubectl commands that store them in the cluster. Existing certificates are kept
+unless they expire soon."""
+_CHECK = """\
+Validate policy documents as the webhook does at 'kubectl apply', and print all
+problems. The exit code is 1 if there are any.
+
+Examples:
+  cellgate check policies/*.yaml
+  kubectl get configmaps -n cellgate-system -o yaml | cellgate check -"""
+_IMPORT = """\
+Convert a rule table of another system to a Rules document, and print it.
+Rows and columns that cannot be converted are reported on standard error.
+
+Examples:
+  cellgate import rules rules.sql > rules.yaml"""
 _LEVELS = ("debug", "info", "warning", "error")
 
 
 def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
-    """Build the parser of all commands; `options.command` is what to run."""
-    parser = Parser(
-        prog="cellgate",
-        description="A fair, safe and explainable shared Kubernetes GPU cluster.",
-        allow_abbrev=False,
+    """Build the parser of all commands; `options.command` is the command to run."""
+    parser = Parser(prog="cellgate", usage="cellgate COMMAND [FLAGS]", epilog=_EPILOG)
+    commands = parser.add_subparsers(
+        prog="cellgate", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )
-    parser.add_argument("--version", action="version", version=version("cellgate"))
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    flags = parser.add_argument_group("Flags")
+    flags.add_argument("-h", "--help", action="help", help="Show this help")
+    flags.add_argument(
+        "--version", action="version", version=version("cellgate"), help="Show the version"
+    )
+    summaries: list[str] = []
 
-    def add(name: str, *, about: str, command: Command) -> Options:
-        one = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+    def add(name: str, summary: str, about: str, command: Command) -> Options:
+        name, _, arguments = name.partition(" ")
+        summaries.append(f"  {name:10}{summary}")
+        usage = f"cellgate {name} [FLAGS] {arguments}".strip()
+        one = commands.add_parser(name, usage=usage, description=about)
         one.set_defaults(command=command)
         return Options(one, environment)
 
-    _run(add("run", about="Run everything on this machine.", command=run_everything), environment)
-    _extender(add("extender", about="Serve kube-scheduler.", command=serve_extender), environment)
-    _webhook(add("webhook", about="Serve the API server.", command=serve_webhook), environment)
-    _migrate(add("migrate", about="Bring the schema up to date.", command=migrate_database))
-    _check(add("check", about="Validate policies in files.", command=check_policies))
-    _import(add("import", about="Take over policies from elsewhere.", command=import_table))
-    certs = "Make certificates for the extender and its kube-scheduler."
-    _certs(add("certs", about=certs, command=make_certificates), environment)
+    _run(add("run", "Run all services on this machine", _RUN, run_everything), environment)
+    _extender(add("extender", "Run the scheduler extender", _EXTENDER, serve_extender), environment)
+    _webhook(add("webhook", "Run the admission webhook", _WEBHOOK, serve_webhook), environment)
+    _migrate(add("migrate", "Apply database migrations", _MIGRATE, migrate_database))
+    _certs(add("certs", "Create certificates", _CERTS, make_certificates), environment)
+    _check(add("check FILE…", "Validate policy documents", _CHECK, check_policies))
+    _import(add("import KIND FILE", "Convert rules of another system", _IMPORT, import_table))
+    parser.description = _ABOUT + "\n".join(summaries)
     return parser
 
 
 def _run(options: Options, environment: Mapping[str, str]) -> None:
     data = str(data_directory(environment) or "") or None
-    options.add("--data-dir", default=data, is_required=True, about="where data is kept")
-    options.add("--kubeconfig", about="attach to this cluster instead of a simulated one")
-    options.add("--database-url", about="use this database instead of an embedded one")
-    _state(options)
+    options.add("--data-dir DIR", "Directory for all data", default=data, is_required=True)
+    options.add("--kubeconfig FILE", "Connect to this cluster instead of a simulated one")
     _namespace(options)
-    options.add_address("--extender-listen", default="127.0.0.1:9096", about="the extender's place")
-    options.add_address("--webhook-listen", default="127.0.0.1:9443", about="the webhook's place")
-    options.add_address(
-        "--cluster-listen", default="127.0.0.1:9080", about="the simulated API server's place"
-    )
-    _log_level(options, default="warning")
+    options.add_address("--extender-listen", "Address of the extender", default="127.0.0.1:9096")
+    options.add_address("--webhook-listen", "Address of the webhook", default="127.0.0.1:9443")
+    simulated = "Address of the simulated API server"
+    options.add_address("--cluster-listen", simulated, default="127.0.0.1:9080")
+    _general(options, log_level="warning")
+    options.begin("Database flags")
+    options.add("--database-url URL", "Use this database instead of an embedded one")
+    _database(options)
 
 
 def _extender(options: Options, environment: Mapping[str, str]) -> None:
-    _service(options, environment, listen="127.0.0.1:9096")
-    options.add("--cluster", about="file of the cluster document, instead of a ConfigMap")
-    options.add("--pod-name", about="our own pod, labelled while it leads")
-    _directory_of_certificates(options, environment, is_required=False)
-    options.add_switch("--tls", about="serve TLS on loopback, too")
-    options.add_switch("--insecure-http", about="serve plain HTTP beyond loopback")
+    options.add_address("--listen", "Address to serve on", default="127.0.0.1:9096")
+    options.add_switch("--tls", "Serve TLS on a loopback address too")
+    options.add_switch("--insecure-http", "Serve plain HTTP on an address other than loopback")
+    _certificates(options, environment)
+    options.add("--cluster FILE", "Read the cluster document from a file, not a ConfigMap")
+    _service(options, environment)
 
 
 def _webhook(options: Options, environment: Mapping[str, str]) -> None:
-    _service(options, environment, listen="127.0.0.1:9443")
-    _directory_of_certificates(options, environment, is_required=False)
-    options.add("--certs-secret", about="share certificates by this Secret, not by a directory")
-    options.add(
-        "--ca-overlap-seconds",
-        default="604800",
-        about="how long a new CA is known before it signs, with --certs-secret",
-        read=_read_seconds,
-    )
-    options.add("--client-ca", about="file of the CA whose certificate the API server must show")
-    options.add(
-        "--client-names",
-        about="common names, with commas between, that such a certificate may have; default any",
-        read=_read_names,
-    )
-    options.add(
-        "--linger-seconds",
-        default="3",
-        about="how long to go on answering when asked to end, until callers have noticed",
-        read=_read_seconds,
-    )
-    options.add("--pod-name", about="our own pod, by which we lead")
-    options.add(
+    options.add_address("--listen", "Address to serve on", default="127.0.0.1:9443")
+    linger = "How long to serve after SIGTERM, until callers stop using this replica"
+    options.add_seconds("--linger-seconds", linger, default=3)
+    options.add_names(
         "--policy-admins",
+        "Users and groups that may change every policy document",
         default="system:masters,kubeadm:cluster-admins",
-        about="users and groups, with commas between, who may change every policy document",
-        read=_read_names,
     )
-    options.add(
-        "--binders",
-        default="system:kube-scheduler",
-        about="users and groups, with commas between, who may bind managed pods beside Cellgate",
-        read=_read_names,
-    )
+    binders = "Users and groups, besides Cellgate, that may bind managed pods"
+    options.add_names("--binders", binders, default="system:kube-scheduler")
     options.add_switch(
         "--gate-queued-only",
-        about="hold only gangs over quota; all others go to kube-scheduler at once, HiveD's way",
+        "Gate only gangs over quota; other pods go to kube-scheduler at once, as with HiveD",
     )
-
-
-def _read_names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _read_seconds(text: str) -> float:
-    if not text.isdecimal():
-        raise ValueError(f"must be a whole number of seconds, not {text!r}")
-    return float(text)
-
-
-def _certs(options: Options, environment: Mapping[str, str]) -> None:
-    _directory_of_certificates(options, environment)
-    _namespace(options)
-    _log_level(options, default="warning")
+    _service(options, environment)
+    options.begin("Certificate flags")
+    _certificates(options, environment)
+    options.add("--certs-secret NAME", "Keep certificates in this Secret, not in a directory")
+    overlap = "How long a new CA is published before it signs, with --certs-secret"
+    options.add_seconds("--ca-overlap-seconds", overlap, default=604800)
+    options.add("--client-ca FILE", "Require a client certificate of this CA from callers")
+    options.add_names("--client-names", "Common names of client certificates (default any)")
 
 
 def _migrate(options: Options) -> None:
     _database_url(options)
-    _log_level(options, default="info")
+    _general(options, log_level="info")
+
+
+def _certs(options: Options, environment: Mapping[str, str]) -> None:
+    _certificates(options, environment, is_required=True)
+    _namespace(options)
+    _general(options, log_level="warning")
 
 
 def _check(options: Options) -> None:
-    options.add_files("FILE", about="policy documents or manifests of their ConfigMaps; - is stdin")
-    _log_level(options, default="warning")
+    options.begin("Arguments")
+    about = "Policy documents or ConfigMap manifests; - reads standard input"
+    options.add_argument("files", "FILE", about, nargs="+")
+    options.begin("Flags")
+    _general(options, log_level="warning")
 
 
 def _import(options: Options) -> None:
-    options.add_argument("what", choices=("rules",), about="what the file holds: rules")
-    options.add_argument("file", about="a rule table: Markdown, CSV or an SQL dump; - is stdin")
-    _log_level(options, default="warning")
+    options.begin("Arguments")
+    options.add_argument("what", "KIND", "What to convert: rules", choices=("rules",))
+    about = "Table as Markdown, CSV or SQL dump; - reads standard input"
+    options.add_argument("file", "FILE", about)
+    options.begin("Flags")
+    _general(options, log_level="warning")
 
 
-def _service(options: Options, environment: Mapping[str, str], *, listen: str) -> None:
-    """Flags that both services share."""
-    options.add_address("--listen", default=listen, about="where to serve")
+def _service(options: Options, environment: Mapping[str, str]) -> None:
+    """Add the flags that both services share."""
     is_in_cluster = "KUBERNETES_SERVICE_HOST" in environment
     kubeconfig = None if is_in_cluster else environment.get("KUBECONFIG")
-    options.add("--kubeconfig", default=kubeconfig, about="the cluster; else the one we run in")
-    _database_url(options)
-    _state(options)
-    options.add("--spool-dir", about="keep decisions here while the database is away")
+    about = "Cluster to connect to; otherwise the cluster of this pod, or $KUBECONFIG"
+    options.add("--kubeconfig FILE", about, default=kubeconfig)
     _namespace(options)
-    _log_level(options, default="info")
+    options.add("--pod-name NAME", "Name of this pod, for leader election")
+    _general(options, log_level="info")
+    options.begin("Database flags")
+    _database_url(options)
+    _database(options)
+    options.add("--spool-dir DIR", "Keep decisions here while the database is unavailable")
 
 
-def _directory_of_certificates(
-    options: Options, environment: Mapping[str, str], *, is_required: bool = True
+def _certificates(
+    options: Options, environment: Mapping[str, str], *, is_required: bool = False
 ) -> None:
     data = data_directory(environment)
-    about = "directory of CA and certificates; made when missing"
     default = str(data / "certs") if data else None
-    options.add("--certs", default=default, is_required=is_required, about=about)
+    about = "Directory of the CA and certificates; created if missing"
+    options.add("--certs DIR", about, default=default, is_required=is_required)
 
 
 def _database_url(options: Options) -> None:
-    forms = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or embedded:DIR"
-    options.add("--database-url", is_required=True, about=forms)
+    forms = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or embedded:DIR (required)"
+    options.add("--database-url URL", forms, is_required=True)
 
 
-def _state(options: Options) -> None:
-    """Flags of everything that uses the database."""
-    options.add(
-        "--database-listen-url",
-        about="PostgreSQL's own address, where --database-url leads to a pooler such as PgBouncer",
-    )
+def _database(options: Options) -> None:
+    """Add the flags of all commands that run services."""
+    about = "Direct address of PostgreSQL if --database-url is a pooler such as PgBouncer"
+    options.add("--database-listen-url URL", about)
     kept = RetentionSettings()
-    for what, days in (
-        ("log", kept.log_days),
-        ("history", kept.history_days),
-        ("totals", kept.totals_days),
-    ):
-        options.add_days(f"--keep-{what}-days", default=days, about=_KEPT[what])
+    options.add_days("--keep-log-days", "Days to keep decisions", default=kept.log_days)
+    about = "Days to keep runs of gangs, past charges and documents"
+    options.add_days("--keep-history-days", about, default=kept.history_days)
+    options.add_days("--keep-totals-days", "Days to keep daily totals", default=kept.totals_days)
 
 
 def _namespace(options: Options) -> None:
-    options.add("--namespace", default="cellgate-system", about="where policy documents are")
+    about = "Namespace of Cellgate and of the policy documents"
+    options.add("--namespace NAME", about, default="cellgate-system")
 
 
-def _log_level(options: Options, *, default: str) -> None:
-    options.add_choice("--log-level", default=default, choices=_LEVELS, about="what to log")
+def _general(options: Options, *, log_level: str) -> None:
+    """Add the flags of all commands."""
+    options.add_choice("--log-level LEVEL", default=log_level, choices=_LEVELS)
+    options.add_help()

@@ -1,4 +1,4 @@
-"""Where the process begins. It loads the rest itself, so that Ctrl-C is quiet from the start."""
+"""The entry point of the process. It imports the rest late, so that Ctrl-C is quiet early."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ _INTERRUPTED = 130
 
 
 def run() -> None:
-    """Run the command of this process; the entry point of the `cellgate` program."""
+    """Run the command of this process."""
     try:
         from cli.main import main
 

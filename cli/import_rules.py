@@ -1,7 +1,7 @@
-"""`cellgate import rules FILE`: a rule table from elsewhere into a Rules document.
+"""`cellgate import rules FILE`: converts a rule table of another system to a Rules document.
 
-The document goes to standard output; what could not be carried over, or means something else here,
-to standard error.
+The document goes to standard output. Rows and columns that could not be converted, or that have
+another meaning in Cellgate, are reported on standard error.
 """
 
 import re
@@ -18,7 +18,6 @@ from policy.documents.models import API_VERSION
 from policy.errors import SettingsError, SpecError
 from policy.parser import parse_document
 from policy.rules.comparison import parse_comparison
-from policy.rules.patterns import parse_pattern
 from service.process import Exit, Stop
 
 _FIELDS: Final[Sequence[str]] = ("user", "group", "vc", "priority")
@@ -26,20 +25,20 @@ _NUMBERS: Final[Sequence[str]] = ("current", "occupied", "occupiedHigh")
 _REST: Final[Sequence[str]] = ("when", "then", "note")
 _DEFAULT: Final = "default"
 _DEFAULT_CLASS: Final = "test"
-"""What the original gave to a task that named no class."""
+"""The class that the original system gives to a task without a class."""
 
 RuleData = dict[str, str]
 
 
 async def import_table(options: Namespace, _: Stop) -> Exit:
-    """Print the Rules document of a table, and what to know about it."""
+    """Print the Rules document of a table, and remarks about the conversion."""
     table = read_table(read_text(options.file))
     rules, remarks = convert(table)
     text = _write(rules)
     try:
         parse_document(text)
     except SpecError as exc:
-        raise SettingsError(f"the table makes no Rules document: {exc}") from exc
+        raise SettingsError(f"the table cannot be converted to a Rules document: {exc}") from exc
     print(text, end="")
     for remark in remarks:
         print(f"cellgate: {remark}", file=sys.stderr)
@@ -52,7 +51,7 @@ def _write(rules: Sequence[RuleData]) -> str:
 
 
 def convert(table: ImportedTable) -> tuple[list[RuleData], list[str]]:
-    """Translate a table's rows into rules; remarks say what is not the same here."""
+    """Convert the rows of a table to rules; remarks list the differences."""
     rules: list[RuleData] = []
     remarks = [*table.remarks]
     for row in table.rows:
@@ -60,22 +59,23 @@ def convert(table: ImportedTable) -> tuple[list[RuleData], list[str]]:
         try:
             rules += _check(list(_rules(row, table.form)))
         except ValueError as exc:
-            remarks.append(f"{where} was left out: {exc}")
+            remarks.append(f"{where} was skipped: {exc}")
             continue
         remarks += [f"{where}: {remark}" for remark in _remarks(row, table.form)]
     if table.form is Form.SQL:
         remarks.append(
-            "occupiedHigh counts a gang only while its class is high; the original always did"
+            "occupiedHigh counts a gang only while its class is high; the original system always "
+            "counts it"
         )
     return rules, remarks
 
 
 def _rules(row: Row, form: Form) -> Iterator[RuleData]:
-    """Yield the rule of a row; two where the original took one of two limits for enough."""
+    """Yield the rule of a row, or two rules if one of two limits was enough to match."""
     rule = {name: _pattern(name, row[name], form) for name in _FIELDS if name in row}
     numbers = {name: str(_comparison(name, row[name])) for name in _NUMBERS if name in row}
     if "then" not in row:
-        raise ValueError("it does not say what changes")
+        raise ValueError("it has no new class (then)")
     rest = {name: row[name] for name in _REST if name in row}
     if rest["then"] == _DEFAULT:
         rest["then"] = _DEFAULT_CLASS
@@ -88,38 +88,34 @@ def _rules(row: Row, form: Form) -> Iterator[RuleData]:
 
 
 def _check(rules: list[RuleData]) -> list[RuleData]:
-    """Pass the rules of one row; ValueError says what is wrong with them."""
+    """Return the rules of one row; ValueError if they are not valid."""
     try:
         parse_document(_write(rules))
     except SpecError as exc:
-        told = (f"{one.path.partition('.')[2]} {one.message}" for one in exc.problems)
-        raise ValueError("; ".join(told)) from exc
+        problems = (f"{one.path.partition('.')[2]} {one.message}" for one in exc.problems)
+        raise ValueError("; ".join(problems)) from exc
     return rules
 
 
 def _remarks(row: Row, form: Form) -> Iterator[str]:
     if _DEFAULT in (row.get("priority"), row.get("then")):
-        yield f"class {_DEFAULT} is written {_DEFAULT_CLASS}, which a task without a class became"
+        yield f"class {_DEFAULT} was replaced by {_DEFAULT_CLASS}, the class of tasks without one"
     if form is Form.SQL and "occupied" in row and "occupiedHigh" in row:
-        yield "two limits, of which one was enough, became two rules"
+        yield "converted to two rules, since one of its two limits was enough to match"
 
 
 def _pattern(name: str, text: str, form: Form) -> str:
     if name == "priority":
         text = _classes(text)
     elif name == "vc" and form is Form.SQL:
-        # There a list of names, in which the name of the queue was looked for.
+        # In the original system this is a list of names that may contain the name of the queue.
         names = [re.escape(part) for part in re.split(r"[,/\s]+", text) if part]
         text = f"^({'|'.join(names)})$"
-    try:
-        parse_pattern(text)
-    except ValueError as exc:
-        raise ValueError(f"{name} {exc}") from exc
     return text
 
 
 def _classes(text: str) -> str:
-    """Write a list of classes as alternatives; `default` is the class of a pod that names none."""
+    """Convert a list of classes to a pattern; `default` is the class of a pod without one."""
     names = [name for name in re.split(r"[/,]", text) if name.strip() not in ("", _DEFAULT)]
     return "|".join(name.strip() for name in names) or _DEFAULT_CLASS
 

@@ -1,4 +1,4 @@
-"""`cellgate COMMAND`: from arguments to an exit code."""
+"""Runs a command: from arguments to an exit code."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from service.process import Exit, run_until_signal
 
 
 def main(argv: Sequence[str], environment: Mapping[str, str]) -> Exit:
-    """Run one command and return its exit code; what is wrong with the call is one line."""
+    """Run one command and return its exit code; print an error of the call as one line."""
     try:
         options = build_parser(environment).parse_args(argv)
         configure_logs(level=options.log_level)
@@ -19,6 +19,6 @@ def main(argv: Sequence[str], environment: Mapping[str, str]) -> Exit:
     except SettingsError as exc:
         print(f"cellgate: {exc}", file=sys.stderr)
         return Exit.USAGE
-    except BackendError as exc:  # such as a table that somebody else locks while it is migrated
+    except BackendError as exc:  # such as a lock of another process on a table during migration
         print(f"cellgate: {exc}; try again", file=sys.stderr)
         return Exit.DIED

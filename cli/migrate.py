@@ -1,4 +1,4 @@
-"""`cellgate migrate`: bring the schema of a database up to date."""
+"""`cellgate migrate`: applies database migrations."""
 
 from argparse import Namespace
 
@@ -8,7 +8,7 @@ from state.database.migrator import migrate
 
 
 async def migrate_database(options: Namespace, _: Stop) -> Exit:
-    """Apply what is pending, and say what that was."""
+    """Apply pending migrations, and print their names."""
     async with open_database(options.database_url, application_name="cellgate") as database:
         applied = await migrate(database.pool)
     for name in applied:

@@ -1,6 +1,6 @@
-"""Policy documents in files: bare, or in manifests of ConfigMaps, several in one file.
+"""Policy documents in files: as bare documents or in ConfigMap manifests, several in one file.
 
-What is found is judged exactly as the webhook would judge it at `kubectl apply`.
+They are validated as the webhook validates them at `kubectl apply`.
 """
 
 import re
@@ -20,12 +20,12 @@ from policy.store import PolicyText, build_policy
 from policy.wording import describe, listing
 
 _LISTS: Final = ("List", "ConfigMapList")
-# At the beginning of a line this always starts a document, even in the middle of a text block.
+# At the start of a line this begins a new document, even within a block of text.
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 
 def build_from_files(files: Iterable[tuple[str, str]]) -> Policy:
-    """Make a policy of all documents in these files, each a name and a text.
+    """Build a policy from all documents in files, each given by name and text.
 
     Raises SpecError with all problems.
     """
@@ -41,7 +41,7 @@ def build_from_files(files: Iterable[tuple[str, str]]) -> Policy:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield the YAML documents of a text, each at the line where it stands."""
+    """Yield the YAML documents of a text, padded so that line numbers stay the same."""
     starts = [0, *(match.start() for match in _SEPARATOR.finditer(text)), len(text)]
     for start, end in pairwise(starts):
         yield "\n" * text.count("\n", 0, start) + text[start:end]
@@ -49,14 +49,14 @@ def _split(text: str) -> Iterator[str]:
 
 def _read_file(name: str, text: str, problems: list[Problem]) -> Iterator[PolicyText]:
     for part in _split(text):
-        with _noting(name, problems):
-            for data in _objects(parse_yaml(part).value):
-                with _noting(name, problems):
+        with _collect_problems(name, problems):
+            for data in _objects(parse_yaml(part)[0]):
+                with _collect_problems(name, problems):
                     yield from _read_object(name, part, data)
 
 
 @contextmanager
-def _noting(name: str, problems: list[Problem]) -> Iterator[None]:
+def _collect_problems(name: str, problems: list[Problem]) -> Iterator[None]:
     try:
         yield
     except SpecError as exc:
@@ -64,7 +64,7 @@ def _noting(name: str, problems: list[Problem]) -> Iterator[None]:
 
 
 def _objects(data: Plain) -> Iterator[dict[str, Plain]]:
-    """Yield an object, or those of a list, as `kubectl get -o yaml` writes it."""
+    """Yield an object, or the objects of a list such as the output of `kubectl get -o yaml`."""
     if data is None:
         return
     if not isinstance(data, dict):
@@ -84,7 +84,7 @@ def _read_object(name: str, part: str, data: dict[str, Plain]) -> Iterator[Polic
 
 
 def _kind_of(data: dict[str, Plain]) -> DocumentKind | None:
-    """Tell what a bare document is; None for another object of Kubernetes that stands beside."""
+    """Return the kind of a bare document; None for other objects of Kubernetes."""
     for kind in DocumentKind:
         if data.get("kind") == kind:
             return kind

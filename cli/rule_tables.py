@@ -1,7 +1,7 @@
-"""Rule tables from elsewhere, read as rows: a Markdown table, CSV, or an SQL dump.
+"""Reads rule tables of another system: a Markdown table, CSV or an SQL dump. Pure.
 
-Known columns are those of the rule system that this one follows, by their names in its description
-(Chinese), in its database, and here. Pure: texts in, rows and remarks out.
+The known columns are those of the rule system that Cellgate's rules follow, by their names in its
+description (Chinese), in its database and in Cellgate.
 """
 
 import csv
@@ -15,11 +15,11 @@ from typing import Final
 from policy.errors import SettingsError
 
 Row = dict[str, str]
-"""Texts by our name of a column; empty ones are left out. `number` counts rows as people do."""
+"""Non-empty values by Cellgate's name of the column. `number` is the row number, from 1."""
 
 
 class Form(StrEnum):
-    """How a table is written, which is also what its numbers and lists mean."""
+    """The format of a table, which also determines the meaning of its numbers and lists."""
 
     MARKDOWN = "Markdown"
     CSV = "CSV"
@@ -33,9 +33,9 @@ class ImportedTable:
     form: Form
     rows: list[Row]
     remarks: list[str] = field(default_factory=list)
-    """What could not be carried over, or is not the same here."""
+    """What could not be converted, or has another meaning in Cellgate."""
     read: int = 0
-    """How many rows there were, also those that were left out."""
+    """The number of rows, including skipped ones."""
 
 
 _NAMES: Final = {
@@ -83,7 +83,7 @@ _SQL_COLUMNS: Final = (
 
 
 def read_table(text: str) -> ImportedTable:
-    """Read a table in whatever form it is written. Raises SettingsError if it is none."""
+    """Read a table in any of the formats. Raises SettingsError if the text is not a table."""
     text = text.removeprefix("\ufeff")
     if _INSERT.search(text):
         return _read_sql(text)
@@ -105,7 +105,7 @@ def _read_markdown(lines: Sequence[str], *, ruler: int) -> ImportedTable:
 
 
 def _cells(line: str) -> list[str]:
-    """Split a line of a Markdown table; `\\|` is a bar that is meant."""
+    """Split a line of a Markdown table; `\\|` is a literal bar."""
     inner = line.strip().removeprefix("|").removesuffix("|")
     return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inner)]
 
@@ -113,12 +113,12 @@ def _cells(line: str) -> list[str]:
 def _read_csv(text: str) -> ImportedTable:
     table = ImportedTable(Form.CSV, [])
     head = text.lstrip().partition("\n")[0]
-    # Spreadsheets of some countries write a semicolon, since the comma is theirs for fractions.
+    # Spreadsheets write semicolons in locales where the comma is the decimal separator.
     delimiter = max(_DELIMITERS, key=head.count)
     try:
         lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error as exc:
-        raise SettingsError(f"the table is not understood: {exc}") from exc
+        raise SettingsError(f"the file is not a valid CSV table: {exc}") from exc
     lines = [line for line in lines if any(cell.strip() for cell in line)]
     if not lines:
         raise SettingsError("the file is empty; expected a rule table")
@@ -130,12 +130,12 @@ def _read_csv(text: str) -> ImportedTable:
 
 def _read_sql(text: str) -> ImportedTable:
     table = ImportedTable(Form.SQL, [])
-    # A comment may hold rules of long ago, or stand in the midst of those of today.
+    # Remove comments: they may contain old rules, or be in the middle of a statement.
     text = _SQL_COMMENT.sub(lambda found: found[0] if found[0][0] in "'\"" else " ", text)
     given = _created_columns(text) or list(_SQL_COLUMNS)
     others: list[str] = []
     place = 0
-    # From where the last one ended: a note may talk of INSERT.
+    # Search from the end of the last statement: a note may contain INSERT.
     while match := _INSERT.search(text, place):
         rows, place = _tuples(text, match.end())
         if match[1].lower() != "rules":
@@ -146,7 +146,7 @@ def _read_sql(text: str) -> ImportedTable:
         for values in rows:
             _add_row(table, names, values)
     for name in dict.fromkeys(others):
-        table.remarks.append(f"table {name} is not a rule table and was left out")
+        table.remarks.append(f"table {name} is not a rule table and was skipped")
     return _by_id(table)
 
 
@@ -159,7 +159,7 @@ def _created_columns(text: str) -> list[str]:
 
 
 def _definitions(text: str, start: int) -> Iterator[str]:
-    """Yield what stands between the commas of the next brackets, not of those within them."""
+    """Yield the parts of the next parenthesis, split at its own commas."""
     depth, begin = 0, start
     for found in _SQL_BREAK.finditer(text, start):
         depth += {"(": 1, ")": -1}.get(found[0], 0)
@@ -173,7 +173,7 @@ def _definitions(text: str, start: int) -> Iterator[str]:
 
 
 def _tuples(text: str, start: int) -> tuple[list[list[str]], int]:
-    """Return the tuples after VALUES, and where they end."""
+    """Return the tuples after VALUES, and the position behind them."""
     place, rows = start, []
     while text.startswith("(", place):
         place += 1
@@ -184,7 +184,7 @@ def _tuples(text: str, start: int) -> tuple[list[list[str]], int]:
             if found[4] == ")":
                 break
         else:
-            raise SettingsError(f"the SQL dump is not understood at character {place}")
+            raise SettingsError(f"the SQL dump has a syntax error at character {place}")
         rows.append(values)
         gap = _SQL_GAP.match(text, place)
         place = gap.end() if gap else len(text)
@@ -203,24 +203,26 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def _known_columns(names: Iterable[str], table: ImportedTable) -> list[str | None]:
-    """Translate the names of columns; those that mean nothing here are remarked."""
+    """Translate the names of columns; unknown columns get a remark."""
     known = [_COLUMNS.get(name.strip().lower()) for name in names]
     for name, ours in zip(names, known, strict=True):
         if ours is None and name.strip():
-            remark = f"column {name.strip()} has no meaning here and was left out"
+            remark = f"column {name.strip()} is unknown and was skipped"
             table.remarks = list(dict.fromkeys([*table.remarks, remark]))
     if "then" not in known:
-        raise SettingsError("this is no rule table: no column says what a rule changes (then)")
+        raise SettingsError(
+            "the file is not a rule table: it has no column for the new class (then)"
+        )
     return known
 
 
 def _add_row(table: ImportedTable, names: Sequence[str | None], values: Sequence[str]) -> None:
-    """Add a row, unless its values cannot be told apart: a bar within a cell is one too many."""
+    """Add a row, unless it has too many values, for example because of a bar within a cell."""
     table.read += 1
     if any(values[len(names) :]):
         has = f"it has {len(values)} values for {len(names)} columns"
-        hint = r"; a bar within a cell is written \|" if table.form is Form.MARKDOWN else ""
-        table.remarks.append(f"row {table.read} was left out: {has}{hint}")
+        hint = r"; write a bar within a cell as \|" if table.form is Form.MARKDOWN else ""
+        table.remarks.append(f"row {table.read} was skipped: {has}{hint}")
         return
     pairs = zip(names, values, strict=False)
     row = {name: value for name, value in pairs if name is not None and value}
@@ -228,8 +230,8 @@ def _add_row(table: ImportedTable, names: Sequence[str | None], values: Sequence
 
 
 def _by_id(table: ImportedTable) -> ImportedTable:
-    """Order rows that have a number as the original matches them: the highest first."""
+    """Sort rows with ids in the matching order of the original system: highest id first."""
     if table.rows and all(_ID.fullmatch(row.get("id", "")) for row in table.rows):
         table.rows.sort(key=lambda row: int(row["id"]), reverse=True)
-        table.remarks.append("rules are in the order of their ids downwards, as they were matched")
+        table.remarks.append("rules are sorted by descending id, the order of matching")
     return table

@@ -1,21 +1,22 @@
-"""`cellgate run`: everything on one machine, with a simulated cluster unless one is named."""
+"""`cellgate run`: all services on one machine, with a simulated cluster or a real one."""
 
 import asyncio
 from argparse import Namespace
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from cli import banner
-from cli.serve import (
+from cli.serve import wait_until_stopped
+from cli.simulated_cluster import Simulation, run_simulation
+from cli.stores import (
     open_ledger,
     open_log,
-    open_state,
+    open_own_database,
     read_retention,
     supervise_state,
     supervise_usage,
 )
-from cli.simulated_cluster import Simulation, run_simulation
 from extender.app import run_extender
 from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient, connect
@@ -27,11 +28,10 @@ from state.ledger.usage_metrics import UsageMetrics
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.05
-_LOOK_SECONDS = 1.0
 
 
 async def run_everything(options: Namespace, stop: Stop) -> Exit:
-    """Run database, webhook, extender and, without a kubeconfig, a cluster; until asked to stop."""
+    """Run database, webhook, extender and, without a kubeconfig, a simulated cluster."""
     data = _make_directory(Path(options.data_dir))
     banner.say_starting(makes_database=not (options.database_url or (data / "postgres").exists()))
     async with AsyncExitStack() as stack:
@@ -47,7 +47,7 @@ async def run_everything(options: Namespace, stop: Stop) -> Exit:
             await simulation.call_webhook(client, webhook.url, ca=data / "certs" / "ca.crt")
             simulation.start(extender_url=extender.url)
             parts.append(simulation.health)
-        if await _until_ready(parts):
+        if await _wait_until_ready(parts):
             banner.say_running(
                 webhook=webhook.url,
                 extender=extender.url,
@@ -55,11 +55,16 @@ async def run_everything(options: Namespace, stop: Stop) -> Exit:
                 kubeconfig=options.kubeconfig,
                 data=data,
             )
-        return await _until_ended(stop, parts)
+        code = await wait_until_stopped(stop, parts)
+        if code is Exit.OK:
+            banner.say_stopping()
+        else:
+            banner.say_failed([reason for health in parts for reason in health.reasons()])
+        return code
 
 
-async def _until_ready(parts: Sequence[Health]) -> bool:
-    """Wait until all are ready (True) or one is broken (False)."""
+async def _wait_until_ready(parts: Sequence[Health]) -> bool:
+    """Wait until all parts are ready (True) or one has failed (False)."""
     while not all(health.is_ready for health in parts):
         if not all(health.is_alive for health in parts):
             return False
@@ -67,22 +72,11 @@ async def _until_ready(parts: Sequence[Health]) -> bool:
     return True
 
 
-async def _until_ended(stop: Stop, parts: Sequence[Health]) -> Exit:
-    """Wait until we are asked to end, or a part is broken: nobody is here to restart us."""
-    while all(health.is_alive for health in parts):
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
-            banner.say_ending()
-            return Exit.OK
-    banner.say_broken([reason for health in parts for reason in health.reasons()])
-    return Exit.DIED
-
-
 @asynccontextmanager
 async def _services(
     options: Namespace, data: Path, client: KubeClient
 ) -> AsyncIterator[tuple[RunningService, RunningService]]:
-    """Run webhook and extender over one database, each with a log of its own."""
+    """Run webhook and extender with one database, and one log each."""
     database_url = options.database_url or f"embedded:{data / 'postgres'}"
     webhook_settings = WebhookSettings(
         address=options.webhook_listen, namespace=options.namespace, certificates=data / "certs"
@@ -92,7 +86,7 @@ async def _services(
     )
     spools = data / "spool"
     async with (
-        open_state(database_url, service="run") as database,
+        open_own_database(database_url, service="run") as database,
         open_log(database, spool=spools / "webhook", is_mirrored=True) as webhook_log,
         open_log(database, spool=spools / "extender") as extender_log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
@@ -113,6 +107,6 @@ def _make_directory(path: Path) -> Path:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as exc:
         raise SettingsError(
-            f"cannot keep data in {path}: {exc.strerror}; choose another place with --data-dir"
+            f"cannot use the data directory {path}: {exc.strerror}; set another one with --data-dir"
         ) from exc
     return path.absolute()

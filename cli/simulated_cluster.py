@@ -1,4 +1,4 @@
-"""The simulated cluster of `cellgate run`: set up with the manifests that a real one would get."""
+"""The simulated cluster of `cellgate run`, set up with the manifests for a real cluster."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 
 class Simulation:
-    """A simulated cluster that is served, and can be set in motion."""
+    """A simulated cluster with a running API server."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Simulation:
 
     @property
     def url(self) -> str:
-        """Where its API server answers."""
+        """The URL of its API server."""
         return self._cluster.url
 
     async def call_webhook(self, client: KubeClient, url: str, *, ca: Path) -> None:
-        """Let its API server ask our webhook, exactly for what the manifests say."""
+        """Register the webhook in the cluster, with the rules of the manifests."""
         bundle = base64.b64encode(await asyncio.to_thread(ca.read_bytes)).decode()
         for configuration in _load_manifest(_WEBHOOKS):
             for webhook in configuration["webhooks"]:
@@ -57,7 +57,7 @@ class Simulation:
             await client.request("POST", f"{_REGISTRATION}/{plural}", body=configuration)
 
     def start(self, *, extender_url: str) -> None:
-        """Let kube-scheduler, the kubelets and the users begin."""
+        """Start kube-scheduler, the kubelets and the users."""
         verbs = f"{extender_url}/v1/extender"
         self._supervisor.start("simulated scheduler", self._cluster.run_scheduler(verbs))
         self._supervisor.start("simulated kubelets", self._cluster.run_kubelet())
@@ -69,9 +69,10 @@ async def run_simulation(address: Address, data: Path) -> AsyncIterator[Simulati
     """Serve a simulated cluster while the body runs."""
     if not address.is_loopback:
         raise SettingsError(
-            f"{address.flag} {address} is not loopback: anybody could be admin there"
+            f"{address.flag} {address} is not loopback: the simulated API server must not be "
+            "reachable from other machines, since every caller is an administrator"
         )
-    # Pods of different runs must not share their uids in the log, which outlives the cluster.
+    # A new seed each time: pods of different runs must have different UIDs in the log.
     cluster = SimulatedCluster(seed=secrets.randbits(32), policies=dict(_policies()))
     try:
         await cluster.serve(host=address.host, port=address.port)
@@ -88,7 +89,7 @@ async def run_simulation(address: Address, data: Path) -> AsyncIterator[Simulati
 
 
 def _policies() -> Iterator[tuple[str, str]]:
-    """The example policies by kind, as their ConfigMaps are labelled."""
+    """Yield kind and text of the example policies."""
     for path in _POLICIES:
         for obj in _load_manifest(path):
             if obj["kind"] == "ConfigMap":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve import open_log
+from cli.stores import open_log
 from extender.cluster.replay import replay_epoch
 from state.database.database import Database
 from state.log.postgres import PostgresDecisions

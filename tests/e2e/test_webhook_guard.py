@@ -116,7 +116,7 @@ async def test_a_pod_that_asks_as_a_whole_is_shaped_and_valid(plane: ControlPlan
     job["spec"]["template"]["metadata"]["labels"] = _TRAIN["labels"]
     job["spec"]["template"]["spec"]["resources"] = whole
     told = await plane.kubectl("create", "-f", "-", stdin=json.dumps(job), user="alice")
-    assert "memory for each container, not the 2Gi it asked for as a whole" in told.stderr
+    assert "memory for each container instead of the requested 2Gi for the pod" in told.stderr
 
 
 async def test_a_container_for_debugging_does_not_see_what_is_others(plane: ControlPlane) -> None:

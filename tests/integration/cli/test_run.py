@@ -61,7 +61,7 @@ async def test_everything_is_served_and_gangs_run(tmp_path: Path) -> None:
         assert {row["service"] for row in rows} == {"webhook", "extender"}
 
         code, output = await interrupt(run.process)
-    assert (code, output.strip()) == (0, "Cellgate ends …")
+    assert (code, output.strip()) == (0, "Stopping Cellgate …")
 
 
 async def test_the_banners_third_suggestion_shows_a_warning(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ async def test_ctrl_c_leaves_no_process_and_no_socket_and_the_data_stays(tmp_pat
             await get(url)
 
     async with cellgate_run(tmp_path) as again:
-        assert "makes a database" not in again.banner
+        assert "creating the database" not in again.banner
         assert any(row["kind"] == "bind" for row in await decisions(again))
 
 
@@ -174,7 +174,7 @@ async def test_a_wrong_call_is_one_line_and_exit_code_2(
 
     code, output = await run_to_the_end(*filter(None, [name, *data, *ports, *flags]))
 
-    lines = [line for line in output.splitlines() if not line.startswith("Cellgate starts")]
+    lines = [line for line in output.splitlines() if not line.startswith("Starting Cellgate")]
     assert (code, len(lines)) == (2, 1), output
     assert lines[0].startswith("cellgate: ")
     assert told in lines[0]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from cli.serve import open_ledger
+from cli.stores import open_ledger
 from policy.errors import BackendError, SettingsError
 from policy.quotas.limits import Measure
 from policy.submission import UserName

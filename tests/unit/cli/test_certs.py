@@ -32,4 +32,4 @@ def test_a_ca_of_somebody_else_is_left_alone(
     (tmp_path / "ca.crt").write_text("theirs")
     assert main(["certs", "--certs", str(tmp_path)], {}) == Exit.USAGE
     assert [path.name for path in tmp_path.iterdir()] == ["ca.crt"]
-    assert "has no key beside it" in capsys.readouterr().err
+    assert "has no ca.key next to it" in capsys.readouterr().err

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.commands import build_parser
-from cli.serve import read_retention
+from cli.stores import read_retention
 from policy.errors import SettingsError
 from state.database.maintenance import RetentionSettings
 

@@ -90,10 +90,10 @@ def test_a_dump_is_carried_over_by_id_downwards(
     printed = capsys.readouterr()
     assert _rules(printed.out).build().rules == SHIPPED.rules
     assert printed.err.splitlines() == [
-        "cellgate: table token is not a rule table and was left out",
-        "cellgate: rules are in the order of their ids downwards, as they were matched",
-        "cellgate: occupiedHigh counts a gang only while its class is high; the original always "
-        "did",
+        "cellgate: table token is not a rule table and was skipped",
+        "cellgate: rules are sorted by descending id, the order of matching",
+        "cellgate: occupiedHigh counts a gang only while its class is high; the original system "
+        "always counts it",
     ]
 
 
@@ -110,7 +110,7 @@ def test_csv_is_carried_over_and_strange_columns_are_told() -> None:
         },
         {"then": "fail"},
     ]
-    assert remarks == ["column title has no meaning here and was left out"]
+    assert remarks == ["column title is unknown and was skipped"]
 
 
 def test_what_means_something_else_here_is_told() -> None:
@@ -125,11 +125,10 @@ def test_what_means_something_else_here_is_told() -> None:
         {**same, "occupiedHigh": "> 4", "then": "oppo"},
     ]
     assert remarks[1:-1] == [
-        "row 3 was left out: it does not say what changes",
-        "row 2 was left out: user is not a valid regular expression: invalid perl operator in "
-        '"(?="',
-        "row 1: class default is written test, which a task without a class became",
-        "row 1: two limits, of which one was enough, became two rules",
+        "row 3 was skipped: it has no new class (then)",
+        'row 2 was skipped: user is not a valid regular expression: invalid perl operator in "(?="',
+        "row 1: class default was replaced by test, the class of tasks without one",
+        "row 1: converted to two rules, since one of its two limits was enough to match",
     ]
 
 
@@ -162,11 +161,11 @@ def test_a_row_whose_values_cannot_be_told_apart_is_left_out_and_counted() -> No
     rules, remarks = convert(read_table(text))
     assert rules == [{"user": "^d|e$", "priority": "prod", "then": "test"}]
     assert remarks == [
-        r"row 1 was left out: it has 4 values for 3 columns; a bar within a cell is written \|",
-        "row 2 was left out: then must be retain, fail or the name of a class: "
+        r"row 1 was skipped: it has 4 values for 3 columns; write a bar within a cell as \|",
+        "row 2 was skipped: then must be retain, fail or the name of a class: "
         '"Retain" is not a Kubernetes name (lower-case letters, digits, - and ., a letter or digit '
         "at both ends)",
-        "row 3: class default is written test, which a task without a class became",
+        "row 3: class default was replaced by test, the class of tasks without one",
     ]
 
 
