@@ -170,7 +170,7 @@ async def test_a_kind_that_is_missing_for_a_moment_is_not_forgotten(
         await asyncio.sleep(0.05)
         assert groups.size(coscheduled("g")) == 2
         assert groups.is_awaited(coscheduled("not-there-yet"))
-        api.add(COSCHEDULING, "v1alpha1", a_group("g", minMember=2))
+        api.add(COSCHEDULING, "v1alpha1", a_coscheduling_group("g", size=2))
         await eventually(lambda: bool(seen))
         assert seen == [2]
 
