@@ -1,6 +1,6 @@
-"""TokenReview and SubjectAccessReview, which are answered but not stored.
+"""TokenReview and SubjectAccessReview: the API server answers them and stores nothing.
 
-The simulated cluster has no roles: a SubjectAccessReview is allowed for administrators only.
+The simulated cluster has no roles: only admins get access to non-resource URLs.
 """
 
 from simulation.objects.fields import Object
@@ -12,7 +12,7 @@ AUTHORIZATION_PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 def review_token(body: Object, tokens: Tokens) -> Object:
-    """Return the user of a token."""
+    """Answer which user a token belongs to."""
     token = _spec(body).get("token")
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
@@ -23,7 +23,7 @@ def review_token(body: Object, tokens: Tokens) -> Object:
 
 
 def review_access(body: Object) -> Object:
-    """Return whether a user may do something."""
+    """Answer whether a user has access."""
     spec = _spec(body)
     if not (spec.get("user") or spec.get("groups")):
         why = 'spec.user: Invalid value: "": at least one of user or group must be specified'

@@ -11,6 +11,7 @@ from kube.api.client import MERGE_PATCH, KubeClient, KubeError
 from kube.marks import PLACEMENT_ANNOTATION
 from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
+from tests.support.kube.pods import a_new_pod
 from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -24,9 +25,8 @@ async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
 
 
 async def _create(client: KubeClient) -> PodRef:
-    spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]}
-    metadata = {"name": "bert-0", "annotations": HERE}
-    created = await client.request("POST", PODS, body={"metadata": metadata, "spec": spec})
+    pod = a_new_pod("bert-0").with_metadata(annotations=HERE).with_spec(schedulerName="none")
+    created = await client.request("POST", PODS, body=pod)
     uid, version = (created["metadata"][key] for key in ("uid", "resourceVersion"))
     return PodRef(namespace="default", name="bert-0", uid=uid, resource_version=version)
 

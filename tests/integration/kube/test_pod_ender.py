@@ -12,6 +12,7 @@ from kube.api.pod_ender import Ended, PodEnder
 from policy.errors import BackendError
 from service.clock import Clock
 from simulation.cluster import SimulatedCluster
+from tests.support.kube.pods import a_new_pod
 from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -64,12 +65,8 @@ def _ender(
 
 async def _run(client: KubeClient) -> PodRef:
     """A pod on a node without a kubelet: it goes on for ever, and is never gone."""
-    containers = [{"name": "main", "image": "none"}]
-    body = {
-        "metadata": {"name": "bert-0"},
-        "spec": {"schedulerName": "nobody", "containers": containers},
-    }
-    created = await client.request("POST", PODS, body=body)
+    pod = a_new_pod("bert-0").with_spec(schedulerName="none")
+    created = await client.request("POST", PODS, body=pod)
     target = {"kind": "Node", "name": "nowhere"}
     await client.request(
         "POST", f"{BERT}/binding", body={"target": target, "metadata": {"name": "bert-0"}}

@@ -12,6 +12,7 @@ from kube.api.pod_writer import PodWriter
 from kube.marks import PLACEMENT_ANNOTATION, QUEUED_GATE
 from policy.errors import BackendError
 from simulation.cluster import SimulatedCluster
+from tests.support.kube.pods import a_new_pod
 from tests.support.services.simulated_cluster import connected
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -32,15 +33,9 @@ def _writer(client: KubeClient, *, check_leading: Callable[[], None] = _leads) -
 
 
 async def _create(client: KubeClient, *gates: str) -> PodRef:
-    body = {
-        "metadata": {"name": "bert-0"},
-        "spec": {
-            "schedulerName": "nobody",
-            "schedulingGates": [{"name": gate} for gate in gates],
-            "containers": [{"name": "main", "image": "none"}],
-        },
-    }
-    created = await client.request("POST", PODS, body=body)
+    named = [{"name": gate} for gate in gates]
+    pod = a_new_pod("bert-0").with_spec(schedulerName="none", schedulingGates=named)
+    created = await client.request("POST", PODS, body=pod)
     return PodRef(
         namespace="default", name="bert-0", uid=created["metadata"]["uid"], resource_version=None
     )

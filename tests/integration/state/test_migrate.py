@@ -8,13 +8,8 @@ import pytest
 
 from policy.errors import BackendError, SettingsError
 from state.database.database import Database, open_database
-from state.database.migrator import Migration, Stage, load_migrations, migrate
-
-
-def a_migration(name: str, sql: str) -> Migration:
-    number, stage, _ = name.split("_", 2)
-    return Migration(name=name, number=int(number), stage=Stage(stage), sql=sql)
-
+from state.database.migrator import Stage, load_migrations, migrate
+from tests.support.state.migrations import a_migration
 
 CREATE = a_migration("0001_pre_create", "CREATE TABLE t (a int); INSERT INTO t VALUES (1);")
 EXTEND = a_migration("0002_pre_extend", "ALTER TABLE t ADD COLUMN b int; INSERT INTO t VALUES (2)")

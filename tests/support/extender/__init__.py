@@ -1,5 +1,6 @@
 """The extender's parts without a network.
 
-shell      `Shell`: cluster, pods, outcomes and Events wired as in the service
-gang_pods  pods of gangs that use whole nodes of it
+shell        `Shell`: cluster, pods, outcomes and Events wired as in the service
+gang_pods    pods of gangs that use whole nodes of it
+group_sizes  PodGroups that all need the same number of members
 """

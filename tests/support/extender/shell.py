@@ -20,15 +20,9 @@ from kube.read.managed_pod import ManagedPod
 from policy.classes import NO_CLASSES, Classes
 from policy.submission import PodUid
 from service.clock import Clock
+from tests.support.extender.group_sizes import GroupSizes
 from tests.support.kube.nodes import a_node
 from tests.support.policy.cluster_texts import hived_text
-
-
-class NoSizes:
-    """There are no PodGroups."""
-
-    def size(self, _: ManagedPod) -> int | None:
-        return None
 
 
 class Events(list[Event]):
@@ -85,10 +79,10 @@ class Shell:
         run_to_end(self.pods.recover(now=0.0))
 
     def to_request(self, pod: ManagedPod) -> MemberRequest:
-        return to_member_request(pod, classes=self._classes(), sizes=NoSizes())
+        return to_member_request(pod, classes=self._classes(), sizes=GroupSizes())
 
     def to_bound(self, pod: ManagedPod) -> PlacedMember:
-        return to_bound(pod, classes=self._classes(), sizes=NoSizes())
+        return to_bound(pod, classes=self._classes(), sizes=GroupSizes())
 
     def reconciler(self) -> Reconciler:
         return Reconciler(

@@ -187,7 +187,7 @@ class Installation:
         """A pod for an extender to write on, as it writes on its own; it never runs."""
         name = f"cellgate-extender-{replica}"
         deployment, *_ = yaml.safe_load_all((MANIFESTS / "base" / "extender.yaml").read_text())
-        spec = {**deployment["spec"]["template"]["spec"], "schedulerName": "nobody"}
+        spec = {**deployment["spec"]["template"]["spec"], "schedulerName": "none"}
         if not await self._plane.api.exists(f"{OWN_PODS}/{name}"):
             await self._plane.api.create(OWN_PODS, {"metadata": {"name": name}, "spec": spec})
         return name

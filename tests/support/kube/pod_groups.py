@@ -16,6 +16,14 @@ def a_pod_group(name: str = "bert", *, size: int = 4, namespace: str = "lab") ->
     )
 
 
+def a_coscheduling_group(name: str, *, size: int | None = None) -> ObjectBuilder:
+    """A PodGroup of the coscheduling plugin, with or without a size."""
+    return ObjectBuilder(
+        metadata={"name": name, "namespace": "lab", "resourceVersion": "1"},
+        spec={} if size is None else {"minMember": size},
+    )
+
+
 class PodGroupBuilder(ObjectBuilder):
     """A PodGroup, as the API server's JSON."""
 

@@ -2,6 +2,7 @@
 
 charges         `a_charge`, and limits
 records         `a_decision`: rows of the decision log
+migrations      `a_migration`
 postgres        fixtures: an embedded server for the run, a fresh database for each test
 stock_postgres  fixtures: a server that we did not build
 embedded_owner  a process that owns an embedded server

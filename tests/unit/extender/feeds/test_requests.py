@@ -12,6 +12,7 @@ from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid, VcName
+from tests.support.extender.group_sizes import GroupSizes
 from tests.support.kube.pods import PodBuilder, a_pod
 
 CLASSES = Classes.of(
@@ -23,16 +24,6 @@ CLASSES = Classes.of(
 )
 
 
-class Sizes:
-    """PodGroups that all want so many members."""
-
-    def __init__(self, size: int | None = None) -> None:
-        self._size = size
-
-    def size(self, _: ManagedPod) -> int | None:
-        return self._size
-
-
 def managed(pod: PodBuilder) -> ManagedPod:
     read = read_pod(pod)
     assert read is not None
@@ -42,7 +33,7 @@ def managed(pod: PodBuilder) -> ManagedPod:
 def request(
     pod: PodBuilder, *, classes: Classes = NO_CLASSES, size: int | None = None
 ) -> MemberRequest:
-    return to_member_request(managed(pod), classes=classes, sizes=Sizes(size))
+    return to_member_request(managed(pod), classes=classes, sizes=GroupSizes(size))
 
 
 def test_members_of_a_labelled_gang_are_alike() -> None:
@@ -81,7 +72,7 @@ def test_a_class_that_is_not_listed_is_refused_but_not_for_a_pod_that_runs() -> 
     with pytest.raises(RequestError, match='class "root" is not in the Classes document'):
         request(pod, classes=CLASSES)
     running = managed(pod.bound_to("n1"))
-    assert to_bound(running, classes=CLASSES, sizes=Sizes()).request.priority == OPPORTUNISTIC
+    assert to_bound(running, classes=CLASSES, sizes=GroupSizes()).request.priority == OPPORTUNISTIC
 
 
 def test_a_pod_group_tells_the_size_that_its_pods_do_not() -> None:
@@ -109,7 +100,7 @@ def test_a_placement_is_believed_only_if_it_can_be_true() -> None:
         (Placement(node=NodeName("n1"), leaf_cells=(0,)), ()),
     ):
         bound = managed(pod.placed(placement).bound_to("n1"))
-        found = to_bound(bound, classes=NO_CLASSES, sizes=Sizes()).placement
+        found = to_bound(bound, classes=NO_CLASSES, sizes=GroupSizes()).placement
         assert (found.node, found.leaf_cells) == ("n1", leaf_cells)
 
 
@@ -118,5 +109,5 @@ def test_a_released_pod_is_where_it_was_sent() -> None:
     released = managed(a_pod().with_gpus(1).placed(placement))
 
     assert released.is_released
-    found = to_bound(released, classes=NO_CLASSES, sizes=Sizes()).placement
+    found = to_bound(released, classes=NO_CLASSES, sizes=GroupSizes()).placement
     assert (found.node, found.leaf_cells, found.vc_cell) == ("n1", (0,), "lab/0")

@@ -8,12 +8,11 @@ from extender.planning.quota_queue import QuotaQueue
 from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
-from kube.read.gangs import GangForm
-from kube.read.managed_pod import ManagedPod
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
 from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
 from state.ledger.memory import MemoryLedger
+from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
@@ -48,13 +47,6 @@ def queued(name: str, decision: UUID) -> PodBuilder:
     )
 
 
-class Groups:
-    """PodGroups that need one member."""
-
-    def size(self, pod: ManagedPod) -> int | None:
-        return None if pod.gang.form is GangForm.SINGLE else 1
-
-
 class QuotaQueueWorld:
     def __init__(self, ledger: MemoryLedger | None = None) -> None:
         self.ledger = ledger or MemoryLedger()
@@ -64,7 +56,7 @@ class QuotaQueueWorld:
         self.queue = QuotaQueue(
             ledger=self.ledger,
             pods=self.shell.pods,
-            sizes=Groups(),
+            sizes=GroupSizes(1),
             policies=policies,
             term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
         )

@@ -11,44 +11,30 @@ from extender.settings import LEADERSHIP
 from extender.upkeep import ledger_sync
 from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
-from kube.read.gangs import GangForm
-from kube.read.managed_pod import ManagedPod
 from policy.classes import Classes, PriorityClass
 from policy.quotas.limits import Limit, Measure, Scope
-from policy.submission import ClassName, GangKey, UserName, VcName
+from policy.submission import ClassName, GangKey, UserName
 from service.clock import Clock
 from state.ledger.ledger import Charge, Charged, LeaderTerm
 from state.ledger.memory import MemoryLedger
+from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
 from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.state.charges import a_charge
 
 CLASSES = Classes.of(
     [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")
 )
 
 
-def a_charge(gang: str, *, decision: UUID) -> Charge:
-    return Charge(
-        decision=decision,
-        gang=GangKey("lab", gang),
-        user=UserName("alice"),
-        vc=VcName("lab"),
-        class_name=ClassName("prod"),
-        is_high=True,
-        leaf_count=16,
-    )
+def gang_charge(gang: str, *, decision: UUID) -> Charge:
+    key = GangKey("lab", gang)
+    return a_charge(key, decision=decision, group=None, leaf_type=None, leaf_count=16)
 
 
 def member(name: str, decision: UUID) -> PodBuilder:
     pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("g", size=2).of_class("prod")
     return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
-
-
-class Groups:
-    """PodGroups that need two members each."""
-
-    def size(self, pod: ManagedPod) -> int | None:
-        return None if pod.gang.form is GangForm.SINGLE else 2
 
 
 class Books:
@@ -59,7 +45,7 @@ class Books:
         self.keeper = LedgerSync(
             ledger=self.ledger,
             pods=self.shell.pods,
-            sizes=Groups(),
+            sizes=GroupSizes(2),
             classes=lambda: CLASSES,
             term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
             metrics=self.shell.metrics,
@@ -72,7 +58,7 @@ class Books:
 
 async def test_a_charge_is_confirmed_with_its_pods_and_released_with_the_last() -> None:
     books, decision = Books(), uuid4()
-    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.ledger.charge(gang_charge("g", decision=decision))
     for name in ("a", "b"):
         books.shell.pods.upsert(member(name, decision))
     await books.keeper.settle()
@@ -94,7 +80,7 @@ async def test_a_standby_does_not_remember_every_gang_that_ended(
     monkeypatch.setattr(ledger_sync, "_MOST_ENDED", 1)
     now = [datetime.now(UTC)]
     books, decision = Books(lambda: now[0]), uuid4()
-    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.ledger.charge(gang_charge("g", decision=decision))
     books.shell.pods.upsert(member("a", decision))
     await books.keeper.settle()
     books.shell.pods.remove(member("a", decision))
@@ -120,7 +106,7 @@ async def test_gangs_that_run_uncharged_are_charged_and_those_that_wait_in_the_q
     books.shell.pods.upsert(member("a", decision))
     await books.keeper.compare()
     (live,) = await books.ledger.charges()
-    assert live.charge == a_charge("g", decision=decision)
+    assert live.charge == gang_charge("g", decision=decision)
     assert books.shell.drift("ledger-created") == 1
     await books.keeper.compare()
     assert books.shell.drift("ledger-created") == 1
@@ -132,7 +118,7 @@ def a_while_ago() -> datetime:
 
 async def test_a_whole_gang_is_charged_for_what_its_pods_ask_for() -> None:
     books, decision = Books(a_while_ago), uuid4()
-    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.ledger.charge(gang_charge("g", decision=decision))
     books.shell.pods.upsert(member("a", decision))
     await books.keeper.compare()
     assert await books.held() == 16
@@ -143,7 +129,7 @@ async def test_a_whole_gang_is_charged_for_what_its_pods_ask_for() -> None:
 
 async def test_what_was_charged_just_now_is_only_corrected_upwards() -> None:
     books, decision = Books(), uuid4()
-    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.ledger.charge(gang_charge("g", decision=decision))
     books.shell.pods.upsert(member("a", decision).with_gpus(2))
     books.shell.pods.upsert(member("b", decision).with_gpus(2))
     await books.keeper.compare()
@@ -161,7 +147,7 @@ def of_group(name: str, decision: UUID) -> PodBuilder:
 
 async def test_members_beyond_the_minimum_of_their_group_are_charged_too() -> None:
     books, decision = Books(a_while_ago), uuid4()
-    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.ledger.charge(gang_charge("g", decision=decision))
     for name in "abc":
         books.shell.pods.upsert(of_group(name, decision))
     await books.keeper.compare()
@@ -204,7 +190,7 @@ async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() 
     clock = Later()
     books, decision = Books(clock), uuid4()
     clock.ago = timedelta(minutes=2)
-    charge = a_charge("g", decision=decision)
+    charge = gang_charge("g", decision=decision)
     await books.ledger.charge(charge)
     for name in ("a", "b"):
         books.shell.pods.upsert(member(name, decision))
@@ -221,7 +207,7 @@ async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() 
 async def test_a_gang_that_is_not_whole_pays_for_no_forged_member_either() -> None:
     clock = Later()
     books, decision = Books(clock), uuid4()
-    charge = a_charge("g", decision=decision)
+    charge = gang_charge("g", decision=decision)
     await books.ledger.charge(charge)
     books.shell.pods.upsert(member("a", decision))
     await books.keeper.settle()
@@ -233,7 +219,7 @@ async def test_a_gang_that_is_not_whole_pays_for_no_forged_member_either() -> No
 async def test_a_forged_first_member_is_forgotten_when_the_real_ones_are_there() -> None:
     clock = Later()
     books, decision = Books(clock), uuid4()
-    forged = replace(a_charge("g", decision=decision), leaf_count=4000)
+    forged = replace(gang_charge("g", decision=decision), leaf_count=4000)
     await books.ledger.charge(forged)
     for name in ("a", "b"):
         books.shell.pods.upsert(member(name, decision))
@@ -245,7 +231,7 @@ async def test_a_forged_first_member_is_forgotten_when_the_real_ones_are_there()
 async def test_members_that_are_larger_keep_what_their_gang_grew_by() -> None:
     clock = Later()
     books, decision = Books(clock), uuid4()
-    charge = replace(a_charge("g", decision=decision), leaf_count=2)
+    charge = replace(gang_charge("g", decision=decision), leaf_count=2)
     await books.ledger.charge(charge)
     await books.ledger.resize(charge, 5)
     books.shell.pods.upsert(member("b", decision).with_gpus(4))
@@ -264,7 +250,7 @@ async def test_what_was_let_in_without_the_ledger_does_not_expire_while_it_runs(
         books.shell.pods.upsert(member(name, decision))
     await books.keeper.settle()
     assert books.keeper.compares_soon
-    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.ledger.charge(gang_charge("g", decision=decision))
     await books.keeper.compare()
     (live,) = await books.ledger.charges()
     assert live.expires_at is None
@@ -273,7 +259,7 @@ async def test_what_was_let_in_without_the_ledger_does_not_expire_while_it_runs(
 
 async def test_a_gang_that_was_decided_without_a_slow_ledger_is_charged_in_its_own_class() -> None:
     books, decision = Books(), uuid4()
-    await books.ledger.charge(a_charge("g", decision=decision))
+    await books.ledger.charge(gang_charge("g", decision=decision))
     for name in ("a", "b"):
         books.shell.pods.upsert(member(name, decision).of_class("oppo"))
     await books.keeper.compare()
@@ -290,7 +276,7 @@ def open_member(name: str, decision: UUID) -> PodBuilder:
 async def test_who_comes_in_the_stead_of_a_member_that_ended_finds_room() -> None:
     books, decision = Books(a_while_ago), uuid4()
     limit = Limit(scope=Scope(UserName("alice")), measure=Measure.LEAF_CELLS, most=16)
-    charge = replace(a_charge("g", decision=decision), places=0)
+    charge = replace(gang_charge("g", decision=decision), places=0)
     await books.ledger.charge(charge)
     for name in ("a", "b"):
         books.shell.pods.upsert(open_member(name, decision))
@@ -307,7 +293,7 @@ async def test_who_comes_in_the_stead_of_a_member_that_ended_finds_room() -> Non
 
 async def test_members_that_are_still_to_come_stay_paid_for() -> None:
     books, decision = Books(a_while_ago), uuid4()
-    await books.ledger.charge(replace(a_charge("g", decision=decision), places=1))
+    await books.ledger.charge(replace(gang_charge("g", decision=decision), places=1))
     books.shell.pods.upsert(open_member("a", decision))
     for seconds in (0, 60):
         books.seconds = seconds

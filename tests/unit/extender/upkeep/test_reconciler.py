@@ -7,7 +7,8 @@ from policy.classes import NO_CLASSES
 from policy.submission import GangKey, PodUid
 from tests.support.cells.engine_calls import check
 from tests.support.extender.gang_pods import bound, member
-from tests.support.extender.shell import NoSizes, Shell
+from tests.support.extender.group_sizes import GroupSizes
+from tests.support.extender.shell import Shell
 
 
 def test_what_the_engine_missed_is_found_and_mended() -> None:
@@ -36,7 +37,7 @@ def test_a_binding_in_doubt_that_was_not_made_is_given_up_after_a_while() -> Non
     shell.pods.upsert(member("a", size=1))
     bound_by_us = shell.pods.read(bound("a", "node-00", size=1))
     assert bound_by_us is not None
-    shell.cluster.observe_bound(to_bound(bound_by_us, classes=NO_CLASSES, sizes=NoSizes()))
+    shell.cluster.observe_bound(to_bound(bound_by_us, classes=NO_CLASSES, sizes=GroupSizes()))
     mending = shell.reconciler()
     for _ in range(3):
         list(mending.reconcile())

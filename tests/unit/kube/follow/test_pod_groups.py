@@ -18,11 +18,8 @@ from kube.read.pods import read_pod
 from policy.submission import GangKey
 from service.clock import Clock
 from tests.support.eventually import eventually
+from tests.support.kube.pod_groups import a_coscheduling_group, a_pod_group
 from tests.support.kube.pods import a_pod
-
-
-def a_group(name: str, **spec: Any) -> dict[str, Any]:
-    return {"metadata": {"namespace": "lab", "name": name, "resourceVersion": "1"}, "spec": spec}
 
 
 @pytest.mark.parametrize(
@@ -45,11 +42,11 @@ def test_the_size_is_read_in_every_dialect(spec: Any, size: int | None) -> None:
 def test_a_group_whose_status_alone_changed_is_no_news() -> None:
     news: list[str] = []
     sink = PodGroupSink(on_change=lambda: news.append("changed"))
-    sink.upsert(a_group("g", minMember=2))
-    sink.upsert({**a_group("g", minMember=2), "status": {"phase": "Running"}})
+    sink.upsert(a_coscheduling_group("g", size=2))
+    sink.upsert({**a_coscheduling_group("g", size=2), "status": {"phase": "Running"}})
     assert news == ["changed"]
-    sink.upsert(a_group("g", minMember=3))
-    sink.remove(a_group("g"))
+    sink.upsert(a_coscheduling_group("g", size=3))
+    sink.remove(a_coscheduling_group("g"))
     assert news == ["changed"] * 3
 
 
@@ -60,11 +57,11 @@ def test_a_group_that_is_gone_has_no_size() -> None:
         group = sink.find(GangKey("lab", name))
         return group.min_size if group else None
 
-    sink.replace([a_group("g", minMember=2), a_group("h", minMember=3)])
-    sink.upsert(a_group("g", minMember=5))
-    sink.remove(a_group("h"))
+    sink.replace([a_coscheduling_group("g", size=2), a_coscheduling_group("h", size=3)])
+    sink.upsert(a_coscheduling_group("g", size=5))
+    sink.remove(a_coscheduling_group("h"))
     assert (size("g"), size("h")) == (5, None)
-    sink.upsert(a_group("g"))
+    sink.upsert(a_coscheduling_group("g"))
     assert size("g") is None
 
 
@@ -77,7 +74,7 @@ class Api(KubeClient):
     def __init__(self) -> None:
         self.answers: dict[str, dict[str, Any]] = {}
         self.down = False
-        self.add(COSCHEDULING, "v1alpha1", a_group("g", minMember=2))
+        self.add(COSCHEDULING, "v1alpha1", a_coscheduling_group("g", size=2))
         self.add("/apis/scheduling.volcano.sh", "v1alpha1")
         del self.answers["/apis/scheduling.volcano.sh/v1alpha1/podgroups"]
 
@@ -144,7 +141,7 @@ async def test_a_kind_that_a_cluster_gets_later_is_followed() -> None:
     api, key = Api(), GangKey("lab", "h")
     async with following(api) as groups:
         await asyncio.wait_for(groups.synced.wait(), 10)
-        api.add(NATIVE, "v1beta1", a_group("h", schedulingPolicy={"gang": {"minCount": 3}}))
+        api.add(NATIVE, "v1beta1", a_pod_group("h", size=3))
         await eventually(lambda: groups.sinks[GangForm.NATIVE].find(key) is not None)
 
 
@@ -156,8 +153,26 @@ async def test_a_kind_is_followed_in_the_version_that_the_cluster_has_now() -> N
         api.remove(COSCHEDULING)
         await eventually(lambda: sink.find(key) is None)
         assert not groups.is_awaited(coscheduled("g"))
-        api.add(COSCHEDULING, "v1beta7", a_group("g", minMember=5))
+        api.add(COSCHEDULING, "v1beta7", a_coscheduling_group("g", size=5))
         await eventually(lambda: groups.size(coscheduled("g")) == 5)
+
+
+async def test_a_kind_that_is_missing_for_a_moment_is_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An API server that starts answers 404 for kinds of others: gangs must keep their sizes."""
+    monkeypatch.setattr(pod_groups, "_DISCOVERY_SECONDS", 0.2)
+    api, seen = Api(), list[int | None]()
+    async with following(api) as groups:
+        await asyncio.wait_for(groups.synced.wait(), 10)
+        groups.on_change.append(lambda: seen.append(groups.size(coscheduled("g"))))
+        api.remove(COSCHEDULING)
+        await asyncio.sleep(0.05)
+        assert groups.size(coscheduled("g")) == 2
+        assert groups.is_awaited(coscheduled("not-there-yet"))
+        api.add(COSCHEDULING, "v1alpha1", a_coscheduling_group("g", size=2))
+        await eventually(lambda: bool(seen))
+        assert seen == [2]
 
 
 async def test_nothing_is_known_before_the_api_server_answers() -> None:

@@ -6,11 +6,7 @@ import pytest
 
 from policy.errors import InvariantError, SettingsError
 from state.database.migrator import Migration, Stage, choose_pending, load_migrations
-
-
-def a_migration(name: str, sql: str = "SELECT 1") -> Migration:
-    number, stage, _ = name.split("_", 2)
-    return Migration(name=name, number=int(number), stage=Stage(stage), sql=sql)
+from tests.support.state.migrations import a_migration
 
 
 def _applied(*migrations: Migration) -> dict[str, str]:
