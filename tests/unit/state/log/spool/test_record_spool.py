@@ -192,7 +192,7 @@ async def test_what_another_version_left_is_counted_and_skipped(
         log.append(a_decision())
         await log.flush()
         assert (log.written, spool.count) == (1, 0)
-        assert "spooled decision unreadable" in caplog.text
+        assert "decision on disk unreadable" in caplog.text
 
 
 async def test_nothing_to_spool_does_not_mean_that_the_spool_is_full(tmp_path: Path) -> None:
