@@ -28,7 +28,7 @@ class Hours:
 
 
 class HistoryStore(Protocol):
-    """The storage of runs: `PostgresHistory` or `state.history.memory`."""
+    """The storage of runs: `PostgresHistory`, or its twin in memory for tests."""
 
     async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
         """Return the newest runs of one user's gangs, newest first."""
