@@ -7,8 +7,8 @@ from simulation.objects.fields import Object
 from simulation.objects.identity import ADMIN, Tokens
 from simulation.objects.status import bad_request, invalid
 
-WHO_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
-RIGHTS_PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+AUTHENTICATION_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
+AUTHORIZATION_PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 def review_token(body: Object, tokens: Tokens) -> Object:
