@@ -27,7 +27,7 @@ class Hours:
 
 
 class PostgresHistory:
-    """Queries over the table `gang_history`; `state.history.memory` has the same for tests."""
+    """Queries over the table `gang_history`."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool

@@ -36,7 +36,7 @@ _MOST_MOVED = 2000
 
 
 class DecisionStore(Protocol):
-    """The storage of records: `state.log.postgres` or `state.log.memory`."""
+    """The storage of records: `state.log.postgres`, or its twin in memory for tests."""
 
     async def insert(self, records: Sequence[DecisionRecord]) -> Sequence[DecisionRecord]:
         """Store all records, in order, or none; skip records whose key is stored already.

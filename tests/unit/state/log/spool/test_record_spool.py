@@ -11,12 +11,12 @@ import pytest
 
 from state.log.epoch_journal import EpochJournal, MissingRows, find_missing
 from state.log.log import DecisionLog, LogSettings
-from state.log.memory import MemoryDecisions
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from state.log.spool.record_spool import RecordSpool
 from state.log.spool.spool import Spool, SpoolSettings
 from tests.support.eventually import eventually
 from tests.support.state.records import a_decision
+from tests.support.twins.log import MemoryDecisions
 
 _IMPATIENT = LogSettings(
     first_retry_seconds=0.0001,
