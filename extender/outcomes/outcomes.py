@@ -101,7 +101,9 @@ class Outcomes:
         """Record a decision like `decided`, and that its pod has its place or waits."""
         self.decided(decision, ended_by=ended_by)
         if isinstance(decision, Place):
-            self._announce_placed(self.waiting.pods.pop(pod.uid, None))
+            # kube-scheduler learns of a place from filter alone: otherwise the pod must be woken.
+            if ended_by is None:
+                self._announce_placed(self.waiting.pods.pop(pod.uid, None))
             return
         before = self.waiting.pods.get(pod.uid)
         if before is not None and len(offered) == 1 < len(before.offered):

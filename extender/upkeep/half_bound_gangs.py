@@ -8,10 +8,9 @@ minutes, and its controller starts it again.
 
 import asyncio
 import logging
-from collections.abc import Collection
 from typing import Final, NoReturn
 
-from extender.cells.model import Decision, MemberRequest
+from extender.cells.model import MemberRequest
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
@@ -19,7 +18,7 @@ from extender.feeds.requests import ToRequest
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from policy.errors import RequestError
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import GangKey, PodUid
 from service.clock import Clock
 from state.log.records import RowKind
 
@@ -60,18 +59,12 @@ class HalfBoundGangs:
         for request in self._missing():
             context = DecisionContext(kind=RowKind.PLACEMENT, now=now, pod=str(request.gang))
             decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
-            self._record(decision, offered=nodes)
+            # Its pod is not said to wait: kube-scheduler has offered no nodes for it yet.
+            self._outcomes.decided(decision)
             self._open[request.gang] = now + _PATIENCE_SECONDS
             self._missing_members.setdefault(request.gang, {})[request.member] = None
         if self._open:
             logger.info("found half-bound gangs", extra={"gangs": list(map(str, self._open))})
-
-    def _record(self, decision: Decision, *, offered: Collection[NodeName]) -> None:
-        pod = self._pods.get(decision.request.member)
-        if pod is None or pod.is_released:
-            self._outcomes.decided(decision)  # the planner reports that its gangs wait
-        else:
-            self._outcomes.pod_decided(pod, decision, offered=offered)
 
     async def run(self) -> NoReturn:
         """End the gangs that cannot be completed, until cancelled."""

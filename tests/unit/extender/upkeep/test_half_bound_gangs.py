@@ -88,3 +88,14 @@ def test_nobody_is_ended_for_members_whose_work_is_done() -> None:
     shell.pods.upsert(bound("b", "node-01", size=3))
     looked_after.look(now=301)
     assert ended == []
+
+
+def test_no_victims_are_ended_on_nodes_that_kube_scheduler_has_not_offered() -> None:
+    """A pod that is said to wait for victims gets them after some seconds, asked for or not."""
+    shell, ended = Shell(), Ended()
+    others = [bound(f"o{index}", f"node-{index:02}", gang="o", size=3) for index in range(1, 4)]
+    shell.pods.replace([bound("a", "node-00"), member("b"), *others])
+    shell.recover()
+    halves(shell, ended).complete()
+    assert not shell.cluster.has_place(PodUid("uid-of-b"))
+    assert list(shell.waiting) == []

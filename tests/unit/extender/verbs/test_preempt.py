@@ -154,6 +154,21 @@ def test_a_pod_whose_class_is_gone_is_passed_over_while_nobody_asks(verbs: Verbs
     assert len(verbs.ending) == 1
 
 
+def test_a_pod_that_gets_a_place_which_kube_scheduler_does_not_know_of_is_still_woken(
+    verbs: Verbs,
+) -> None:
+    """The answer to preempt names no place: kube-scheduler must ask filter again."""
+    high = a_hived_pod("high", priority=5)
+    verbs.shell.pods.upsert(high)
+    verbs.decider.decide(verbs.shell.pod("high"), NODES, kind=RowKind.PLACEMENT)
+    verbs.shell.pods.remove(a_hived_pod("low-0", priority=0))
+    assert verbs.preempt(high) == {"NodeNameToMetaVictims": {}}
+    assert verbs.shell.cluster.has_place(PodUid("uid-of-high"))
+    assert list(verbs.shell.waiting.pods) == ["uid-of-high"]
+    verbs.decider.decide(verbs.shell.pod("high"), NODES, kind=RowKind.PLACEMENT)
+    assert list(verbs.shell.waiting.pods) == []
+
+
 def test_a_lease_that_is_being_used_does_not_end() -> None:
     shell = Shell(lease_seconds=60)
     shell.recover()
