@@ -50,7 +50,7 @@ def _split(text: str) -> Iterator[str]:
 def _read_file(name: str, text: str, problems: list[Problem]) -> Iterator[PolicyText]:
     for part in _split(text):
         with _collect_problems(name, problems):
-            for data in _objects(parse_yaml(part).value):
+            for data in _objects(parse_yaml(part)[0]):
                 with _collect_problems(name, problems):
                     yield from _read_object(name, part, data)
 

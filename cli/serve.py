@@ -26,7 +26,7 @@ from service.process import Exit, Stop
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.2
-# A standby takes over within five seconds, of which the Lease has four.
+# A standby must take over within 5 s, and the Lease expires after 4 s.
 _LEADER_LOOK_SECONDS = 0.2
 
 

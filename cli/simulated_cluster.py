@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from kube.api.client import KubeClient
+from kube.api.client import KubeClient, Object
 from policy.errors import SettingsError
 from service.health import Health
 from service.settings import Address, cannot_listen
@@ -21,8 +20,6 @@ from simulation.cluster import SimulatedCluster
 _POLICIES = ("examples/classes.yaml", "examples/rules.yaml")
 _WEBHOOKS = "base/webhooks.yaml"
 _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
-
-Object = dict[str, Any]
 
 
 class Simulation:

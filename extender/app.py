@@ -27,8 +27,7 @@ from extender.verbs.routes import VerbRoutes
 from extender.wiring import ExtenderState, ExtenderUpkeep, ExtenderVerbs
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
-from kube.api.leader_label import LeaderLabel
-from kube.api.leadership import Leadership
+from kube.api.leadership import LeaderLabel, Leadership
 from kube.api.token_reviews import AccessReviews
 from kube.read.trimming import trim_node, trim_pod
 from service.clock import Clock

@@ -13,7 +13,7 @@ from typing import Final, NoReturn, Protocol
 from aiohttp import web
 
 from kube.api.client import KubeError
-from kube.api.leader_label import LeaderLabel
+from kube.api.leadership import LeaderLabel
 from policy.errors import BackendError
 from service.clock import Clock
 from service.http import json_answer

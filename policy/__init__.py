@@ -16,14 +16,13 @@ The contract of the core, shared with `extender.cells` and `extender.queue`:
 The lowest layer: every package may import it, and it imports none of ours.
 
     classes         Priority classes, ranked: which is higher, and which are high.
-    contradictions  Problems between documents, such as a rule about a class that does not exist.
     errors          All errors that Cellgate raises, and how each is handled.
     parser          Reads a document: `parse_document`. The registry of kinds, `MODELS`.
     placement       `Placement`: the node and leaf cells of a pod.
     policy          `Policy`: what all documents together mean.
     reference       Writes docs/policy-reference.md from the models.
     shaping         Shapes: node selectors, requests, mounts and run time that pods get.
-    store           The policy in force: the last good version of each document.
+    store           The policy in force: the last good documents without contradictions.
     submission      What a submitter asks for: the types that rules, quotas and cells share.
     topology        The cluster as cells, and which of them each VC was promised.
     wording         Helpers for texts that people read: quoting, cutting, paths, plurals.

@@ -112,8 +112,7 @@ def _read_cluster(text: str) -> ReadDocument:
 
 
 def _read(text: str, kind: DocumentKind | None) -> ReadDocument:
-    text_read = parse_yaml(text)
-    data, problems = text_read.value, list(text_read.problems)
+    data, problems = parse_yaml(text)
     if data is None and kind is DocumentKind.CLUSTER:
         data = {}  # HiveD's default configuration is empty: no cells
     if not isinstance(data, dict):

@@ -5,13 +5,18 @@ A document that has problems, or contradicts another, does not come into force: 
 version stays, while the others change. `problems` says why.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from policy.contradictions import find_contradictions
+from policy.classes import Classes
+from policy.documents.identity_document import IdentityDocument
+from policy.documents.quotas_document import QuotasDocument
+from policy.documents.rule_checks import check_over, check_policy
+from policy.documents.rules_document import RulesDocument
 from policy.errors import Problem, SpecError
 from policy.parser import DocumentKind, ReadDocument, limit_problems, read_document
-from policy.policy import DocumentKey, Documents, Policy, build
+from policy.policy import DocumentKey, Documents, Policy, build, documents_of
+from policy.wording import join_path, quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +72,7 @@ class PolicyStore:
         """
         reading = _read(texts)
         self.problems = _problems(reading)
-        contradictions = find_contradictions(reading.documents, build(reading.documents))
+        contradictions = _find_contradictions(reading.documents, build(reading.documents))
         bad = (*reading.bad, *contradictions)
         kept = {key: self._documents[key] for key in bad if key in self._documents}
         good = {key: found for key, found in reading.documents.items() if key not in bad}
@@ -80,11 +85,25 @@ class PolicyStore:
 
         A Cluster document describes the hardware, so no other document prevents it.
         """
-        ordered = {key: documents[key] for key in sorted(documents)}
-        policy = build(ordered)
-        if not find_contradictions(ordered, replace(policy, cluster=None)):
-            self._documents, self.policy = ordered, policy
-            self._texts = {key: texts[key] for key in ordered}
+        in_force = build(documents := _sorted(documents))
+        if _find_contradictions(documents, replace(in_force, cluster=None)):
+            others = {key: one for key, one in self._documents.items() if not _is_cluster(key)}
+            clusters = {key: one for key, one in documents.items() if _is_cluster(key)}
+            documents = _sorted({**others, **clusters})
+            if documents == self._documents:
+                return
+            texts = {**texts, **{key: self._texts[key] for key in others}}
+            in_force = build(documents)
+        self._documents, self.policy = documents, in_force
+        self._texts = {key: texts[key] for key in documents}
+
+
+def _sorted(documents: Documents) -> Documents:
+    return {key: documents[key] for key in sorted(documents)}
+
+
+def _is_cluster(key: DocumentKey) -> bool:
+    return key.kind is DocumentKind.CLUSTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +154,8 @@ def _check_only_one(found: PolicyText, first: Mapping[DocumentKey, PolicyText]) 
 def _problems(reading: _Reading) -> dict[str, Sequence[Problem]]:
     """Return all problems of all texts by source, contradictions included."""
     readable = {**reading.partial, **reading.documents}
-    documents = {key: readable[key] for key in sorted(readable)}
-    contradictions = find_contradictions(documents, build(documents))
+    documents = _sorted(readable)
+    contradictions = _find_contradictions(documents, build(documents))
     if any(key.kind is DocumentKind.CLASSES and key not in readable for key in reading.bad):
         contradictions = {}  # nearly all are about classes, which are not known
     problems = dict(reading.problems)
@@ -149,3 +168,42 @@ def _problems(reading: _Reading) -> dict[str, Sequence[Problem]]:
 def _in_source(source: str, problem: Problem) -> Problem:
     path = f"{source}: {problem.path}" if source and problem.path else source or problem.path
     return Problem(path, problem.message)
+
+
+def _find_contradictions(documents: Documents, policy: Policy) -> dict[DocumentKey, list[Problem]]:
+    """Return what documents say against each other, by the document that can correct it."""
+    found: dict[DocumentKey, list[Problem]] = {}
+    for key, problem in _contradictions(documents, policy):
+        found.setdefault(key, []).append(problem)
+    return found
+
+
+def _contradictions(documents: Documents, policy: Policy) -> Iterator[tuple[DocumentKey, Problem]]:
+    for key, _ in documents_of(documents, RulesDocument):
+        for problem in check_policy(policy.classes, policy.rules):
+            yield key, problem
+    yield from _groups_given_twice(documents)
+    for key, quotas in documents_of(documents, QuotasDocument):
+        for problem in _over_problems(quotas, policy.classes):
+            yield key, problem
+    if policy.cluster is not None:
+        for key, identity in documents_of(documents, IdentityDocument):
+            for problem in identity.problems_with_vcs(policy.cluster.vc_names):
+                yield key, problem
+
+
+def _over_problems(quotas: QuotasDocument, classes: Classes) -> Iterator[Problem]:
+    for place, group in enumerate(quotas.build()):
+        problem = check_over(group, classes)
+        if problem:
+            yield Problem(join_path(("groups", place, "over")), problem)
+
+
+def _groups_given_twice(documents: Documents) -> Iterator[tuple[DocumentKey, Problem]]:
+    first: dict[str, DocumentKey] = {}
+    for key, quotas in documents_of(documents, QuotasDocument):
+        for place, group in enumerate(quotas.groups):
+            other = first.setdefault(group.name, key)
+            if other != key:
+                message = f"group {quote(group.name)} already has quotas in {other.source}"
+                yield key, Problem(join_path(("groups", place, "name")), message)

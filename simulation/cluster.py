@@ -1,7 +1,7 @@
-"""A whole simulated cluster: nodes, classes, namespaces, policies, and the parts that make it move.
+"""A simulated cluster: nodes, classes, namespaces, policies, scheduler, kubelets and users.
 
-It spawns nothing by itself: the `run_…` coroutines run until they are cancelled, under the caller's
-supervision, and clean up after themselves.
+It starts no tasks itself: the caller supervises the `run_…` coroutines, which run until they are
+cancelled.
 """
 
 import random
@@ -30,7 +30,7 @@ CLASSES = {"prod": 1000, "test": 100, "oppo": 0}
 
 
 class SimulatedCluster:
-    """A cluster of equal GPU nodes in racks, served on loopback."""
+    """A cluster of equal GPU nodes in racks, with an API server on loopback."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class SimulatedCluster:
         policies: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`policies` are the texts of policy documents by kind: cluster, classes, rules…"""
+        """`policies` are the texts of policy documents by kind, such as `rules`."""
         self.store = Store()
         self.tokens = Tokens()
         self.url = ""
@@ -60,9 +60,9 @@ class SimulatedCluster:
             self._add(CONFIG_MAPS, build_policy(kind, text))
 
     async def serve(self, *, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Start to answer; returns the URL. OSError, with nothing left open, if it cannot."""
+        """Start the API server and return its URL; OSError if the address cannot be used."""
         server = ApiServer(self.store, tokens=self.tokens, now=self._now, rng=self._rng)
-        # A client that leaves takes its watch with it.
+        # With `handler_cancellation`, a watch ends when its client disconnects.
         self._runner = web.AppRunner(
             server.build_app(), handler_cancellation=True, access_log=None, shutdown_timeout=1.0
         )
@@ -76,13 +76,13 @@ class SimulatedCluster:
         return self.url
 
     async def close(self) -> None:
-        """End all watches and stop answering."""
+        """End all watches and stop the API server."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
     def kubeconfig(self, user: User = ADMIN) -> Object:
-        """What a client needs to talk to the served cluster as a user."""
+        """Return the kubeconfig of a user."""
         token = self.tokens.issue(user)
         context = {"cluster": "simulated", "user": user.name, "namespace": SYSTEM_NAMESPACE}
         return {
@@ -99,17 +99,17 @@ class SimulatedCluster:
         path.write_text(yaml.safe_dump(self.kubeconfig(user)), encoding="utf-8")
 
     async def run_scheduler(self, extender_url: str) -> None:
-        """Play kube-scheduler with an extender; `extender_url` is what verbs are appended to."""
+        """Run kube-scheduler with an extender; verbs are appended to `extender_url`."""
         settings = ExtenderConfig(url=extender_url, managed_resources=(LEAF_RESOURCE,))
         async with aiohttp.ClientSession() as session:
             await Scheduler(self.store, Extender(settings, session), now=self._now).run()
 
     async def run_kubelet(self) -> None:
-        """Play all kubelets."""
+        """Run all kubelets."""
         await Kubelet(self.store, now=self._now).run()
 
     async def run_users(self) -> None:
-        """Let people submit gangs; needs `serve` first."""
+        """Run users that submit gangs; call `serve` first."""
         rng = random.Random(self._seed)  # noqa: S311 - the workload of a simulation
         gangs = users.plan_gangs(
             rng, leaf_per_node=self._leaf_per_node, leaf_total=self._leaf_total
@@ -126,7 +126,7 @@ class SimulatedCluster:
     def _seed_namespaces(self) -> None:
         for name in ("default", "kube-system", SYSTEM_NAMESPACE):
             self._add_namespace(name, {})
-        for vc in dict.fromkeys(person.vc for person in users.PEOPLE):
+        for vc in dict.fromkeys(user.vc for user in users.USERS):
             self._add_namespace(vc, {"cellgate.io/vc": vc})
 
     def _add_namespace(self, name: str, labels: dict[str, str]) -> None:
@@ -146,7 +146,7 @@ class SimulatedCluster:
 
 
 def build_node(number: int, *, rack: str, leaf_type: str, leaf: int) -> Object:
-    """A ready node with its place in the topology."""
+    """Build a ready node with its topology labels."""
     name = f"node-{number:02}"
     amounts = {LEAF_RESOURCE: str(leaf), "cpu": "64", "memory": "512Gi", "pods": "110"}
     return {
@@ -170,7 +170,7 @@ def build_node(number: int, *, rack: str, leaf_type: str, leaf: int) -> Object:
 
 
 def build_policy(kind: str, text: str) -> Object:
-    """A policy document as admins apply it."""
+    """Build the ConfigMap of a policy document."""
     metadata = {
         "name": f"cellgate-{kind}",
         "namespace": SYSTEM_NAMESPACE,

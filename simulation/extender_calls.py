@@ -1,4 +1,4 @@
-"""The calls that kube-scheduler makes to an extender: names only, one second, 200 or nothing."""
+"""The calls of kube-scheduler to an extender: node names only, with a timeout of one second."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from simulation.objects.pods import all_containers
 
 
 class ExtenderError(CellgateError):
-    """A call failed, or the extender answered with an Error: the pod is tried again later."""
+    """A call failed, or the extender returned an Error: the pod is retried later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,28 +21,28 @@ class ExtenderConfig:
     """The extender section of a scheduler configuration."""
 
     url: str
-    """What the verbs are appended to, e.g. `http://127.0.0.1:9096/v1/extender`."""
+    """The URL that verbs are appended to, such as `http://127.0.0.1:9096/v1/extender`."""
     managed_resources: tuple[str, ...] = ("nvidia.com/gpu",)
     timeout_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filtered:
-    """The nodes that are left, and why the others are not."""
+    """The nodes that passed the filter, and why the others did not."""
 
     nodes: Sequence[str]
     failed: Mapping[str, str]
 
 
 class Extender:
-    """Asks one extender."""
+    """A client of one extender."""
 
     def __init__(self, settings: ExtenderConfig, session: aiohttp.ClientSession) -> None:
         self._settings = settings
         self._session = session
 
     def manages(self, pod: Object) -> bool:
-        """Whether a pod asks for a resource that makes the extender interested."""
+        """Tell whether a pod requests a resource that the extender manages."""
         asked = [
             name
             for container in all_containers(pod)
@@ -52,7 +52,7 @@ class Extender:
         return any(name in self._settings.managed_resources for name in asked)
 
     async def filter(self, pod: Object, nodes: Sequence[str]) -> Filtered:
-        """Which of the candidate nodes the pod may go to."""
+        """Return the candidate nodes that the pod may use."""
         answer = await self._call("filter", _arguments(pod, nodes))
         left = answer.get("NodeNames") or []
         if unknown := [name for name in left if name not in nodes]:
@@ -63,7 +63,7 @@ class Extender:
         )
 
     async def prioritize(self, pod: Object, nodes: Sequence[str]) -> Mapping[str, int]:
-        """How good each node is; nothing is known when the call fails, as in kube-scheduler."""
+        """Return the score of each node; empty if the call fails, as in kube-scheduler."""
         try:
             answer = await self._post("prioritize", _arguments(pod, nodes))
             return {one["Host"]: int(one["Score"]) for one in answer}
@@ -71,7 +71,7 @@ class Extender:
             return {}
 
     async def bind(self, pod: Object, node: str) -> None:
-        """Let the extender bind the pod."""
+        """Bind the pod through the extender."""
         metadata = pod["metadata"]
         pod_names = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"]}
         await self._call("bind", {**pod_names, "PodUID": metadata["uid"], "Node": node})
@@ -98,7 +98,7 @@ class Extender:
                     raise ExtenderError(message)
                 return orjson.loads(await response.read())
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as exc:
-            # The type only: a message that varies would make every retry a new condition.
+            # Only the type: a message that varies would change the condition at every retry.
             raise ExtenderError(f"failed {verb} at URL {url}: {type(exc).__name__}") from exc
 
 

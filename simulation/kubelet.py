@@ -1,7 +1,6 @@
-"""All kubelets of the simulated cluster: bound pods run for their time, deleted ones go.
+"""All kubelets of the simulated cluster: bound pods run for their time, deleted pods end.
 
-It also plays the controllers that forget: finished pods and old events are removed, so that memory
-stays bounded.
+It also removes finished pods and old events, as garbage collection does, so that memory is bounded.
 """
 
 import asyncio
@@ -22,11 +21,11 @@ from simulation.objects.resources import EVENTS, NEW_EVENTS, PODS, Resource
 from simulation.objects.store import Store
 
 RUN_SECONDS = "simulation.cellgate.io/run-seconds"
-"""Annotation: how long a pod runs before it succeeds; without it, until it is deleted."""
+"""Annotation: how long a pod runs before it succeeds; without it, a pod runs until deleted."""
 
 
 class Kubelet:
-    """Moves pods through their lives."""
+    """Starts, completes and removes pods."""
 
     def __init__(
         self,
@@ -43,7 +42,7 @@ class Kubelet:
         self._since: dict[str, float] = {}
 
     async def run(self) -> None:
-        """Play kubelet until cancelled."""
+        """Run until cancelled."""
         while True:
             reached = self._store.revision
             due = self.step()
@@ -52,7 +51,7 @@ class Kubelet:
                     await self._store.wait_for_change(reached)
 
     def step(self) -> float:
-        """Do what is due; returns when to look again if nothing changes before."""
+        """Do what is due; return when the next step is due if nothing changes before."""
         all_pods = self._store.list(PODS)
         known = {pod["metadata"]["uid"] for pod in all_pods}
         self._since = {uid: since for uid, since in self._since.items() if uid in known}
@@ -61,7 +60,7 @@ class Kubelet:
         return min((self._advance(pod) for pod in all_pods), default=float("inf"))
 
     def _advance(self, pod: Object) -> float:
-        """Take one pod one step further if it is time; returns when it will be."""
+        """Take the next step of a pod if it is due; return when the next one is due."""
         if not pod["spec"].get("nodeName"):
             return float("inf")
         if pod["metadata"].get("deletionTimestamp"):
@@ -86,7 +85,7 @@ class Kubelet:
         status, is_ready = changed["status"], phase not in FINISHED
         status["phase"] = phase
         if is_ready:
-            # Any address will do: nobody is ever called.
+            # Any address: no pod is ever called.
             address = f"10.0.{self._store.revision // 250 % 250}.{self._store.revision % 250 + 1}"
             status |= {"podIP": address, "podIPs": [{"ip": address}], "startTime": format_time(now)}
         for kind in ("Initialized", "ContainersReady", "Ready"):
@@ -104,7 +103,7 @@ class Kubelet:
 
 
 def _run_seconds(pod: Object) -> float:
-    """What cannot be read is no limit: a user's typing error must not stop a kubelet."""
+    """Return the run time of a pod; without end if the annotation is not a number."""
     try:
         return float((pod["metadata"].get("annotations") or {})[RUN_SECONDS])
     except (KeyError, ValueError):

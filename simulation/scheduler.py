@@ -1,11 +1,11 @@
-"""The part of kube-scheduler: one pod at a time, the most important first.
+"""The simulated kube-scheduler: one pod at a time, highest priority first.
 
-It reads and writes the store directly, as an informer's copy that is never behind. Fit means free
+It reads and writes the store directly, like an informer that is never behind. A node fits by free
 extended resources, node selector, readiness and cordon; CPU, memory, taints, affinity and
-preemption are not simulated. Gated pods are never looked at.
+preemption are not simulated. Gated pods are ignored.
 
-A pod that no node takes waits until something changes in the cluster, half a second at least and
-half a minute at most; a pod whose attempt failed waits for its backoff, 1 s growing to 10 s.
+A pod that fits no node waits until the cluster changes, for 0.5 s to 30 s. A pod whose attempt
+failed waits for its backoff, which grows from 1 s to 10 s.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ _FLUSH_SECONDS = 30.0
 
 
 class UnschedulableError(Exception):
-    """No node takes the pod now; the message says why, the same way each time."""
+    """No node fits the pod; the message is the same as long as the reasons are."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Backoff:
-    """Until when a pod is left alone, and when at the earliest if the cluster changes."""
+    """When a pod is tried again, and the earliest time if the cluster changes before."""
 
     attempts: int
     until: float
@@ -46,7 +46,7 @@ class Backoff:
 
 
 class Scheduler:
-    """Schedules the pods of a store; the extender is shown those of our scheduler's name only."""
+    """Schedules the pods of a store; only pods for `cellgate-scheduler` go to the extender."""
 
     def __init__(self, store: Store, extender: Extender, *, now: Callable[[], float]) -> None:
         self._store = store
@@ -56,14 +56,14 @@ class Scheduler:
         self._seen = 0
 
     async def run(self) -> None:
-        """Schedule until cancelled."""
+        """Run until cancelled."""
         while True:
             reached = self._store.revision
             if not await self.schedule_next():
                 await self._sleep(reached)
 
     async def schedule_next(self) -> bool:
-        """Try the first pod that is due; False when there is none."""
+        """Try the first pod that is due; False if there is none."""
         self._end_waits()
         due = [pod for pod in self._pending() if not self._is_waiting(pod)]
         if not due:
@@ -93,7 +93,7 @@ class Scheduler:
         return wait is not None and wait.until > self._now()
 
     def _end_waits(self) -> None:
-        """Forget pods that are gone; look again at rejected ones if the cluster has changed."""
+        """Drop pods that have ended; retry rejected pods if the cluster has changed."""
         pending = {pod["metadata"]["uid"] for pod in self._pending()}
         self._waits = {uid: wait for uid, wait in self._waits.items() if uid in pending}
         try:
@@ -114,7 +114,7 @@ class Scheduler:
             self._store.update(PODS, bound, expected=version_of(pod))
 
     async def _choose(self, pod: Object, fitting: Sequence[str]) -> str:
-        """The nominated node alone first; then all nodes, scored if several are left."""
+        """Return the nominated node if it passes the filter, or else the best node of all."""
         nominated = pod["status"].get("nominatedNodeName")
         if nominated in fitting and (await self._extender.filter(pod, [nominated])).nodes:
             return str(nominated)
@@ -128,7 +128,7 @@ class Scheduler:
         return max(filtered.nodes, key=lambda name: scores.get(name, 0))
 
     def _fitting(self, pod: Object) -> Sequence[str]:
-        """The candidate nodes, by name; UnschedulableError without any."""
+        """Return the names of the candidate nodes; UnschedulableError if there are none."""
         used = _used(self._store.list(PODS))
         nodes = self._store.list(NODES)
         fitting = [node["metadata"]["name"] for node in nodes if _fits(pod, node, used=used)]
@@ -157,7 +157,7 @@ class Scheduler:
         self._tell(pod, reason=reason, message=message)
 
     def _tell(self, pod: Object, *, reason: str, message: str) -> None:
-        """Write the condition and drop the nomination, as kube-scheduler does after a failure."""
+        """Set the condition and clear the nomination, as kube-scheduler does after a failure."""
         current = self._store.find(PODS, key_of(pod))
         if current is None or current["spec"].get("nodeName"):
             return
@@ -180,9 +180,9 @@ def _queue_position(pod: Object) -> tuple[int, str, str]:
 
 
 def _is_news(change: Change) -> bool:
-    """Whether a change may let a rejected pod in: any but those of a pod's status on its way.
+    """Tell whether a rejected pod may fit after a change.
 
-    The scheduler's own condition on a pod must not count, or it would wake itself for ever.
+    Most changes of a pod's status do not count: the scheduler's own conditions would wake it again.
     """
     before, after = change.before, change.after
     if change.resource is not PODS or before is None or after is None:
@@ -194,7 +194,7 @@ def _is_news(change: Change) -> bool:
 
 
 def _used(all_pods: Sequence[Object]) -> Counter[tuple[str, str]]:
-    """What the pods on each node hold of each extended resource."""
+    """Return the use of each extended resource on each node."""
     used: Counter[tuple[str, str]] = Counter()
     for pod in all_pods:
         node = pod["spec"].get("nodeName")
@@ -205,7 +205,8 @@ def _used(all_pods: Sequence[Object]) -> Counter[tuple[str, str]]:
 
 
 def _requests(pod: Object) -> Mapping[str, int]:
-    """Extended resources: the sum of the containers, or the largest init container if more."""
+    """Return the extended resources of a pod: the sum of its containers, or the largest init
+    container if that is more."""
     total: Counter[str] = Counter()
     for container in pod["spec"]["containers"]:
         total.update(_extended(container))
@@ -220,7 +221,7 @@ def _extended(container: Object) -> Counter[str]:
 
 
 def _amount(value: object) -> int:
-    """Extended resources are counted in whole numbers; anything else is none."""
+    """Return the amount of an extended resource; 0 if it is not a whole number."""
     return int(str(value)) if str(value).isdigit() else 0
 
 

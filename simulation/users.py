@@ -1,8 +1,8 @@
-"""The people: they submit gangs through the API, as themselves, and keep the cluster busy.
+"""Simulated users that submit gangs through the API and keep the cluster busy.
 
-Which gangs come, from whom and in which order depends on the seed alone. When they come depends on
-the cluster too: nobody submits while demand is at its limit or too many pods are alive, and whoever
-has waited too long takes the gang back.
+The gangs, their users and their order depend on the seed only. The time of submission depends on
+the cluster too: no gang is submitted while demand is at its limit or too many pods exist, and a
+pod that has waited too long is deleted.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from simulation.scheduler import CELLGATE_SCHEDULER
 logger = logging.getLogger(__name__)
 
 _GANG, _GANG_SIZE, _VC = "cellgate.io/gang", "cellgate.io/gang-size", "cellgate.io/vc"
-_PERSON = "simulation.cellgate.io/person"
-"""Label: who submitted a pod. Pods without it, made by hand, are none of the people's business."""
+_USER = "simulation.cellgate.io/person"
+"""Label: the simulated user of a pod. Pods without it, created by hand, are ignored."""
 _LEAF_RESOURCE = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedUser:
-    """A user, where they work and what they usually ask for."""
+    """A user with their namespace, VC and usual classes."""
 
     user: User
     namespace: str
@@ -39,18 +39,18 @@ class SimulatedUser:
     classes: tuple[str, ...]
 
 
-def _person(name: str, vc: str, *classes: str) -> SimulatedUser:
+def _user(name: str, vc: str, *classes: str) -> SimulatedUser:
     return SimulatedUser(user=User(name=name, groups=(vc,)), namespace=vc, vc=vc, classes=classes)
 
 
-PEOPLE = (
-    _person("alice", "vision", "prod", "prod", "test"),
-    _person("bob", "vision", "test", "oppo"),
-    _person("carol", "speech", "prod", "test", "oppo"),
-    _person("dave", "lab", "test", "oppo", "oppo"),
+USERS = (
+    _user("alice", "vision", "prod", "prod", "test"),
+    _user("bob", "vision", "test", "oppo"),
+    _user("carol", "speech", "prod", "test", "oppo"),
+    _user("dave", "lab", "test", "oppo", "oppo"),
 )
-_BY_NAME = {person.user.name: person for person in PEOPLE}
-# Members, leaf cells of each, and how often: small gangs are common, large ones are what waits.
+_BY_NAME = {one.user.name: one for one in USERS}
+# Members, leaf cells of each member, and frequency: small gangs are common, large ones wait.
 _SHAPES = ((1, 1, 6), (1, 2, 3), (1, 4, 3), (1, 8, 3), (2, 4, 2), (2, 8, 2), (4, 8, 1))
 
 
@@ -58,7 +58,7 @@ _SHAPES = ((1, 1, 6), (1, 2, 3), (1, 4, 3), (1, 8, 3), (2, 4, 2), (2, 8, 2), (4,
 class SimulatedGang:
     """One gang to be submitted."""
 
-    person: SimulatedUser
+    submitter: SimulatedUser
     name: str
     class_name: str
     members: int
@@ -66,23 +66,23 @@ class SimulatedGang:
     """Leaf cells of each member."""
     run_seconds: float
     pause_seconds: float
-    """How long the people think before they submit it."""
+    """The pause before the gang is submitted."""
     demand_limit: float
-    """The demand, relative to the cluster, up to which they still submit it."""
+    """The highest demand, relative to the size of the cluster, at which it is submitted."""
 
 
 def plan_gangs(
     rng: random.Random, *, leaf_per_node: int, leaf_total: int
 ) -> Iterator[SimulatedGang]:
-    """All gangs that will ever come, one by one."""
+    """Yield gangs without end."""
     shapes = [s for s in _SHAPES if s[1] <= leaf_per_node and 2 * s[0] * s[1] <= leaf_total]
     for number in itertools.count(1):
-        person = rng.choice(PEOPLE)
+        submitter = rng.choice(USERS)
         members, leaf_count, _ = rng.choices(shapes, weights=[shape[2] for shape in shapes])[0]
         yield SimulatedGang(
-            person=person,
-            name=f"{person.user.name}-{number}",
-            class_name=rng.choice(person.classes),
+            submitter=submitter,
+            name=f"{submitter.user.name}-{number}",
+            class_name=rng.choice(submitter.classes),
             members=members,
             leaf_count=leaf_count,
             run_seconds=round(rng.uniform(20, 90), 1),
@@ -92,9 +92,9 @@ def plan_gangs(
 
 
 def build_pod(gang: SimulatedGang, member: int) -> Object:
-    """One member of a gang, as its submitter would write it."""
-    labels = {_GANG: gang.name, _GANG_SIZE: str(gang.members), _VC: gang.person.vc}
-    labels[_PERSON] = gang.person.user.name
+    """Build one member of a gang, as its user would write it."""
+    labels = {_GANG: gang.name, _GANG_SIZE: str(gang.members), _VC: gang.submitter.vc}
+    labels[_USER] = gang.submitter.user.name
     limits = {_LEAF_RESOURCE: str(gang.leaf_count)}
     container = {"name": "main", "image": "simulated", "resources": {"limits": limits}}
     return {
@@ -116,7 +116,7 @@ def build_pod(gang: SimulatedGang, member: int) -> Object:
 
 
 class Users:
-    """Submits planned gangs to an API server, one after the other, at a bearable rate."""
+    """Submits gangs to an API server, one after another, at a limited rate."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Users:
         self._patience_seconds = patience_seconds
 
     async def run(self, gangs: Iterator[SimulatedGang]) -> None:
-        """Submit the gangs until cancelled or through."""
+        """Submit all gangs."""
         for gang in gangs:
             await self._sleep(gang.pause_seconds)
             while not await self._has_room(gang):
@@ -148,24 +148,24 @@ class Users:
             await self.submit(gang)
 
     async def submit(self, gang: SimulatedGang) -> bool:
-        """Create all members; if one is refused, take the others back."""
+        """Create all members; delete them if one is refused."""
         for member in range(gang.members):
             pod = build_pod(gang, member)
-            refusal = await self._send("POST", gang.person, body=pod)
+            refusal = await self._send("POST", gang.submitter, body=pod)
             if refusal is not None:
                 logger.info("gang refused", extra={"gang": gang.name, "reason": refusal})
                 for created in range(member):
-                    await self._send("DELETE", gang.person, name=f"{gang.name}-{created}")
+                    await self._send("DELETE", gang.submitter, name=f"{gang.name}-{created}")
                 return False
-        logger.info("gang submitted", extra={"gang": gang.name, "vc": gang.person.vc})
+        logger.info("gang submitted", extra={"gang": gang.name, "vc": gang.submitter.vc})
         return True
 
     async def _send(
-        self, method: str, person: SimulatedUser, *, name: str = "", body: Object | None = None
+        self, method: str, submitter: SimulatedUser, *, name: str = "", body: Object | None = None
     ) -> str | None:
-        """Send a request as a person; what the API server said if it refused."""
-        path = f"{self._url}/api/v1/namespaces/{person.namespace}/pods/{name}".rstrip("/")
-        token = self._tokens.issue(person.user)
+        """Send a request as a user; return the message of the API server if it refuses."""
+        path = f"{self._url}/api/v1/namespaces/{submitter.namespace}/pods/{name}".rstrip("/")
+        token = self._tokens.issue(submitter.user)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         data = None if body is None else orjson.dumps(body)
         try:
@@ -184,8 +184,8 @@ class Users:
         return not pods or demand <= gang.demand_limit * self._leaf_total
 
     async def _live_pods(self) -> Sequence[Object] | None:
-        """The pods of all gangs that have not ended; None if nobody answers."""
-        query = {"labelSelector": _PERSON}
+        """Return the pods that have not ended; None if the API server does not answer."""
+        query = {"labelSelector": _USER}
         try:
             async with self._session.get(f"{self._url}/api/v1/pods", params=query) as response:
                 pods = orjson.loads(await response.read())["items"]
@@ -195,12 +195,12 @@ class Users:
         return [pod for pod in pods if pod["status"]["phase"] not in FINISHED]
 
     async def _take_back(self, pods: Sequence[Object]) -> None:
-        """Delete the members that have waited longer than a person would."""
+        """Delete the pods that have waited too long."""
         for pod in pods:
             waited = self._now() - parse_time(pod["metadata"]["creationTimestamp"])
             if not pod["spec"].get("nodeName") and waited > self._patience_seconds:
-                person = _BY_NAME[pod["metadata"]["labels"][_PERSON]]
-                await self._send("DELETE", person, name=pod["metadata"]["name"])
+                submitter = _BY_NAME[pod["metadata"]["labels"][_USER]]
+                await self._send("DELETE", submitter, name=pod["metadata"]["name"])
 
 
 def _leaf_count(pod: Object) -> int:

@@ -15,8 +15,8 @@ from kube.api.client import connect
 from service.logs import configure_logs
 from service.settings import Address
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from state.log.records import DecisionRecord
+from tests.support.twins.log import MemoryDecisions
 
 
 class _Forgetting(MemoryDecisions):

@@ -23,10 +23,10 @@ from state.database.migrator import migrate
 from state.history.facts import GangFacts
 from state.log.candidates import KnownNodes
 from state.log.log import DecisionLog, LogSettings
-from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, RowKind
 from state.log.spool.spool import Spool
+from tests.support.twins.log import MemoryDecisions
 
 _NODES = (100, 5000)
 _OFFERED_PER_SECOND = 6000

@@ -23,7 +23,7 @@ _PAGE: Final = 2000
 
 
 class LogReader(Protocol):
-    """The log as a replay reads it: `state.log.postgres` or `state.log.memory`."""
+    """The log as a replay reads it: `state.log.postgres`, or its twin in memory for tests."""
 
     async def of_epoch(
         self, service: str, *, epoch: int, first: int = 1, limit: int = 1000

@@ -10,8 +10,7 @@ May be imported by `kube.follow` and by every package above `kube`.
     client                  A thin client of the Kubernetes API: JSON in, JSON out.
     events                  Writes Events in the background.
     feed                    A live copy of one kind of object, by list and watch.
-    leader_label            The label and the term on the leader's own pod.
-    leadership              Leader election by a Kubernetes Lease.
+    leadership              Leader election by a Kubernetes Lease; the label of the leader's pod.
     pod_ender               Ends a preempted pod gracefully, with a DisruptionTarget condition.
     pod_writer              Releases a pod: nominates a node, writes the placement, lifts the gate.
     secrets                 Reads Secrets, and writes them if they have not changed.

@@ -50,8 +50,9 @@ class FeedSource:
     trim: Callable[[Object], Object] | None = None
     """Keeps of each object what the sink looks at: a list holds all of them at once."""
     is_optional: bool = False
-    """Whether the cluster may lose the kind: the feed ends then. If the kind cannot be listed, as
-    when its conversion webhook is broken, it is as good as synced, and followed once it can be."""
+    """Whether the cluster may lose the kind: the feed ends then, and the sink keeps its objects. If
+    the kind cannot be listed, as when its conversion webhook is broken, it is as good as synced,
+    and followed once it can be."""
 
 
 class Feed:
@@ -121,7 +122,6 @@ class Feed:
                     version, backoff = self._note(seen), _BACKOFF_FIRST_SECONDS
             except KubeError as exc:
                 if exc.is_missing and self._is_optional:
-                    self._sink.replace([])
                     self._on_synced()
                     return
                 if exc.is_gone:

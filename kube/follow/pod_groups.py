@@ -38,6 +38,8 @@ class PodGroupSink:
         """`on_change` runs after a change of size or class, not of a status."""
         self._groups: dict[GangKey, PodGroup] = {}
         self._on_change = on_change
+        self.is_synced = False
+        """Whether all PodGroups of the kind are known."""
 
     def find(self, key: GangKey) -> PodGroup | None:
         """Return a PodGroup, None if it is not known."""
@@ -46,7 +48,14 @@ class PodGroupSink:
     def replace(self, objects: Sequence[Object]) -> None:
         """Take all PodGroups of the kind; any other is gone."""
         self._groups = {group.key: group for group in map(read_pod_group, objects)}
+        self.is_synced = True
         self._on_change()
+
+    def clear(self) -> None:
+        """The cluster has no such kind any more."""
+        if self.is_synced:
+            self._groups, self.is_synced = {}, False
+            self._on_change()
 
     def upsert(self, obj: Object) -> None:
         """A PodGroup appeared or changed."""
@@ -67,7 +76,7 @@ class PodGroupFollower:
     def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._feeds: dict[GangForm, Feed] = {}
+        self._paths: dict[GangForm, str] = {}
         self._unknown = dict.fromkeys(_API_GROUPS)
         self.sinks = {form: PodGroupSink(on_change=self._tell) for form in _API_GROUPS}
         self.on_change: list[Callable[[], None]] = []
@@ -91,19 +100,18 @@ class PodGroupFollower:
         Two feeds have no order: a gang's pods may be seen before its PodGroup. Where the cluster
         has no such kind there is nothing to wait for.
         """
-        gang, feed = pod.gang, self._feeds.get(pod.gang.form)
+        gang, sink = pod.gang, self.sinks.get(pod.gang.form)
         says_itself = gang.size is not None or gang.min_size is not None or pod.is_charged_alone
-        if says_itself or feed is None or not feed.synced.is_set():
+        if says_itself or sink is None or not sink.is_synced:
             return False
-        return self.find(pod) is None
+        return sink.find(gang.key) is None
 
     async def read(self, form: GangForm, key: GangKey) -> PodGroup:
         """Read one PodGroup from the API server.
 
         Raises KubeError; its `is_missing` also means that the cluster has no such kind.
         """
-        feed = self._feeds.get(form)
-        path = feed.path if feed else await self._discover(form)
+        path = self._paths.get(form) or await self._discover(form)
         if path is None:
             raise KubeError(f"the cluster has no {_RESOURCE} of {_API_GROUPS[form]}", status=404)
         prefix = path.removesuffix(_RESOURCE)
@@ -123,6 +131,7 @@ class PodGroupFollower:
                 self.synced.set()
                 on_synced()
 
+        was_missing = False
         while True:
             try:
                 path = await self._discover(form)
@@ -134,13 +143,17 @@ class PodGroupFollower:
                 continue
             if path is None:
                 settle()
+                if was_missing:  # an API server that starts lacks kinds for a moment
+                    self.sinks[form].clear()
+                was_missing = True
                 await asyncio.sleep(_DISCOVERY_SECONDS)
                 continue
+            was_missing = False
             source = FeedSource(path=path, sink=self.sinks[form], is_optional=True)
             feed = Feed(self._client, source, clock=self._clock, on_synced=settle)
-            self._feeds[form] = feed
+            self._paths[form] = path
             await feed.run()
-            del self._feeds[form]
+            del self._paths[form]
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _discover(self, form: GangForm) -> str | None:

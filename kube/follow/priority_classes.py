@@ -10,33 +10,29 @@ class PriorityClassSink:
     """Keeps the value of every PriorityClass."""
 
     def __init__(self) -> None:
-        self._values: dict[str, int] = {}
+        self.values: dict[str, int] = {}
+        """By name."""
         self._defaults: set[str] = set()
 
     def is_default(self, name: str | None) -> bool:
         """Whether the API server gives this class to pods that name none, before the webhook."""
         return name in self._defaults
 
-    @property
-    def values(self) -> Mapping[str, int]:
-        """The values, by name."""
-        return self._values
-
     def replace(self, objects: Sequence[Mapping[str, Any]]) -> None:
         """Take all PriorityClasses there are; any other is gone."""
-        self._values, self._defaults = {}, set()
+        self.values, self._defaults = {}, set()
         for obj in objects:
             self.upsert(obj)
 
     def upsert(self, obj: Mapping[str, Any]) -> None:
         """A PriorityClass appeared or changed."""
         name = obj["metadata"]["name"]
-        self._values[name] = int(obj.get("value", 0))
+        self.values[name] = int(obj.get("value", 0))
         self._defaults.discard(name)
         if obj.get("globalDefault") is True:
             self._defaults.add(name)
 
     def remove(self, obj: Mapping[str, Any]) -> None:
         """A PriorityClass is gone."""
-        self._values.pop(obj["metadata"]["name"], None)
+        self.values.pop(obj["metadata"]["name"], None)
         self._defaults.discard(obj["metadata"]["name"])

@@ -1,6 +1,6 @@
 """Nodes: which devices a node offers, of which type, and whether it may be used.
 
-A node whose number of devices cannot be read counts as a node without such devices.
+A node whose number of devices cannot be read, or be true, counts as a node without such devices.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from typing import Any
 from kube.marks import DEFAULT_LEAF_RESOURCES
 from kube.values.objects import mapping
 from kube.values.quantities import parse_count
+from kube.values.size_limits import MAX_LEAF_COUNT
 from policy.submission import LeafType, NodeName
 
 _LEAF_TYPE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
@@ -52,10 +53,9 @@ def read_node(node: Mapping[str, Any]) -> KubeNode:
 
 
 def _counts(resources: object) -> dict[str, int]:
-    return {
-        name: max(0, parse_count(mapping(resources).get(name)) or 0)
-        for name in DEFAULT_LEAF_RESOURCES
-    }
+    stated = mapping(resources)
+    counts = {name: parse_count(stated.get(name)) or 0 for name in DEFAULT_LEAF_RESOURCES}
+    return {name: count if 0 < count <= MAX_LEAF_COUNT else 0 for name, count in counts.items()}
 
 
 def _is_healthy(node: Mapping[str, Any]) -> bool:

@@ -188,13 +188,13 @@ def compile_hived(data: Mapping[str, Plain]) -> BuiltCluster:
     cells = read_cells(cluster, types)
     vcs = read_vcs(data, cells)
     topology = Topology(chains=cells.chains, vcs=vcs.vcs)
-    keys = check_keys(data)
-    problems = [*keys.problems, *types.problems, *cells.problems, *vcs.problems]
+    problems, warnings = check_keys(data)
+    problems += [*types.problems, *cells.problems, *vcs.problems]
     # Trees with mistakes prove nothing; promises that could not be read can only need more cells.
     if not types.problems and not cells.problems:
         problems += check_promises(topology)
     return BuiltCluster(
         topology=topology,
         problems=tuple(problems),
-        warnings=(*keys.warnings, *cells.warnings, *vcs.warnings),
+        warnings=(*warnings, *cells.warnings, *vcs.warnings),
     )

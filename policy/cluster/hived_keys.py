@@ -55,16 +55,8 @@ _PINNED: Final = _Kind("an entry of pinnedCells", ("pinnedCellId",))
 _KINDS: Final = (_TOP, _CLUSTER, _TYPE, _CELL, _VC, _VIRTUAL, _PINNED)
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownKeys:
-    """Problems and warnings about the keys of a document."""
-
-    problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-
-
-def check_keys(data: Mapping[str, Plain]) -> UnknownKeys:
-    """Find the keys that have no meaning in their place."""
+def check_keys(data: Mapping[str, Plain]) -> tuple[list[Problem], list[Problem]]:
+    """Find the keys that have no meaning in their place: problems, and warnings."""
     unknown = _unknown(data)
     problems: list[Problem] = []
     warnings = [_ignored_setting(key) for key in SETTINGS if key in data]
@@ -80,7 +72,7 @@ def check_keys(data: Mapping[str, Plain]) -> UnknownKeys:
     rest = sum(1 for _ in unknown)
     if rest:
         warnings.append(Problem("", f"{count_of(rest, 'more unknown key')} not shown"))
-    return UnknownKeys(tuple(problems), tuple(warnings))
+    return problems, warnings
 
 
 def _ignored_setting(key: str) -> Problem:

@@ -1,7 +1,7 @@
 """What the models of all documents share: strictness, common checks and types of fields.
 
 A model checks what its document says by itself; what one document says about another is checked in
-`policy.contradictions`. The policy reference is generated from the models: the
+`policy.store`. The policy reference is generated from the models: the
 description of a field is its documentation.
 
 To add a kind, write a subclass of `Document` in a module of its own, and add it to

@@ -6,7 +6,6 @@ are always text. Merge keys (`<<`) and tags have no meaning here.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from policy.documents.yaml_tree import Dialect, Plain, Scalar, YamlError, read_tree
@@ -41,24 +40,15 @@ _FLOAT: Final = re.compile(
 _SPECIAL_FLOAT: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
-@dataclass(frozen=True, slots=True)
-class YamlText:
-    """The content of a text, and the problems with which it can still be read."""
-
-    value: Plain
-    problems: tuple[Problem, ...]
-
-
-def parse_yaml(text: str) -> YamlText:
-    """Read one YAML document; an empty text holds None.
+def parse_yaml(text: str) -> tuple[Plain, list[Problem]]:
+    """Read one YAML document, and the problems with which it can be read; None for an empty text.
 
     Raises SpecError for a text that cannot be read. Positions count from 1.
     """
     try:
-        value, problems = read_tree(text, _DIALECT)
+        return read_tree(text, _DIALECT)
     except YamlError as exc:
         raise SpecError([Problem("", str(exc))]) from exc
-    return YamlText(value, tuple(problems))
 
 
 def as_written(value: object) -> str:

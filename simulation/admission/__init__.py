@@ -1,8 +1,10 @@
-"""What a write passes before it is stored: defaults, priority, webhooks, checks, in the real order.
+"""The admission of writes: defaults, priority, webhooks and checks, in the order of a real server.
+
+May change or refuse an object, but stores nothing. Used by `simulation.api`.
 
 admission  the order of the steps
-checks     what a body must look like, and what a client cannot decide
+checks     the rules for bodies of create and update requests
 priority   the Priority admission plugin
 review     AdmissionReview objects
-webhooks   which stored webhook configurations match a request, and the calls
+webhooks   matches stored webhook configurations to a request, and calls the webhooks
 """

@@ -1,4 +1,4 @@
-"""What a body must look like, and what a client cannot decide: common to create and update."""
+"""Rules for the bodies of create and update requests, and fields that only the server sets."""
 
 import re
 
@@ -15,12 +15,12 @@ from simulation.objects.resources import (
 from simulation.objects.status import ApiError
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-# Set by the server once, kept whatever a client writes.
+# Set once by the server; what a client sends in them is ignored.
 _SERVER_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def from_body(target: Target, body: Object) -> Object:
-    """The object of a creation, without what a client cannot decide; 400 if it is another kind."""
+    """Return the object to create, without server fields; 400 if it has another kind."""
     _check_shape(target, body)
     obj = clone(body)
     metadata = obj["metadata"]
@@ -48,7 +48,7 @@ def check_new(target: Target, obj: Object) -> None:
 
 
 def prepared_update(target: Target, *, old: Object, new: Object) -> Object:
-    """The new object without what this path may not change; 409 if the client saw another one."""
+    """Return the new object without fields that this path cannot change; 409 for an old version."""
     _check_shape(target, new)
     resource, metadata = target.resource, dict(new["metadata"])
     if metadata.setdefault("name", target.name) != target.name:
@@ -71,7 +71,7 @@ def prepared_update(target: Target, *, old: Object, new: Object) -> Object:
 
 
 def replacement(target: Target, old: Object, *, body: Object) -> Object:
-    """The body of a PUT, if it is meant for this object."""
+    """Return the body of a PUT, if it matches this object."""
     metadata = body.get("metadata") or {}
     check_preconditions(target, old, wanted={"uid": metadata.get("uid")})
     if not (metadata.get("resourceVersion") or target.resource.unconditional_update):
@@ -91,7 +91,7 @@ def check_update(target: Target, *, old: Object, new: Object) -> None:
 
 
 def check_preconditions(target: Target, obj: Object, *, wanted: Object) -> None:
-    """Refuse (409) if the object is not the one, or not the version, that the client means."""
+    """Refuse (409) if the object has another UID or version than the client expects."""
     plural, uid = target.resource.qualified, obj["metadata"]["uid"]
     if wanted.get("uid") not in (None, "", uid):
         why = f"Precondition failed: UID in precondition: {wanted['uid']}, in object meta: {uid}"
@@ -101,7 +101,7 @@ def check_preconditions(target: Target, obj: Object, *, wanted: Object) -> None:
 
 
 def _check_shape(target: Target, body: Object) -> None:
-    """Refuse (400) what a real API server could not decode; all later code relies on it."""
+    """Refuse (400) what a real API server could not decode; later code relies on the shape."""
     resource = target.resource
     given = (body.get("apiVersion") or resource.api_version, body.get("kind") or resource.kind)
     if given != (resource.api_version, resource.kind):

@@ -1,7 +1,7 @@
-"""The Priority admission plugin: the class of a pod gives its integer priority.
+"""The Priority admission plugin: sets the integer priority of a pod from its class.
 
-It runs before the mutating webhooks and again after one of them changed the pod; that second run is
-why a webhook that changes the class must also take away what the first run filled in.
+It runs before the mutating webhooks, and again if a webhook changed the pod. A webhook that changes
+the class must therefore remove the fields that the first run has set.
 """
 
 from simulation.objects.fields import Object, clone
@@ -16,7 +16,7 @@ BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_
 
 
 def admit_new(store: Store, pod: Object) -> Object:
-    """Resolve the class of a new pod, or refuse (403) what contradicts it."""
+    """Resolve the class of a new pod; refuse (403) fields that contradict it."""
     result = clone(pod)
     spec = result["spec"]
     name = spec.get("priorityClassName") or ""
@@ -36,7 +36,7 @@ def admit_new(store: Store, pod: Object) -> Object:
 
 
 def admit_update(old: Object, new: Object) -> Object:
-    """Keep the resolved fields when the client left them out."""
+    """Keep the resolved fields that the client left out."""
     kept = {
         field: old["spec"][field]
         for field in ("priority", "preemptionPolicy")
@@ -54,7 +54,7 @@ def _resolve(store: Store, pod: Object) -> Object:
 
 
 def _default(store: Store) -> Object:
-    """The lowest global default, or a class without a name and of value 0."""
+    """Return the lowest global default, or a class without a name and with value 0."""
     defaults = [one for one in store.list(PRIORITY_CLASSES) if one.get("globalDefault")]
     return min(
         defaults, key=lambda one: int(one["value"]), default={"metadata": {"name": ""}, "value": 0}

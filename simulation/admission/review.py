@@ -1,13 +1,13 @@
-"""AdmissionReview: what admission knows of a request, and its two-way translation. Pure."""
+"""AdmissionReview: requests to webhooks, and their responses. Pure."""
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from policy.errors import CellgateError
-from simulation.objects.fields import Object
+from simulation.objects.fields import Key, Object
 from simulation.objects.identity import User
 from simulation.objects.patch import json_patch
 from simulation.objects.resources import Target
@@ -17,29 +17,35 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 class CallError(CellgateError):
-    """A webhook could not be called or did not answer properly: its failurePolicy decides."""
+    """A webhook could not be called or broke the protocol: its failurePolicy applies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
-    """One request as admission sees it; a deletion has no object, a creation no old one."""
+class AdmissionRequest:
+    """One request as admission sees it; a deletion has no object, a creation no old object."""
 
-    operation: str
     target: Target
     user: User
-    warnings: list[str]
-    """Filled while webhooks answer; told to the client in headers."""
+    operation: str = ""
+    """CREATE, UPDATE or DELETE."""
+    warnings: list[str] = field(default_factory=list)
+    """Warnings of webhooks, sent to the client in headers."""
     object: Object | None = None
     old_object: Object | None = None
 
     @property
+    def key(self) -> Key:
+        """The key of the object."""
+        return self.target.namespace, self.target.name
+
+    @property
     def name(self) -> str:
-        """The name of the object; empty while it is still to be generated."""
+        """The name of the object; empty until it is generated."""
         return str(self.target.name or (self.object or {})["metadata"].get("name", ""))
 
 
-def to_request(attributes: Attributes, uid: str = "") -> Object:
-    """Everything about a request that a webhook and its match conditions may look at."""
+def to_request(attributes: AdmissionRequest, uid: str = "") -> Object:
+    """Return the request as webhooks and their match conditions see it."""
     target, resource = attributes.target, attributes.target.resource
     group = {"group": resource.group, "version": resource.version}
     kind = {**group, "kind": "Binding" if target.subresource == "binding" else resource.kind}
@@ -60,7 +66,7 @@ def to_request(attributes: Attributes, uid: str = "") -> Object:
 
 
 def from_review(answer: Any, uid: str, *, mutating: bool) -> Object:  # noqa: ANN401 - foreign JSON
-    """Check an answer and return its response; CallError if it breaks the protocol."""
+    """Return the response of a review; CallError if it breaks the protocol."""
     response = answer.get("response") if isinstance(answer, dict) else None
     if not isinstance(response, dict):
         raise CallError("webhook response was absent")
@@ -77,7 +83,7 @@ def from_review(answer: Any, uid: str, *, mutating: bool) -> Object:  # noqa: AN
 
 
 def check_allowed(webhook: str, response: Object) -> None:
-    """Turn a refusal into the error that the client gets, with the webhook's code and reason."""
+    """Raise a refusal as an error for the client, with the code and reason of the webhook."""
     if response.get("allowed"):
         return
     given = response.get("status") or {}
@@ -88,7 +94,7 @@ def check_allowed(webhook: str, response: Object) -> None:
 
 
 def apply_patch(obj: Object, response: Object) -> Object:
-    """The object as a mutating webhook wants it; PatchError if its patch does not fit."""
+    """Apply the patch of a mutating webhook; PatchError if it does not match the object."""
     if not response.get("patch"):
         return obj
     try:

@@ -1,8 +1,8 @@
-"""Admission webhooks: which of the stored configurations match a request, and calling them.
+"""Admission webhooks: matches stored configurations to a request, and calls the webhooks.
 
 Differences from a real API server: `clientConfig.service` (there is no pod network) and
-`reinvocationPolicy: IfNeeded` are refused, validating webhooks are called one after another, audit
-annotations are dropped.
+`reinvocationPolicy: IfNeeded` are refused, validating webhooks are called one after another, and
+audit annotations are dropped.
 """
 
 import base64
@@ -19,7 +19,7 @@ import cel
 import orjson
 
 from simulation.admission import review
-from simulation.admission.review import Attributes, CallError
+from simulation.admission.review import AdmissionRequest, CallError
 from simulation.objects import status
 from simulation.objects.fields import Object
 from simulation.objects.patch import PatchError
@@ -47,36 +47,36 @@ class Webhooks:
         self._store = store
         self._session = session
 
-    def matching(self, resource: Resource, attributes: Attributes) -> list[Hook]:
-        """The webhooks of one kind of configuration that want to see a request, in order."""
+    def matching(self, resource: Resource, attributes: AdmissionRequest) -> list[Hook]:
+        """Return the webhooks of one kind of configuration that match a request, in order."""
         if attributes.target.resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
             return []
         configurations = self._store.list(resource)
         hooks = [hook for one in configurations for hook in one.get("webhooks") or ()]
         return [hook for hook in hooks if self._matches(hook, attributes)]
 
-    async def mutate(self, hook: Hook, attributes: Attributes) -> Attributes:
-        """Ask a mutating webhook; the attributes with the object as it wants it."""
+    async def mutate(self, hook: Hook, attributes: AdmissionRequest) -> AdmissionRequest:
+        """Call a mutating webhook; return the request with the object as it changed it."""
         try:
             response = await self._ask(hook, attributes, mutating=True)
             if attributes.object is None:
                 return attributes
             return replace(attributes, object=review.apply_patch(attributes.object, response))
         except PatchError as exc:
-            # Not a failed call: failurePolicy does not help.
+            # Not a failed call: failurePolicy does not apply.
             raise status.internal_error(str(exc)) from exc
         except CallError as exc:
             _fail_or_go_on(hook, exc)
             return attributes
 
-    async def validate(self, hook: Hook, attributes: Attributes) -> None:
-        """Ask a validating webhook; its refusal is raised."""
+    async def validate(self, hook: Hook, attributes: AdmissionRequest) -> None:
+        """Call a validating webhook; raise its refusal."""
         try:
             await self._ask(hook, attributes, mutating=False)
         except CallError as exc:
             _fail_or_go_on(hook, exc)
 
-    async def _ask(self, hook: Hook, attributes: Attributes, *, mutating: bool) -> Object:
+    async def _ask(self, hook: Hook, attributes: AdmissionRequest, *, mutating: bool) -> Object:
         uid = str(uuid.uuid4())
         request = review.to_request(attributes, uid)
         kind = {"kind": "AdmissionReview", "apiVersion": review.API_VERSION}
@@ -103,7 +103,7 @@ class Webhooks:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as exc:
             raise CallError(f"failed to call webhook: {exc!r}") from exc
 
-    def _matches(self, hook: Hook, attributes: Attributes) -> bool:
+    def _matches(self, hook: Hook, attributes: AdmissionRequest) -> bool:
         return (
             any(matches_rule(rule, attributes) for rule in hook.get("rules") or ())
             and self._matches_namespace(hook, attributes)
@@ -111,8 +111,8 @@ class Webhooks:
             and _meets_conditions(hook, attributes)
         )
 
-    def _matches_namespace(self, hook: Hook, attributes: Attributes) -> bool:
-        """Cluster-scoped objects are never left out by a namespace selector."""
+    def _matches_namespace(self, hook: Hook, attributes: AdmissionRequest) -> bool:
+        """Match the namespace selector; cluster-scoped objects always match."""
         target = attributes.target
         if target.resource is NAMESPACES:
             namespace = attributes.object or attributes.old_object
@@ -121,8 +121,8 @@ class Webhooks:
         return namespace is None or matches_selector(hook.get("namespaceSelector"), namespace)
 
 
-def matches_rule(rule: Mapping[str, Any], attributes: Attributes) -> bool:
-    """Whether a rule names the operation and the resource of a request."""
+def matches_rule(rule: Mapping[str, Any], attributes: AdmissionRequest) -> bool:
+    """Tell whether a rule matches the operation and the resource of a request."""
     target, resource = attributes.target, attributes.target.resource
     wanted = [one.partition("/") for one in rule["resources"]]
     return (
@@ -137,13 +137,13 @@ def matches_rule(rule: Mapping[str, Any], attributes: Attributes) -> bool:
     )
 
 
-def _matches_object(hook: Hook, attributes: Attributes) -> bool:
+def _matches_object(hook: Hook, attributes: AdmissionRequest) -> bool:
     known = [obj for obj in (attributes.object, attributes.old_object) if obj is not None]
     return any(matches_selector(hook.get("objectSelector"), obj) for obj in known)
 
 
-def _meets_conditions(hook: Hook, attributes: Attributes) -> bool:
-    """Evaluate the CEL match conditions: one that is false wins over one that fails."""
+def _meets_conditions(hook: Hook, attributes: AdmissionRequest) -> bool:
+    """Evaluate the CEL match conditions; a false condition takes precedence over an error."""
     if not hook.get("matchConditions"):
         return True
     request = review.to_request(attributes)
@@ -166,7 +166,7 @@ def _evaluate(expression: str, known: Object) -> bool | Exception:
 def is_met(expression: str, known: Object) -> bool:
     """Evaluate a match condition. Raises LookupError, ValueError, TypeError or RuntimeError."""
     context = cel.Context(known)
-    context.add_function("format", _format)  # which the API server has, and the library lacks
+    context.add_function("format", _format)  # the API server has it, the library does not
     return bool(_compile(expression).execute(context))
 
 
@@ -187,7 +187,7 @@ def _fail_or_go_on(hook: Hook, error: CallError) -> None:
 
 
 def check_configuration(kind: str, configuration: Object) -> None:
-    """Refuse a configuration that could not be called, as early as a real API server does."""
+    """Refuse a configuration that is not valid, as a real API server does."""
     name = configuration["metadata"]["name"]
     for hook in configuration.get("webhooks") or ():
         client = hook.get("clientConfig") or {}
@@ -208,7 +208,7 @@ def check_configuration(kind: str, configuration: Object) -> None:
 
 @functools.lru_cache(maxsize=16)
 def _trust(ca_bundle: str) -> ssl.SSLContext:
-    """Trust the configuration's own CA; the same context each time keeps connections alive."""
+    """Trust the CA of the configuration; cached, so that connections are reused."""
     if not ca_bundle:
         return ssl.create_default_context()
     return ssl.create_default_context(cadata=base64.b64decode(ca_bundle).decode())

@@ -1,7 +1,7 @@
-"""The HTTP side of the simulated API server: paths, parameters, bodies, headers, errors.
+"""The HTTP side of the simulated API server: paths, parameters, bodies, headers, errors. JSON only.
 
-Any request below /api and /apis is looked up in the table of resources; what a verb does is in
-`simulation.api.verbs`. JSON only.
+The path of a request is looked up in the table of resources (`simulation.objects.resources`), and
+`simulation.api.verbs` executes the request.
 """
 
 import base64
@@ -17,10 +17,16 @@ from aiohttp import web
 from service.http import Handler
 from simulation.admission import checks
 from simulation.admission.admission import AdmissionChain
+from simulation.admission.review import AdmissionRequest
 from simulation.admission.webhooks import Webhooks
 from simulation.api import watch
-from simulation.api.token_reviews import RIGHTS_PATH, WHO_PATH, review_access, review_token
-from simulation.api.verbs import ApiVerbs, Call
+from simulation.api.token_reviews import (
+    AUTHENTICATION_PATH,
+    AUTHORIZATION_PATH,
+    review_access,
+    review_token,
+)
+from simulation.api.verbs import ApiVerbs
 from simulation.objects import patch, status
 from simulation.objects.fields import Object, key_of
 from simulation.objects.identity import Tokens
@@ -43,7 +49,7 @@ _WARNINGS = web.RequestKey("warnings", list[str])
 
 
 class ApiServer:
-    """Answers requests from one store."""
+    """Serves the objects of one store."""
 
     def __init__(
         self, store: Store, *, tokens: Tokens, now: Callable[[], float], rng: random.Random
@@ -56,13 +62,13 @@ class ApiServer:
         self._watches: list[watch.Watch] = []
 
     def build_app(self) -> web.Application:
-        """The aiohttp application; its start and end are those of the sessions to webhooks."""
+        """Build the aiohttp application, which also owns the HTTP session to webhooks."""
         app = web.Application(client_max_size=_BODY_BYTES, middlewares=[_finish])
         app.router.add_get("/version", _version)
         app.router.add_get("/readyz", _ok)
         app.router.add_get("/livez", _ok)
-        app.router.add_post(WHO_PATH, self._review_token)
-        app.router.add_post(RIGHTS_PATH, self._review_access)
+        app.router.add_post(AUTHENTICATION_PATH, self._review_token)
+        app.router.add_post(AUTHORIZATION_PATH, self._review_access)
         app.router.add_route("*", "/{path:.*}", self._answer)
         app.cleanup_ctx.append(self._open)
         app.on_shutdown.append(self._end_watches)
@@ -82,7 +88,7 @@ class ApiServer:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         target = parse_path(request.path)
         user = self._tokens.identify(request.headers)
-        call = Call(target=target, user=user, warnings=request[_WARNINGS])
+        attributes = AdmissionRequest(target=target, user=user, warnings=request[_WARNINGS])
         match request.method, target.subresource, bool(target.name):
             case "GET", "" | "status", True:
                 key = (target.namespace, target.name)
@@ -92,7 +98,7 @@ class ApiServer:
             case "GET", "", False:
                 return _json(self._list(request, target))
             case _:
-                return await self._write(request, call)
+                return await self._write(request, attributes)
 
     async def _review_token(self, request: web.Request) -> web.Response:
         self._tokens.identify(request.headers)
@@ -102,27 +108,27 @@ class ApiServer:
         self._tokens.identify(request.headers)
         return _json(review_access(await _body(request)), code=201)
 
-    async def _write(self, request: web.Request, call: Call) -> web.Response:
+    async def _write(self, request: web.Request, attributes: AdmissionRequest) -> web.Response:
         assert self._verbs is not None, "the application was started"
         if "dryRun" in request.query:
             raise status.not_simulated("dryRun")
-        target = call.target
+        target = attributes.target
         scoped = bool(target.namespace) == target.resource.namespaced
         match request.method, target.subresource, bool(target.name):
             case "POST", "", False if scoped:
                 body = await _body(request)
-                return _json(await self._verbs.create(call, body), code=201)
+                return _json(await self._verbs.create(attributes, body), code=201)
             case "POST", "binding", True:
                 body = await _body(request)
-                return _json(await self._verbs.bind(call, body), code=201)
+                return _json(await self._verbs.bind(attributes, body), code=201)
             case "PUT", "" | "status", True:
                 body = await _body(request)
                 change = partial(checks.replacement, target, body=body)
-                return _json(await self._verbs.update(call, change))
+                return _json(await self._verbs.update(attributes, change))
             case "PATCH", "" | "status", True:
-                return _json(await self._verbs.update(call, await _patch(request)))
+                return _json(await self._verbs.update(attributes, await _patch(request)))
             case "DELETE", "", True:
-                return _json(await self._verbs.delete(call, await _delete_options(request)))
+                return _json(await self._verbs.delete(attributes, await _delete_options(request)))
         message = "the server does not allow this method on the requested resource"
         raise ApiError(405, "MethodNotAllowed", message)
 
@@ -161,7 +167,7 @@ class ApiServer:
 
 @web.middleware
 async def _finish(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn errors into Status objects, and add what webhooks warned of to any answer."""
+    """Turn errors into Status objects, and add the warnings of webhooks to the answer."""
     warnings = request[_WARNINGS] = list[str]()
     try:
         response = await handler(request)
@@ -210,7 +216,7 @@ async def _patch(request: web.Request) -> Callable[[Object], Object]:
         raise status.unreadable(request.content_type)
     body = await _read(request)
     if not isinstance(body, list if apply is patch.json_patch else dict):
-        raise status.bad_request("the body is not a patch of the kind that its content type says")
+        raise status.bad_request("the body does not match the content type of the patch")
     return lambda old: apply(old, body)
 
 
@@ -231,7 +237,7 @@ def _selects(request: web.Request, target: Target) -> Selects:
 
 
 def _bare(obj: Object) -> Object:
-    """An item of a list, which does not repeat the kind."""
+    """Return an item of a list, which does not repeat the kind."""
     return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
 
 

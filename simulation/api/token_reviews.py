@@ -1,18 +1,18 @@
-"""TokenReview and SubjectAccessReview: questions that are answered and not stored.
+"""TokenReview and SubjectAccessReview: the API server answers them and stores nothing.
 
-Only admins may do anything with what is no resource: the simulated cluster has no roles.
+The simulated cluster has no roles: only admins get access to non-resource URLs.
 """
 
 from simulation.objects.fields import Object
 from simulation.objects.identity import ADMIN, Tokens
 from simulation.objects.status import bad_request, invalid
 
-WHO_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
-RIGHTS_PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+AUTHENTICATION_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
+AUTHORIZATION_PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 def review_token(body: Object, tokens: Tokens) -> Object:
-    """Say whose token it is."""
+    """Answer which user a token belongs to."""
     token = _spec(body).get("token")
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
@@ -23,7 +23,7 @@ def review_token(body: Object, tokens: Tokens) -> Object:
 
 
 def review_access(body: Object) -> Object:
-    """Say whether somebody may do something."""
+    """Answer whether a user has access."""
     spec = _spec(body)
     if not (spec.get("user") or spec.get("groups")):
         why = 'spec.user: Invalid value: "": at least one of user or group must be specified'

@@ -1,7 +1,6 @@
-"""Watch streams: what happened to a collection since a revision, line by line, until a deadline.
+"""Watch streams: the changes of a collection since a revision, until a deadline.
 
-A watcher with a selector sees an object appear when it begins to match and disappear when it stops,
-whatever really happened to it.
+With a selector, an object that starts to match is ADDED and one that stops matching is DELETED.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ _DEFAULT_TIMEOUT_SECONDS = 1800.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """How a watcher wants its stream; `since` is None to begin with all objects as they are."""
+    """The parameters of a watch; `since` is None to start with all current objects."""
 
     since: int | None
     bookmarks: bool
@@ -32,7 +31,7 @@ class WatchOptions:
 
 
 def parse_options(query: Mapping[str, str]) -> WatchOptions:
-    """Read the parameters of a watch."""
+    """Parse the parameters of a watch."""
     initial, match = query.get("sendInitialEvents"), query.get("resourceVersionMatch")
     if (initial, match) not in ((None, None), ("true", "NotOlderThan")):
         why = "resourceVersionMatch: Forbidden: sendInitialEvents=true goes with NotOlderThan"
@@ -46,7 +45,7 @@ def parse_options(query: Mapping[str, str]) -> WatchOptions:
 
 
 class Watch:
-    """One watcher of one collection."""
+    """One watch of one collection."""
 
     def __init__(
         self, store: Store, resource: Resource, *, selects: Selects, options: WatchOptions
@@ -62,7 +61,7 @@ class Watch:
         self._closing = True
 
     async def events(self) -> AsyncGenerator[Object, None]:
-        """Yield watch events until the deadline; an expired revision ends it with an ERROR."""
+        """Yield watch events until the deadline; end with an ERROR if the revision is expired."""
         since, bookmarks = self._options.since, self._options.bookmarks
         ends_at = time.monotonic() + self._options.timeout_seconds
         bookmark_at = _next_bookmark(ends_at)
@@ -120,7 +119,7 @@ class Watch:
 
 
 def _next_bookmark(ends_at: float) -> float:
-    """Regularly, and shortly before the end, so that a client resumes from close by."""
+    """Return the time of the next bookmark: regularly, and shortly before the deadline."""
     now = time.monotonic()
     before_end = ends_at - _BOOKMARK_BEFORE_END_SECONDS
     return min(now + BOOKMARK_SECONDS, before_end if before_end > now else ends_at)

@@ -1,4 +1,6 @@
-"""Storage, patches, selectors and the rules of single kinds. Nothing here knows HTTP or webhooks.
+"""Storage, patches, selectors and the rules of single kinds.
+
+Nothing here knows HTTP or webhooks. Used by the other packages of `simulation`.
 
 store      all objects in memory, with one revision counter and a bounded history
 resources  the kinds that are served, and their paths

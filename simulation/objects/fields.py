@@ -1,6 +1,6 @@
-"""Small helpers for Kubernetes objects as plain JSON.
+"""Helpers for Kubernetes objects as plain JSON.
 
-Objects that came out of the store are shared and must not be changed: `clone` first.
+Objects of the store are shared and must not be changed: `clone` them first.
 """
 
 from datetime import UTC, datetime
@@ -14,35 +14,35 @@ Key = tuple[str, str]
 
 
 def clone(obj: Object) -> Object:
-    """Copy an object in depth; only JSON survives."""
+    """Return a deep copy of a JSON object."""
     copy: Object = orjson.loads(orjson.dumps(obj))
     return copy
 
 
 def key_of(obj: Object) -> Key:
-    """Where an object is stored among those of its kind."""
+    """Return the key of an object among those of its kind."""
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def version_of(obj: Object) -> str:
-    """The resource version, empty if the object has none."""
+    """Return the resource version; empty if the object has none."""
     return str(obj["metadata"].get("resourceVersion") or "")
 
 
 def format_time(seconds: float) -> str:
-    """Write a Unix time as Kubernetes does: UTC, whole seconds."""
+    """Format a Unix time as Kubernetes does: UTC, whole seconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_time(text: str) -> float:
-    """Read what `format_time` wrote."""
+    """Parse the result of `format_time`."""
     return datetime.fromisoformat(text).timestamp()
 
 
 def set_condition(status: Object, condition: Object, *, now: float) -> bool:
-    """Put a condition into a status, keeping its transition time while its status is the same.
+    """Set a condition; its transition time stays the same while its status does.
 
-    Tells whether anything changed.
+    Returns whether anything changed.
     """
     conditions = status.setdefault("conditions", [])
     old: Object = next((one for one in conditions if one["type"] == condition["type"]), {})

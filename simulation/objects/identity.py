@@ -1,6 +1,6 @@
-"""Who sends a request: a token table, and impersonation. Nobody is refused for lack of rights.
+"""The user of a request: by bearer token or impersonation. There is no authorization.
 
-A request without any credentials is the admin's: the server listens on loopback only.
+A request without credentials has the rights of an administrator: the server is on loopback only.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from simulation.objects.status import ApiError, bad_request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A user as webhooks are told."""
+    """A user, as webhooks see it."""
 
     name: str
     groups: tuple[str, ...] = ()
 
     def to_user_info(self) -> Object:
-        """The userInfo of an AdmissionReview."""
+        """Return the userInfo of an AdmissionReview."""
         groups = [*self.groups, "system:authenticated"]
         return {"username": self.name, "uid": self.name, "groups": groups}
 
@@ -29,19 +29,19 @@ ADMIN = User(name="admin", groups=("system:masters",))
 
 
 class Tokens:
-    """Which bearer token is whose."""
+    """The users of bearer tokens."""
 
     def __init__(self) -> None:
         self._users: dict[str, User] = {}
 
     def issue(self, user: User) -> str:
-        """The token of a user: the same one each time, guessable on purpose."""
+        """Return the token of a user, which is always the same."""
         token = f"simulated:{user.name}"
         self._users[token] = user
         return token
 
     def identify(self, headers: CIMultiDictProxy[str]) -> User:
-        """The user of a request; 401 for a token that was never issued."""
+        """Return the user of a request; 401 for an unknown token."""
         user = self._authenticate(headers)
         name, groups = headers.get("Impersonate-User"), headers.getall("Impersonate-Group", [])
         if groups and not name:
@@ -58,5 +58,5 @@ class Tokens:
         return user
 
     def find(self, token: str) -> User | None:
-        """Whose token it is, if it was issued."""
+        """Return the user of a token; None for an unknown token."""
         return self._users.get(token)

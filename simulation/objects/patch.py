@@ -1,7 +1,7 @@
-"""The three kinds of patches: JSON patch, JSON merge patch, strategic merge patch.
+"""The three kinds of patches: JSON patch, JSON merge patch and strategic merge patch.
 
-Every function returns a new document and leaves its input as it was. PatchError means that the
-patch does not fit the document; a strategic directive that is not simulated is refused (501).
+Every function returns a new document and does not change its input. PatchError means that the patch
+does not match the document. Strategic directives that are not simulated are refused (501).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from policy.errors import CellgateError
 from simulation.objects.fields import Object, clone
 from simulation.objects.status import not_simulated
 
-# Which field tells the elements of a list apart; lists that are not named here are replaced whole.
+# The merge keys of lists; lists that are not named here are replaced.
 _MERGE_KEYS = {
     "conditions": "type",
     "addresses": "type",
@@ -27,12 +27,12 @@ _MERGE_KEYS = {
     "hostIPs": "ip",
     "ownerReferences": "uid",
 }
-# Merged by a real API server in ways that are not simulated.
+# A real API server merges these lists in ways that are not simulated.
 _NOT_SIMULATED = ("ports", "finalizers", "podCIDRs", "topologySpreadConstraints", "hostAliases")
 
 
 class PatchError(CellgateError):
-    """A patch does not fit the document it is meant for."""
+    """A patch does not match the document."""
 
 
 def merge_patch(document: Object, patch: Object) -> Object:
@@ -54,7 +54,7 @@ def _merge(document: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def strategic_merge_patch(document: Object, patch: Object) -> Object:
-    """Apply a strategic merge patch, with the merge keys of the kinds served here."""
+    """Apply a strategic merge patch, with the merge keys of the served kinds."""
     return _strategic(clone(document), clone(patch))
 
 
@@ -116,9 +116,9 @@ def json_patch(document: Object, operations: Sequence[Object]) -> Object:
 
 
 def _parent(holder: Object, path: str) -> tuple[Any, Any]:
-    """The container that a JSON pointer ends in, and the key or index within it.
+    """Return the container that a JSON pointer ends in, and the key or index within it.
 
-    Paths start at the holder, whose empty key is the document: so the root has a parent too.
+    Paths start at the holder, whose empty key is the document, so that the root has a parent too.
     """
     if path and not path.startswith("/"):
         raise ValueError(f"{path!r} is not a JSON pointer")
@@ -159,7 +159,7 @@ def _take(holder: Object, path: str) -> Any:  # noqa: ANN401 - any JSON value
 
 def _replace(holder: Object, operation: Object) -> None:
     container, at = _parent(holder, operation["path"])
-    _ = container[at]  # what is missing cannot be replaced
+    _ = container[at]  # raises if there is nothing to replace
     container[at] = operation["value"]
 
 

@@ -1,4 +1,4 @@
-"""What a real API server does to pods and to no other kind: defaults, rules, binding, deletion."""
+"""Rules for pods: defaults, validation, binding and deletion."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _UPDATABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 
 
 def with_defaults(pod: Object) -> Object:
-    """Fill in the defaults that our services or the scheduler look at."""
+    """Fill in the defaults that Cellgate or the scheduler read."""
     result = clone(pod)
     spec = result.setdefault("spec", {})
     spec.setdefault("restartPolicy", "Always")
@@ -25,7 +25,7 @@ def with_defaults(pod: Object) -> Object:
 
 
 def as_new(pod: Object, *, now: float) -> Object:
-    """Give a pod the status it starts with; what the client said about it does not count."""
+    """Set the initial status of a pod; a status from the client is ignored."""
     new_status: Object = {"phase": "Pending"}
     if pod["spec"].get("schedulingGates"):
         message = "Scheduling is blocked due to non-empty scheduling gates"
@@ -35,7 +35,7 @@ def as_new(pod: Object, *, now: float) -> Object:
 
 
 def check_new(pod: Object) -> None:
-    """Refuse (422) a pod that has no usable containers."""
+    """Refuse (422) a pod that is not valid."""
     containers = pod["spec"].get("containers")
     if not containers:
         raise _invalid(pod, "spec.containers: Required value")
@@ -54,7 +54,7 @@ def check_new(pod: Object) -> None:
 
 
 def check_update(old: Object, new: Object) -> None:
-    """Refuse (422) changes of the spec, but images, gates taken away and tolerations added."""
+    """Refuse (422) changes of the spec, except images, removed gates and added tolerations."""
     gates, old_gates = _names(new, "schedulingGates"), _names(old, "schedulingGates")
     if not set(gates) <= set(old_gates):
         message = "only deletion is allowed, but found new scheduling gates"
@@ -67,7 +67,7 @@ def check_update(old: Object, new: Object) -> None:
 
 
 def _frozen_part(pod: Object, *, was_gated: bool) -> Object:
-    """The spec without what may change; a gated pod may still be steered to nodes."""
+    """Return the spec without fields that may change; a gated pod has more of them."""
     free = (*_UPDATABLE, "nodeSelector", "affinity") if was_gated else _UPDATABLE
     spec = {field: value for field, value in clone(pod)["spec"].items() if field not in free}
     for container in all_containers({"spec": spec}):
@@ -76,7 +76,7 @@ def _frozen_part(pod: Object, *, was_gated: bool) -> Object:
 
 
 def bind(pod: Object, binding: Object, *, now: float) -> Object:
-    """The pod on its node, with the binding's annotations; 409 if it cannot be bound (any more)."""
+    """Return the bound pod, with the annotations of the binding; 409 if it cannot be bound."""
     metadata, name = binding.get("metadata") or {}, pod["metadata"]["name"]
     if pod["metadata"].get("deletionTimestamp"):
         raise _unbindable(name, f"pod {name} is being deleted, cannot be assigned to a host")
@@ -95,7 +95,7 @@ def bind(pod: Object, binding: Object, *, now: float) -> Object:
 
 
 def grace_seconds(pod: Object, options: Object) -> int:
-    """How long a pod may go on after its deletion; one that runs nowhere goes at once."""
+    """Return the grace period of a deletion; 0 for a pod that is not running."""
     if not pod["spec"].get("nodeName") or pod["status"].get("phase") in FINISHED:
         return 0
     usual = pod["spec"].get("terminationGracePeriodSeconds", 0)
@@ -104,7 +104,7 @@ def grace_seconds(pod: Object, options: Object) -> int:
 
 
 def all_containers(pod: Object) -> list[Object]:
-    """Init containers first, then the others."""
+    """Return init containers, then the other containers."""
     spec = pod["spec"]
     return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 

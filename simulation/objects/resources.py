@@ -1,4 +1,4 @@
-"""Which kinds of objects are served, and where: the table that routing stands on."""
+"""The kinds of objects that are served, and their paths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from simulation.objects.status import not_served
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One kind of object and the ways in which its storage differs from the common case."""
+    """One kind of object, and how its storage differs from other kinds."""
 
     plural: str
     kind: str
@@ -18,9 +18,9 @@ class Resource:
     has_status: bool = False
     unconditional_update: bool = True
     returns_deleted: bool = False
-    """A deletion answers with the object, not with a Status."""
+    """A deletion returns the object, not a Status."""
     fields: tuple[str, ...] = ()
-    """Field selectors beside metadata.name and metadata.namespace."""
+    """Field selectors in addition to metadata.name and metadata.namespace."""
 
     @property
     def api_version(self) -> str:
@@ -35,7 +35,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a URL path points at; without a name it is the whole collection."""
+    """The target of a URL path; without a name it is a collection."""
 
     resource: Resource
     namespace: str = ""
@@ -85,7 +85,7 @@ _BY_PATH = {(one.group, one.version, one.plural): one for one in (*_CORE, *_OTHE
 
 
 def parse_path(path: str) -> Target:
-    """Find what `/api/v1/namespaces/NS/pods/NAME/status` and its like point at, or answer 404."""
+    """Return the target of a path like `/api/v1/namespaces/NS/pods/NAME/status`, or raise 404."""
     match path.strip("/").split("/"):
         case ["api", version, *rest]:
             return _parse_rest("", version, rest)
@@ -104,7 +104,7 @@ def _parse_rest(group: str, version: str, rest: Sequence[str]) -> Target:
 
 
 def _target(resource: Resource, names: Sequence[str], *, namespace: str = "") -> Target:
-    """Refuse a path with the wrong scope; only a whole collection may span namespaces."""
+    """Refuse a path with the wrong scope; only a collection may span namespaces."""
     wrong_scope = bool(namespace) != resource.namespaced and bool(namespace or names)
     name, subresource, *surplus = [*names, "", ""]
     known = {"": True, "status": resource.has_status, "binding": resource is PODS}

@@ -1,4 +1,4 @@
-"""What narrows a collection: query parameters, and the selectors that objects carry."""
+"""Label and field selectors, from query parameters and from objects."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ class LabelRequirement:
     values: tuple[str, ...] = ()
 
     def matches(self, obj: Object) -> bool:
-        """Whether an object meets it; a missing label meets NotIn, as in Kubernetes."""
+        """Tell whether an object matches; a missing label matches NotIn, as in Kubernetes."""
         labels = obj["metadata"].get("labels") or {}
         match self.operator:
             case "In" | "NotIn":
@@ -37,7 +37,7 @@ class LabelRequirement:
 
 
 def parse_labels(text: str) -> list[LabelRequirement]:
-    """Read a labelSelector parameter: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
+    """Parse a labelSelector parameter: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
     parts = (part.strip() for part in _COMMA_OUTSIDE_PARENTHESES.split(text))
     return [_parse_requirement(part) for part in parts if part]
 
@@ -54,7 +54,7 @@ def _parse_requirement(text: str) -> LabelRequirement:
 
 
 def matches_selector(selector: Mapping[str, Any] | None, obj: Object) -> bool:
-    """Whether an object meets a LabelSelector object; an empty one selects everything."""
+    """Tell whether an object matches a LabelSelector; an empty one matches everything."""
     equal = (selector or {}).get("matchLabels") or {}
     wider = (selector or {}).get("matchExpressions") or ()
     requirements = [LabelRequirement(key, "In", (value,)) for key, value in equal.items()]
@@ -66,7 +66,7 @@ def matches_selector(selector: Mapping[str, Any] | None, obj: Object) -> bool:
 
 
 def parse_fields(resource: Resource, text: str) -> list[tuple[str, bool, str]]:
-    """Read a fieldSelector parameter into path, equal-or-not and value; 400 for unknown paths."""
+    """Parse a fieldSelector parameter into path, is-equal and value; 400 for unknown paths."""
     terms = [_EQUALITY.fullmatch(term.strip()) for term in text.split(",") if term.strip()]
     known = ("metadata.name", "metadata.namespace", *resource.fields)
     for term in terms:
@@ -78,7 +78,7 @@ def parse_fields(resource: Resource, text: str) -> list[tuple[str, bool, str]]:
 def build_selects(
     resource: Resource, *, namespace: str, label_selector: str, field_selector: str
 ) -> Selects:
-    """Combine everything that narrows a collection into one question about an object."""
+    """Combine namespace, label selector and field selector into one predicate."""
     labels = parse_labels(label_selector)
     fields = parse_fields(resource, field_selector)
 
@@ -93,7 +93,7 @@ def build_selects(
 
 
 def parse_number(query: Mapping[str, str], name: str) -> int:
-    """Read a number from a query, 0 if there is none; 400 if it is something else."""
+    """Parse a number of a query; 0 if it is missing, 400 if it is not a number."""
     text = query.get(name) or "0"
     if not text.isdigit():
         raise status.bad_request(f"{name} must be a number, not {text!r}")

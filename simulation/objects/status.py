@@ -1,7 +1,7 @@
-"""Refusals: an error that knows the Status object and the HTTP code it is answered with.
+"""Errors with their Status object and HTTP code.
 
-Codes, reasons and the beginnings of messages are those of a real API server, because clients look
-at all three.
+Codes, reasons and the beginnings of messages are those of a real API server, because clients read
+all three.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from policy.errors import CellgateError
 
 
 class ApiError(CellgateError):
-    """A request is refused; nothing was changed."""
+    """The request is refused; nothing was changed."""
 
     def __init__(
         self, code: int, reason: str, message: str, details: dict[str, Any] | None = None
@@ -19,13 +19,13 @@ class ApiError(CellgateError):
         self.code, self.reason, self.details = code, reason, details
 
     def to_status(self) -> dict[str, Any]:
-        """The Status object that a client receives."""
+        """Return the Status object for the client."""
         known = {"message": str(self), "reason": self.reason, "details": self.details}
         return _status("Failure", self.code) | {key: known[key] for key in known if known[key]}
 
 
 def success(code: int, details: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The Status object of a request that has no object to answer with."""
+    """Return the Status object of a successful request without an object."""
     return _status("Success", code) | ({"details": details} if details else {})
 
 
@@ -35,12 +35,12 @@ def _status(outcome: str, code: int) -> dict[str, Any]:
 
 
 def bad_request(message: str) -> ApiError:
-    """The request cannot be understood."""
+    """The request is malformed."""
     return ApiError(400, "BadRequest", message)
 
 
 def forbidden(plural: str, name: str, why: str) -> ApiError:
-    """An admission plugin says no."""
+    """An admission plugin refuses the request."""
     subject = f'{plural} "{name}"' if name else plural
     details = _details(plural, name)
     return ApiError(403, "Forbidden", f"{subject} is forbidden: {why}", details)
@@ -57,36 +57,36 @@ def not_found(plural: str, name: str) -> ApiError:
 
 
 def already_exists(plural: str, name: str) -> ApiError:
-    """The name is taken."""
+    """The name is in use."""
     message = f'{plural} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, _details(plural, name))
 
 
 def conflict(plural: str, name: str, why: str = "the object has been modified") -> ApiError:
-    """The object is not as the caller believed."""
+    """The object is not in the state that the caller expects."""
     message = f'Operation cannot be fulfilled on {plural} "{name}": {why}'
     return ApiError(409, "Conflict", message, _details(plural, name))
 
 
 def unreadable(content_type: str) -> ApiError:
-    """The body is in a format that is not understood here."""
+    """The format of the body is not supported."""
     message = f"the simulated API server cannot read {content_type!r} here"
     return ApiError(415, "UnsupportedMediaType", message)
 
 
 def invalid(kind: str, name: str, why: str) -> ApiError:
-    """The object breaks a rule of its kind; the explanation starts with the path of the field."""
+    """The object is not valid; `why` starts with the path of the field."""
     message = f'{kind} "{name}" is invalid: {why}'
     return ApiError(422, "Invalid", message, _details(kind, name))
 
 
 def internal_error(message: str) -> ApiError:
-    """A webhook failed, or its patch did."""
+    """A webhook or its patch failed."""
     return ApiError(500, "InternalError", f"Internal error occurred: {message}")
 
 
 def not_simulated(what: str) -> ApiError:
-    """A real API server can do it, this one cannot, and says so."""
+    """A real API server supports the request, the simulated one does not."""
     return ApiError(501, "NotImplemented", f"{what} is not supported by the simulated API server")
 
 

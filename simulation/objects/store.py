@@ -1,10 +1,10 @@
-"""All objects in memory, with one growing revision and a bounded history of changes.
+"""All objects in memory, with one revision counter and a bounded history of changes.
 
-Every write has its own revision and leaves exactly one change in the history, so the history is a
-gapless run of revisions: a watch resumes by position, and an older state of a collection is the
-present one with the later changes undone. What has left the history is gone (410).
+Every write has its own revision and adds one change to the history, so revisions in the history
+have no gaps. A watch resumes by position, and an older state of a collection is the current state
+with later changes undone. A revision that has left the history is expired (410).
 
-Writes are synchronous: nothing is half done at an `await`.
+Writes are synchronous, so that no write is incomplete at an `await`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from simulation.objects.status import ApiError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One write: an object appeared (no `before`), changed, or went (no `after`)."""
+    """One write: a created object has no `before`, a removed object no `after`."""
 
     revision: int
     resource: Resource
@@ -30,32 +30,32 @@ class Change:
 
 
 class Store:
-    """The objects of the simulated cluster. Objects given out are shared: do not change them."""
+    """The objects of the simulated cluster. Returned objects are shared: do not change them."""
 
     def __init__(self, *, history: int = 2000) -> None:
         self._objects: dict[Resource, dict[Key, Object]] = {}
         self._history: deque[Change] = deque(maxlen=history)
         self._changed = asyncio.Event()
-        # Not 1: in a real cluster, too, the first revisions are gone before anybody asks.
+        # Not 1: in a real cluster the first revisions have expired before a client connects.
         self.revision = 1000
 
     def find(self, resource: Resource, key: Key) -> Object | None:
-        """The object at a key, if there is one."""
+        """Return the object at a key, if it exists."""
         return self._objects.get(resource, {}).get(key)
 
     def get(self, resource: Resource, key: Key) -> Object:
-        """The object at a key; 404 without one."""
+        """Return the object at a key; 404 if it does not exist."""
         obj = self.find(resource, key)
         if obj is None:
             raise status.not_found(resource.qualified, key[1])
         return obj
 
     def list(self, resource: Resource) -> Sequence[Object]:
-        """All objects of a kind, ordered by namespace and name."""
+        """Return all objects of a kind, ordered by namespace and name."""
         return [obj for _, obj in sorted(self._objects.get(resource, {}).items())]
 
     def snapshot(self, resource: Resource, *, revision: int) -> Sequence[Object]:
-        """All objects of a kind as they were at a revision; 410 if that has left the history."""
+        """Return all objects of a kind at a revision; 410 if it has expired."""
         objects = dict(self._objects.get(resource, {}))
         for change in reversed(self.changes(since=revision)):
             if change.resource is resource:
@@ -63,16 +63,16 @@ class Store:
         return [obj for _, obj in sorted(objects.items())]
 
     def create(self, resource: Resource, obj: Object) -> Object:
-        """Store a new object; 409 if its name is taken."""
+        """Store a new object; 409 if its name is in use."""
         key = key_of(obj)
         if self.find(resource, key) is not None:
             raise status.already_exists(resource.qualified, key[1])
         return self._write(resource, obj)
 
     def update(self, resource: Resource, obj: Object, *, expected: str) -> Object:
-        """Replace an object that is still at the expected version; 409 if it is not.
+        """Replace an object that has the expected version; 409 if it has another one.
 
-        An update that changes nothing makes no new version, as in a real API server.
+        An update without a change creates no new version, as in a real API server.
         """
         key = key_of(obj)
         current = self.get(resource, key)
@@ -83,14 +83,14 @@ class Store:
         return self._write(resource, obj)
 
     def remove(self, resource: Resource, key: Key) -> Object:
-        """Forget an object and return how it looked last; 404 without one."""
+        """Remove an object and return its last state; 404 if it does not exist."""
         before = self.get(resource, key)
         del self._objects[resource][key]
         self._publish(resource, before=before, after=None)
         return before
 
     def changes(self, *, since: int) -> Sequence[Change]:
-        """The changes after a revision, oldest first; 410 if some have left the history."""
+        """Return the changes after a revision, oldest first; 410 if it has expired."""
         forgotten = self.revision - len(self._history)
         if since < forgotten:
             message = f"too old resource version: {since} ({self.revision})"
@@ -98,12 +98,12 @@ class Store:
         return list(islice(self._history, since - forgotten, None))
 
     async def wait_for_change(self, revision: int) -> None:
-        """Return once there is a change after this revision, or on `wake_all`."""
+        """Wait for a change after this revision, or for `wake_all`."""
         if self.revision <= revision:
             await self._changed.wait()
 
     def wake_all(self) -> None:
-        """Let everybody who waits look again, e.g. to notice that the server closes."""
+        """Wake all callers of `wait_for_change`, for example when the server closes."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -125,7 +125,7 @@ class Store:
 
 
 def _complete(resource: Resource, obj: Object, *, version: str) -> Object:
-    """The object as it is stored: its kind is that of the collection, whatever the body said."""
+    """Return the object as it is stored, with the kind of its collection."""
     metadata = {**obj["metadata"], "resourceVersion": version}
     kind = {"kind": resource.kind, "apiVersion": resource.api_version}
     return {**obj, **kind, "metadata": metadata}

@@ -9,5 +9,4 @@ them.
 
 facts   facts about a run, and how they are merged
 runs    queries about runs, in Postgres
-memory  the same queries in memory, for tests
 """

@@ -5,7 +5,6 @@ Administrators can also query the views `leaf_cell_hours`, `waiting_times` and `
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Protocol
 
 import asyncpg
 
@@ -27,30 +26,8 @@ class Hours:
     gangs: int
 
 
-class HistoryStore(Protocol):
-    """The storage of runs: `PostgresHistory` or `state.history.memory`."""
-
-    async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one user's gangs, newest first."""
-
-    async def of_gang(self, gang: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one gang, newest first."""
-
-    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole UTC days; a running gang counts until now.
-
-        `gangs` counts the gangs that ended on these days or still run.
-        """
-
-    async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between two moments, and count the gangs that ran then.
-
-        Reads every such run: takes seconds for a million runs.
-        """
-
-
 class PostgresHistory:
-    """A HistoryStore over the table `gang_history`."""
+    """Queries over the table `gang_history`."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
@@ -64,13 +41,19 @@ class PostgresHistory:
         return await self._runs("runs_of_gang", gang, limit)
 
     async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole UTC days."""
+        """Sum the leaf-cell-hours of whole UTC days; a running gang counts until now.
+
+        `gangs` counts the gangs that ended on these days or still run.
+        """
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("hours_of_days"), first, last)
         return [_hours(row) for row in rows]
 
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between two moments."""
+        """Sum the leaf-cell-hours between two moments, and count the gangs that ran then.
+
+        Reads every such run: takes seconds for a million runs.
+        """
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("hours_between"), since, until)
         return [_hours(row) for row in rows]

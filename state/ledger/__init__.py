@@ -1,6 +1,6 @@
 """The ledger: which gang is charged how many leaf cells, at which class, to which user and group.
 
-`ledger` is the port. `postgres` implements it, and `memory` is the twin for tests; `tests/contract`
+`ledger` is the port and `postgres` implements it. Tests have a twin in memory; `tests/contract`
 runs one suite on both. Nothing here sets limits: the webhook and the extender pass them.
 `extender`, `webhook` and `cli` import this package.
 
@@ -14,6 +14,4 @@ batches          concurrent requests that share one transaction
 usage_cache      current usage in memory, kept up to date by LISTEN and NOTIFY
 usage_metrics    metrics of the usage in memory
 assumed_charges  charges that only this process counts while Postgres is unavailable
-memory           the ledger in memory, for tests
-memory_usage     usage over the ledger in memory, for tests
 """

@@ -2,8 +2,8 @@
 
 A *charge* is one gang's claim to leaf cells. The webhook makes it before it answers the API server.
 The extender's leader confirms it when the gang's pods appear, releases it when the last pod has
-ended, and expires it if no pod ever appeared. `state.ledger.postgres` and `state.ledger.memory`
-implement `Ledger`, and one contract suite tests both.
+ended, and expires it if no pod ever appeared. `state.ledger.postgres` implements `Ledger`; tests
+have a twin in memory, and one contract suite tests both.
 
 A *scope* names the holder of a sum: a user, a group, or a user within a group. A charge counts in
 every scope it belongs to, so checking a limit is one comparison. All limits of a charge are checked

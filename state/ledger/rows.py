@@ -93,12 +93,8 @@ def from_charge(row: Row) -> Charge:
     return Charge(
         decision=UUID(row["decision"]),
         gang=from_gang(row),
-        user=UserName(row["user_name"]),
-        group=_group(row["group_name"]),
-        vc=VcName(row["vc"]),
-        class_name=ClassName(row["class"]),
+        **_holder(row),
         is_high=row["is_high"],
-        leaf_type=_leaf_type(row["leaf_type"]),
         leaf_count=row["leaf_count"],
         places=row.get("places") or 0,
         gang_size=row.get("gang_size"),
@@ -132,7 +128,8 @@ def _charges(rows: Sequence[Row]) -> tuple[Charge, ...]:
 
 def scope_of(row: Row) -> Scope:
     """Build the scope of a row of `ledger_usage`."""
-    return Scope(UserName(row["user"]) if row["user"] else None, _group(row["group"]))
+    user, group = row["user"], row["group"]
+    return Scope(UserName(user) if user else None, GroupName(group) if group else None)
 
 
 def from_usage(row: Row) -> ScopeUsage:
@@ -154,12 +151,8 @@ def from_usage(row: Row) -> ScopeUsage:
 def from_holding(row: Row) -> Holding:
     """Build a holding from a row of the query `holdings_at`."""
     return Holding(
-        user=UserName(row["user_name"]),
-        group=_group(row["group_name"]),
-        vc=VcName(row["vc"]),
-        class_name=ClassName(row["class"]),
+        **_holder(row),
         is_high=row["is_high"],
-        leaf_type=_leaf_type(row["leaf_type"]),
         leaf_cells=row["leaf_count"],
         gangs=row["gang_count"],
     )
@@ -167,15 +160,7 @@ def from_holding(row: Row) -> Holding:
 
 def from_day(row: Row) -> DayUse:
     """Build the use of a day from a row of the query `leaf_time_of_days`."""
-    return DayUse(
-        day=row["day"],
-        user=UserName(row["user_name"]),
-        group=_group(row["group_name"]),
-        vc=VcName(row["vc"]),
-        class_name=ClassName(row["class"]),
-        leaf_type=_leaf_type(row["leaf_type"]),
-        leaf_micros=row["leaf_micros"],
-    )
+    return DayUse(day=row["day"], **_holder(row), leaf_micros=row["leaf_micros"])
 
 
 def order_of(row: Holding | DayUse) -> tuple[str, ...]:
@@ -185,9 +170,12 @@ def order_of(row: Holding | DayUse) -> tuple[str, ...]:
     return (day, row.user, row.group or "", row.vc, row.class_name, row.leaf_type or "", high)
 
 
-def _group(text: str) -> GroupName | None:
-    return GroupName(text) if text else None
-
-
-def _leaf_type(text: str) -> LeafType | None:
-    return LeafType(text) if text else None
+def _holder(row: Row) -> dict[str, Any]:
+    """Return the fields that charges and sums have in common."""
+    return {
+        "user": UserName(row["user_name"]),
+        "group": GroupName(row["group_name"]) if row["group_name"] else None,
+        "vc": VcName(row["vc"]),
+        "class_name": ClassName(row["class"]),
+        "leaf_type": LeafType(row["leaf_type"]) if row["leaf_type"] else None,
+    }

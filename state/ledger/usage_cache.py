@@ -204,7 +204,7 @@ class UsageCache:
         while True:
             # Cleared before the read: a notification during the read causes another one.
             self._woken.clear()
-            if self._must_notify:  # first, so that other processes do not wait for our read
+            if self._must_notify:  # first, so that other processes do not wait for the read
                 self._must_notify = False
                 await announce.fetchval(self._name)
             if self._is_read_due:

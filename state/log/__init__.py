@@ -15,7 +15,6 @@ candidates     candidate nodes, stored as a difference to the known nodes
 positions      where a page of the log ends
 codec          rows as bytes
 postgres       the store in Postgres
-memory         the store in memory, for tests
 metrics        metrics of pending, written and lost rows
 spool/         rows that wait on disk while Postgres is unavailable
 """

@@ -1,8 +1,8 @@
 """Records as bytes, for the spool and the mirror. Pure.
 
-`decode` returns a record as Postgres would return it, so the store in memory uses it too. A record
-is a JSON list by position, because field names would take most of the space. The first element is
-the version of the layout, so that a newer release can read the spool of an older one.
+`decode` returns a record as Postgres would return it. A record is a JSON list by position, because
+field names would take most of the space. The first element is the version of the layout, so that a
+newer release can read the spool of an older one.
 """
 
 import math

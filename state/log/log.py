@@ -25,7 +25,7 @@ from policy.errors import BackendError
 from state.log.positions import END, Position
 from state.log.records import DecisionRecord
 from state.log.spool.mirror import Mirror
-from state.log.spool.record_spool import RecordMirror, RecordSpool, uninterrupted
+from state.log.spool.record_spool import RecordMirror, RecordSpool, log_refusal, uninterrupted
 from state.log.spool.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ _MOST_MOVED = 2000
 
 
 class DecisionStore(Protocol):
-    """The storage of records: `state.log.postgres` or `state.log.memory`."""
+    """The storage of records: `state.log.postgres`, or its twin in memory for tests."""
 
     async def insert(self, records: Sequence[DecisionRecord]) -> Sequence[DecisionRecord]:
         """Store all records, in order, or none; skip records whose key is stored already.
@@ -204,7 +204,7 @@ class DecisionLog:
                     group.create_task(self._sync_forever())
         finally:
             await self._drain()
-        raise AssertionError("the tasks above run for ever")
+        raise AssertionError("the tasks above never end")
 
     async def _write_forever(self) -> NoReturn:
         while True:
@@ -331,7 +331,7 @@ class DecisionLog:
                 middle = len(records) // 2
                 first = await self._insert(records[:middle])
                 return first + await self._insert(records[middle:])
-            _log_refusal(records[0], error)
+            log_refusal(records[0], error)
             return Counter({_REFUSED: 1})
         if deposed:
             _log_deposed(deposed)
@@ -346,13 +346,6 @@ class _Batch:
     is_spooled: bool
     moved: int
     """Records that had been moved from memory to the spool when the batch was read."""
-
-
-def _log_refusal(record: DecisionRecord, error: ValueError) -> None:
-    logger.error(
-        "decision refused by the store",
-        extra={"key": str(record.key), "subject": record.subject, "error": str(error)},
-    )
 
 
 def _log_deposed(records: Sequence[DecisionRecord]) -> None:

@@ -40,9 +40,9 @@ class LogMetrics(Collector):
         )
         dropped = CounterMetricFamily(
             "cellgate_log_dropped_rows",
-            "Rows that the log lacks, by reason: full (no room while Postgres was away), refused "
-            "(by Postgres), deposed (another replica leads), killed (with the process before this "
-            "one) or unreadable (in the spool).",
+            "Rows that the log lacks, by reason: full (no room while Postgres was unavailable), "
+            "refused (by Postgres), deposed (another replica leads), killed (lost with the "
+            "previous process) or unreadable (in the spool).",
             labels=["reason"],
         )
         for reason, count in log.dropped_by_reason.items():

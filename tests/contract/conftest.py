@@ -3,11 +3,11 @@
 import pytest
 
 from state.ledger.ledger import Ledger
-from state.ledger.memory import MemoryLedger
 from state.ledger.postgres import PostgresLedger
 from tests.support.clocks import FrozenTime
 from tests.support.state.postgres import database, database_url, postgres
 from tests.support.state.stock_postgres import stock, stock_database
+from tests.support.twins.ledger import MemoryLedger
 
 __all__ = ["database", "database_url", "postgres", "stock", "stock_database"]
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from state.log.log import DecisionLog, DecisionStore, LogSettings
-from state.log.memory import MemoryDecisions
 from state.log.positions import Position
 from state.log.postgres import PostgresDecisions
 from tests.support.state.records import a_decision
+from tests.support.twins.log import MemoryDecisions
 
 
 @pytest.fixture(params=["memory", "database", "stock_database"])

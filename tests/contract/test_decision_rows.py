@@ -10,15 +10,15 @@ import pytest
 
 from state.database.database import Database
 from state.history.facts import GangFacts
-from state.history.memory import MemoryHistory
 from state.history.runs import Hours, PostgresHistory
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import EpochJournal, find_missing
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from tests.support.state.records import a_decision
+from tests.support.twins.history import MemoryHistory
+from tests.support.twins.log import MemoryDecisions
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _HOUR = timedelta(hours=1)

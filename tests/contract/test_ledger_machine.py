@@ -28,10 +28,10 @@ from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GroupName, LeafType, UserName
 from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge, ScopeUsage
-from state.ledger.memory import MemoryLedger
 from state.ledger.postgres import PostgresLedger
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import a_charge, gang_key
+from tests.support.twins.ledger import MemoryLedger
 
 T = TypeVar("T")
 

@@ -119,7 +119,7 @@ async def test_gang_that_is_refused_in_part_is_taken_back(
     cluster: SimulatedCluster, kube: Kube
 ) -> None:
     gang = _gang(members=2)
-    pods = f"/api/v1/namespaces/{gang.person.namespace}/pods"
+    pods = f"/api/v1/namespaces/{gang.submitter.namespace}/pods"
     await kube.create(pods, unscheduled_pod(f"{gang.name}-1"))
     async with aiohttp.ClientSession() as session:
         assert not await _users(cluster, session).submit(gang)

@@ -26,11 +26,11 @@ from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from simulation.objects.patch import json_patch
-from state.ledger.memory import MemoryLedger
-from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from tests.fuzz.reviews import Fuzzer
+from tests.support.twins.ledger import MemoryLedger
+from tests.support.twins.log import MemoryDecisions
+from tests.support.twins.usage import MemoryUsage
 from webhook.app import WebhookSettings, run_webhook
 
 _POLICIES = {

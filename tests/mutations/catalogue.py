@@ -14,7 +14,7 @@ from extender.cells.engine import Engine
 from extender.cells.observe import counted_leaves
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import PodObserver
-from extender.cells.observe.claims import ClaimFinder
+from extender.cells.observe.counted_leaves import ClaimFinder
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.observe.nodes import NodeObserver
 from extender.cells.preempt import ending_gangs, victims

@@ -12,6 +12,7 @@ of tests uses alone stays in that folder.
     webhook/    admission and reviews without HTTP
     state/      charges, log records; PostgreSQL servers and broken connections
     services/   the services running beside a simulated cluster
+    twins/      the ledger, the log and the history in memory
     installed/  Cellgate installed on a real control plane
     documents/  the examples and tables of the documents
     clocks      clocks that stand still unless a test advances them

@@ -5,7 +5,7 @@ refused, and what is only planned (leases, reservations) gives way to it. Nothin
 
 Which module handles which event:
 
-- a pod is bound, or was running before a restart: `bound_pods`, with `counted_leaves` and `claims`;
+- a pod is bound, or was running before a restart: `bound_pods`, with `counted_leaves`;
 - a pod is ending, has ended or was deleted, or a lease expires: `lifecycle`;
 - a node joins, changes its health or disappears: `nodes`; if the topology is derived from live
   nodes, it changes, too: `node_changes`. Both say what happens to gangs that run or hold a lease on
@@ -15,8 +15,7 @@ Which module handles which event:
 
     adoption         Takes gangs over: after a restart, or on a new topology
     bound_pods       Bound pods become members of gangs, at the expense of leases if necessary
-    claims           Finds the preassigned cell that running members count against
-    counted_leaves   Chooses the leaves on which a running pod is counted
+    counted_leaves   Chooses the leaves and the preassigned cell on which a running pod is counted
     lifecycle        The states of a gang, from its first decision to the end of its last member
     node_changes     Nodes join or leave a topology: only the gangs on them are taken over again
     nodes            Nodes join, change their health or leave

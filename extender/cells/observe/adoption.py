@@ -10,8 +10,7 @@ from functools import partial
 
 from extender.cells.model import PlacedMember
 from extender.cells.observe.bound_pods import PodObserver, agree, incomplete_placement
-from extender.cells.observe.claims import ClaimFinder
-from extender.cells.observe.counted_leaves import find_leaves, named_leaves
+from extender.cells.observe.counted_leaves import ClaimFinder, find_leaves, named_leaves
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement

@@ -12,8 +12,13 @@ A bound pod is a fact: it is never refused, and leases and reservations on its l
 from dataclasses import replace
 
 from extender.cells.model import MemberRequest, PlacedMember
-from extender.cells.observe.claims import ClaimFinder, covers
-from extender.cells.observe.counted_leaves import find_leaves, named_leaves, unheld_leaves
+from extender.cells.observe.counted_leaves import (
+    ClaimFinder,
+    covers,
+    find_leaves,
+    named_leaves,
+    unheld_leaves,
+)
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key

@@ -6,7 +6,7 @@ again.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -84,7 +84,9 @@ class RecordSpool:
         while self._spool.count:
             payloads = await asyncio.to_thread(self._spool.peek, limit)
             self._peeked = len(payloads)
-            if records := self._decode(payloads):
+            records = _decode_all(payloads)
+            self._undecodable += len(payloads) - len(records)
+            if records:
                 return records
             await self.take()
         return []
@@ -113,20 +115,10 @@ class RecordSpool:
                 payloads.append(codec.encode(record))
             except ValueError as error:
                 refused = True
-                _log_refusal(record, error)
+                log_refusal(record, error)
                 break
         kept = self._spool.append(payloads)
         return Spooled(kept=kept, refused=int(refused and kept == len(payloads)))
-
-    def _decode(self, payloads: Sequence[bytes]) -> list[DecisionRecord]:
-        records: list[DecisionRecord] = []
-        for payload in payloads:
-            try:
-                records.append(codec.decode(payload))
-            except ValueError as error:
-                self._undecodable += 1
-                logger.error("spooled decision unreadable", extra={"error": str(error)})
-        return records
 
     def _note_failure(self, error: OSError) -> None:
         if not self._is_failing:
@@ -140,7 +132,7 @@ class RecordMirror:
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
         self._acknowledged = 0
-        self.left = [record for payload in mirror.left if (record := _decode(payload)) is not None]
+        self.left = _decode_all(mirror.left)
         mirror.clear()
 
     def append(self, record: DecisionRecord) -> None:
@@ -156,17 +148,21 @@ class RecordMirror:
         self._acknowledged = count
 
 
-def _decode(payload: bytes) -> DecisionRecord | None:
-    try:
-        return codec.decode(payload)
-    except ValueError as error:
-        logger.error("mirrored decision unreadable", extra={"error": str(error)})
-        return None
+def _decode_all(payloads: Iterable[bytes]) -> list[DecisionRecord]:
+    """Return the records of payloads; log and skip unreadable ones."""
+    records: list[DecisionRecord] = []
+    for payload in payloads:
+        try:
+            records.append(codec.decode(payload))
+        except ValueError as error:
+            logger.error("decision on disk unreadable", extra={"error": str(error)})
+    return records
 
 
-def _log_refusal(record: DecisionRecord, error: ValueError) -> None:
+def log_refusal(record: DecisionRecord, error: ValueError) -> None:
+    """Log a record that can never be stored."""
     logger.error(
-        "decision refused by the spool",
+        "decision cannot be stored",
         extra={"key": str(record.key), "subject": record.subject, "error": str(error)},
     )
 

@@ -27,7 +27,7 @@ from service.settings import Address
 from simulation.cluster import SimulatedCluster
 from simulation.objects.identity import User
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
+from tests.support.twins.log import MemoryDecisions
 
 FILTER = "/v1/extender/filter"
 POD = {"metadata": {"name": "x", "uid": "u"}, "spec": {"containers": [{"name": "main"}]}}

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from kube.api.client import KubeClient
-from state.log.memory import MemoryDecisions
 from tests.support.services.extender import NODES, PODS, Caller, create, extending
+from tests.support.twins.log import MemoryDecisions
 
 
 async def fill(client: KubeClient, caller: Caller) -> None:

@@ -8,10 +8,10 @@ import orjson
 from extender.cluster.replay import replay_epoch
 from kube import marks
 from kube.api.client import MERGE_PATCH, KubeClient
-from state.log.memory import MemoryDecisions
 from tests.support.policy.cluster_texts import hived_text
 from tests.support.services.extender import NODES, PODS, create, events, extending
 from tests.support.services.simulated_cluster import simulated
+from tests.support.twins.log import MemoryDecisions
 
 FOUR = [f"node-{index:02}" for index in range(4)]
 

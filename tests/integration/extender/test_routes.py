@@ -11,8 +11,8 @@ from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient
 from service.settings import Address
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from tests.support.services.extender import NODES, PODS, Caller, create
+from tests.support.twins.log import MemoryDecisions
 
 DECISIONS = "/v1/decisions?limit=1&subject=lab/bert"
 

@@ -227,7 +227,7 @@ async def test_the_feed_of_a_kind_that_the_cluster_lacks_ends(client: KubeClient
     )
     async with asyncio.timeout(10):
         await feed.run()
-    assert (copy.lists, synced.is_set()) == (1, True)
+    assert (copy.lists, synced.is_set()) == (0, True)
 
 
 async def test_a_kind_that_cannot_be_listed_is_not_waited_for() -> None:

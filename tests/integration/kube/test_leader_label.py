@@ -10,7 +10,7 @@ import pytest
 from extender import leader_role
 from extender.leader_role import LeaderRole, SoleReplica
 from kube.api.client import KubeClient, KubeError, Object
-from kube.api.leader_label import LeaderLabel
+from kube.api.leadership import LeaderLabel
 from kube.marks import LEADER_LABEL
 from service.clock import Clock
 from simulation.cluster import SimulatedCluster

@@ -21,11 +21,11 @@ from service.clock import Clock
 from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
-from state.ledger.memory import MemoryLedger
-from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from tests.support.services.simulated_cluster import connected
+from tests.support.twins.ledger import MemoryLedger
+from tests.support.twins.log import MemoryDecisions
+from tests.support.twins.usage import MemoryUsage
 from webhook.app import WebhookSettings, run_webhook
 from webhook.certificates.renewer import CertificateRenewer
 from webhook.certificates.shared_certificates import SharedCertificates

@@ -18,13 +18,13 @@ from kube.api.client import MERGE_PATCH, KubeClient
 from service.runner import RunningService
 from service.settings import Address
 from simulation.cluster import SimulatedCluster
-from state.ledger.memory import MemoryLedger
-from state.ledger.memory_usage import MemoryUsage
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.pods import PodBuilder, a_new_pod
 from tests.support.services.simulated_cluster import connected
+from tests.support.twins.ledger import MemoryLedger
+from tests.support.twins.log import MemoryDecisions
+from tests.support.twins.usage import MemoryUsage
 from tests.support.webhook.review_requests import review_request
 from webhook.app import WebhookSettings, run_webhook
 

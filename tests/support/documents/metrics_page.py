@@ -16,8 +16,8 @@ from extender.outcomes.waiting_list import WaitingList
 from service.metrics import ServiceMetrics
 from state.ledger.usage_metrics import UsageMetrics
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from state.log.metrics import LogMetrics
+from tests.support.twins.log import MemoryDecisions
 from webhook.metrics import WebhookMetrics
 
 _HEAD: Final = """\

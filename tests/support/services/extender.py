@@ -12,8 +12,8 @@ from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient
 from service.settings import Address
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from tests.support.kube.pods import a_new_pod
+from tests.support.twins.log import MemoryDecisions
 
 NODES = ["node-00", "node-01"]
 PODS = "/api/v1/namespaces/lab/pods"

@@ -10,10 +10,10 @@ from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, GroupName, LeafType, Submission, UserName
 from state.ledger.ledger import ScopeUsage
-from state.ledger.memory import MemoryLedger
-from state.ledger.memory_usage import MemoryUsage
 from tests.support.clocks import FrozenTime
 from tests.support.policy.documents import CLASSES_TEXT, HEAD
+from tests.support.twins.ledger import MemoryLedger
+from tests.support.twins.usage import MemoryUsage
 from webhook.admission.admitter import Admitter
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.recent_gangs import RecentGangs

@@ -14,10 +14,10 @@ from kube.read.gangs import GangForm
 from service.clock import Clock
 from service.settings import Address
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.documents import CLASSES_TEXT
+from tests.support.twins.log import MemoryDecisions
 from tests.support.webhook.admission_world import AdmissionWorld
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics

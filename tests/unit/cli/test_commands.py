@@ -1,5 +1,7 @@
 """Flags of the commands that use the database."""
 
+import re
+
 import pytest
 
 from cli.commands import build_parser
@@ -21,6 +23,29 @@ def test_things_are_kept_as_long_as_flags_or_environment_say() -> None:
 def test_a_time_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="--keep-history-days: must"):
         build_parser({}).parse_args([*_EXTENDER, f"--keep-history-days={text}"])
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "extender", "webhook", "migrate", "certs", "check", "import"]
+)
+def test_every_command_explains_itself_and_its_flags(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser({}).parse_args([command, "--help"])
+    text = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert text.startswith(f"usage: cellgate {command} [FLAGS]")
+    flags = [line.strip() for line in text.splitlines() if line.startswith("  -")]
+    assert flags
+    assert [flag for flag in flags if not re.match(r"-.*\S {2,}\S", flag)] == []
+
+
+def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        build_parser({}).parse_args(["--help"])
+    listed = re.findall(r"^  ([a-z]+) +[A-Z]", capsys.readouterr().out, re.MULTILINE)
+    assert listed == ["run", "extender", "webhook", "migrate", "certs", "check", "import"]
 
 
 def test_the_address_to_listen_at_may_come_from_the_environment() -> None:

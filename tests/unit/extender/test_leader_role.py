@@ -6,7 +6,7 @@ import pytest
 
 from extender import leader_role
 from extender.leader_role import LeaderRole, NotLeadingError, SoleReplica
-from kube.api.leader_label import LeaderLabel
+from kube.api.leadership import LeaderLabel
 from service.clock import Clock
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from policy.classes import NO_CLASSES
 from policy.errors import Problem, SpecError
+from policy.parser import DocumentKind
 from policy.rules.rule_table import NO_RULES
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from tests.support.policy.documents import CLASSES, CLASSES_TEXT, classes, rules
@@ -59,6 +60,24 @@ def test_classes_that_rules_in_force_need_stay(texts: list[PolicyText]) -> None:
     before = store.update([rules("- {then: oppo}"), classes()])
     assert store.update(texts) is before
     assert len(store.problems) == 1
+
+
+def test_no_other_document_keeps_a_cluster_document_out() -> None:
+    store = PolicyStore()
+    store.update([rules("- {then: oppo}"), classes(), _cluster("a")])
+    contradicting = [rules("- {then: oppo}"), classes(FEWER_CLASSES_TEXT)]
+    store.update([*contradicting, _cluster("b")])
+    assert store.policy.cluster is not None
+    assert store.policy.cluster.vc_names == ("b",)
+    assert store.text(DocumentKind.CLUSTER) == _cluster("b").text
+    assert (store.policy.classes, _thens(store)) == (CLASSES, ["oppo"])
+    assert store.update(contradicting).cluster is None
+    assert store.text(DocumentKind.CLUSTER) is None
+
+
+def _cluster(vc: str) -> PolicyText:
+    text = f"physicalCluster: {{}}\nvirtualClusters: {{{vc}: {{}}}}\n"
+    return PolicyText(kind=DocumentKind.CLUSTER, source="cm/cluster", text=text)
 
 
 def test_a_bad_document_at_the_start_has_its_default() -> None:

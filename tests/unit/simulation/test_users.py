@@ -23,7 +23,7 @@ def test_workload_depends_on_the_seed_alone() -> None:
 
 def test_workload_is_mixed() -> None:
     gangs = _plan(0, 200)
-    assert {gang.person.vc for gang in gangs} == {"vision", "speech", "lab"}
+    assert {gang.submitter.vc for gang in gangs} == {"vision", "speech", "lab"}
     assert {gang.class_name for gang in gangs} == {"prod", "test", "oppo"}
     assert {(gang.members, gang.leaf_count) for gang in gangs} >= {(1, 1), (2, 4), (4, 8)}
     assert all(20 <= gang.run_seconds <= 90 for gang in gangs)
@@ -46,6 +46,6 @@ def test_members_differ_in_name_only() -> None:
     assert first["metadata"]["labels"] == {
         "cellgate.io/gang": gang.name,
         "cellgate.io/gang-size": "2",
-        "cellgate.io/vc": gang.person.vc,
-        "simulation.cellgate.io/person": gang.person.user.name,
+        "cellgate.io/vc": gang.submitter.vc,
+        "simulation.cellgate.io/person": gang.submitter.user.name,
     }

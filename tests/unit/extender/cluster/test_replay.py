@@ -18,11 +18,11 @@ from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from state.log.records import RowKind
 from tests.support.cells.engine_calls import check
 from tests.support.kube.nodes import a_node
 from tests.support.policy.cluster_texts import derived_text, hived_text
+from tests.support.twins.log import MemoryDecisions
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
 

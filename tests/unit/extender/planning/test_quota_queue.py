@@ -11,12 +11,12 @@ from kube.follow.policies import PolicySink
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
 from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
-from state.ledger.memory import MemoryLedger
 from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.twins.ledger import MemoryLedger
 
 CLASSES = """
 apiVersion: cellgate.io/v1

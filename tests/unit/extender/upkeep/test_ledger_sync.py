@@ -16,11 +16,11 @@ from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, UserName
 from service.clock import Clock
 from state.ledger.ledger import Charge, Charged, LeaderTerm
-from state.ledger.memory import MemoryLedger
 from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
 from tests.support.kube.pods import PodBuilder, a_pod
 from tests.support.state.charges import a_charge
+from tests.support.twins.ledger import MemoryLedger
 
 CLASSES = Classes.of(
     [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")

@@ -157,6 +157,24 @@ async def test_a_kind_is_followed_in_the_version_that_the_cluster_has_now() -> N
         await eventually(lambda: groups.size(coscheduled("g")) == 5)
 
 
+async def test_a_kind_that_is_missing_for_a_moment_is_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An API server that starts answers 404 for kinds of others: gangs must keep their sizes."""
+    monkeypatch.setattr(pod_groups, "_DISCOVERY_SECONDS", 0.2)
+    api, seen = Api(), list[int | None]()
+    async with following(api) as groups:
+        await asyncio.wait_for(groups.synced.wait(), 10)
+        groups.on_change.append(lambda: seen.append(groups.size(coscheduled("g"))))
+        api.remove(COSCHEDULING)
+        await asyncio.sleep(0.05)
+        assert groups.size(coscheduled("g")) == 2
+        assert groups.is_awaited(coscheduled("not-there-yet"))
+        api.add(COSCHEDULING, "v1alpha1", a_coscheduling_group("g", size=2))
+        await eventually(lambda: bool(seen))
+        assert seen == [2]
+
+
 async def test_nothing_is_known_before_the_api_server_answers() -> None:
     api = Api()
     api.down = True

@@ -27,7 +27,10 @@ def test_a_bad_device_is_there_but_cannot_be_used() -> None:
     )
 
 
-@pytest.mark.parametrize(("quantity", "count"), [("2k", 2000), ("8000m", 8), (8, 8), ("-1", 0)])
+@pytest.mark.parametrize(
+    ("quantity", "count"),
+    [("2k", 2000), ("8000m", 8), (8, 8), ("-1", 0), ("1E", 0), ("99999999999", 0)],
+)
 def test_devices_are_counted_in_every_form_of_a_quantity(quantity: object, count: int) -> None:
     resources = {"nvidia.com/gpu": quantity}
     assert read_node(node_with(capacity=resources, allocatable=resources)).leaf_count == count

@@ -8,10 +8,10 @@ import pytest
 
 from policy.errors import BackendError
 from state.log.log import DecisionLog, LogSettings
-from state.log.memory import MemoryDecisions
 from state.log.records import DecisionRecord
 from tests.support.eventually import eventually
 from tests.support.state.records import a_decision
+from tests.support.twins.log import MemoryDecisions
 
 _IMPATIENT = LogSettings(
     first_retry_seconds=0.0001, longest_retry_seconds=0.001, drain_seconds=0.05, batch_size=2

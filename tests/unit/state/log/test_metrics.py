@@ -3,9 +3,9 @@
 from prometheus_client import CollectorRegistry
 
 from state.log.log import DecisionLog, LogSettings
-from state.log.memory import MemoryDecisions
 from state.log.metrics import LogMetrics
 from tests.support.state.records import a_decision
+from tests.support.twins.log import MemoryDecisions
 
 
 async def test_the_metrics_tell_how_far_behind_the_log_is() -> None:

@@ -7,8 +7,8 @@ import pytest
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import UserName
-from state.ledger.memory_usage import MemoryUsage
 from tests.support.state.charges import TERM
+from tests.support.twins.usage import MemoryUsage
 from tests.support.webhook.admission_world import AdmissionWorld, a_policy
 from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
 from webhook.ledger_access.catch_up import catch_up

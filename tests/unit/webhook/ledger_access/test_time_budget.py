@@ -14,10 +14,10 @@ from policy.errors import RequestError
 from policy.quotas.limits import Limit
 from policy.submission import ClassName
 from state.ledger.ledger import Charge, ChargeAnswer
-from state.ledger.memory import MemoryLedger
 from tests.support.kube.pod_groups import a_group_member, a_pod_group
 from tests.support.kube.pods import a_pod
 from tests.support.state.charges import TERM
+from tests.support.twins.ledger import MemoryLedger
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state.log.log import DecisionLog
-from state.log.memory import MemoryDecisions
 from state.log.spool.mirror import Mirror, open_mirror
 from state.log.spool.spool import Spool
 from tests.support.state.records import a_decision
+from tests.support.twins.log import MemoryDecisions
 
 
 def test_what_was_not_released_is_left_to_the_next_process(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from state.log.epoch_journal import EpochJournal, MissingRows, find_missing
 from state.log.log import DecisionLog, LogSettings
-from state.log.memory import MemoryDecisions
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from state.log.spool.record_spool import RecordSpool
 from state.log.spool.spool import Spool, SpoolSettings
 from tests.support.eventually import eventually
 from tests.support.state.records import a_decision
+from tests.support.twins.log import MemoryDecisions
 
 _IMPATIENT = LogSettings(
     first_retry_seconds=0.0001,
@@ -192,7 +192,7 @@ async def test_what_another_version_left_is_counted_and_skipped(
         log.append(a_decision())
         await log.flush()
         assert (log.written, spool.count) == (1, 0)
-        assert "spooled decision unreadable" in caplog.text
+        assert "decision on disk unreadable" in caplog.text
 
 
 async def test_nothing_to_spool_does_not_mean_that_the_spool_is_full(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ _SECONDS_PER_HOUR = 3600
 
 
 class MemoryHistory:
-    """A HistoryStore over facts by run."""
+    """The queries of `PostgresHistory`, over facts by run."""
 
     def __init__(self, facts: Mapping[str, GangFacts]) -> None:
         self._facts = facts

@@ -3,7 +3,7 @@
 from policy.quotas.limits import Scope
 from state.ledger.assumed_charges import AssumedCharges
 from state.ledger.ledger import Charge, ScopeUsage
-from state.ledger.memory import MemoryLedger
+from tests.support.twins.ledger import MemoryLedger
 
 
 class MemoryUsage:

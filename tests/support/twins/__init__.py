@@ -1,0 +1,9 @@
+"""Fast twins of what `state` keeps in PostgreSQL, in memory, for tests and benchmarks.
+
+`tests/contract` holds each twin to the same answers as PostgreSQL. No product code imports them.
+
+    ledger       the ledger
+    usage        usage in memory beside the ledger
+    log          the decision log
+    history      the history of gangs
+"""
