@@ -22,8 +22,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Asserts of shared suites explain themselves like those of test modules.
-pytest.register_assert_rewrite("tests.contract")
+pytest.register_assert_rewrite("tests.contract", "tests.support")
 
+hypothesis.settings.register_profile("brief", max_examples=10, deadline=None)
 hypothesis.settings.register_profile("fast", max_examples=50, deadline=None)
 hypothesis.settings.register_profile(
     "deep", max_examples=500, deadline=None, derandomize=True, print_blob=True

@@ -9,7 +9,7 @@ from tests.support.cells.builders import a_node_cell
 from tests.support.cells.engine_history import EngineHistory
 from tests.support.cells.random_clusters import a_random_cluster
 
-HISTORIES = 2000 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 160
+HISTORIES = {"brief": 32, "fast": 160, "deep": 2000}[os.environ.get("HYPOTHESIS_PROFILE", "fast")]
 STEPS = 12
 WORDS = (
     *("crowd",) * 5,
