@@ -1,7 +1,7 @@
 """One client of the ledger for the chaos test: `python -m tests.chaos.ledger_client URL FILE NAME`.
 
-Charges, confirms and releases gangs of its own without end, and writes down in FILE what it was
-told, one line each, right when it was told: whoever kills it can check later that it was no lie.
+Charges, confirms and releases its own gangs without end. Writes every answer to FILE at once, one
+line each, so that the test can check them after the client was killed.
 
     C gang   charged
     r gang   release asked for: from here on it may be gone
@@ -48,7 +48,7 @@ class Client:
         self._gangs: list[str] = []
 
     async def run(self) -> None:
-        """Work, whatever happens to Postgres, as long as whoever started us lives."""
+        """Work, whatever happens to Postgres, until the parent process ends."""
         parent = os.getppid()
         while os.getppid() == parent:
             try:

@@ -46,7 +46,7 @@ class Answer:
 
 
 class Kube:
-    """An API server; the session knows its address, the headers say who asks."""
+    """An API server; the session knows its address, the headers name the user."""
 
     def __init__(
         self, session: aiohttp.ClientSession, headers: Mapping[str, str] | None = None
@@ -55,7 +55,7 @@ class Kube:
         self._headers = dict(headers or {})
 
     def impersonating(self, user: str, group: str) -> "Kube":
-        """The same server, asked on behalf of somebody else."""
+        """The same server, with impersonation of another user."""
         others = {"Impersonate-User": user, "Impersonate-Group": group}
         return Kube(self._session, {**self._headers, **others})
 

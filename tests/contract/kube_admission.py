@@ -137,7 +137,7 @@ class Registrations:
         hook.timeouts.clear()
 
     async def remove_all(self) -> None:
-        """Take them away, so that nobody calls a webhook that is gone."""
+        """Remove them, so that the API server does not call a webhook that has ended."""
         for path in self._paths:
             await self._kube.send("DELETE", path)
 
@@ -307,7 +307,7 @@ class AdmissionContract(KubeContract):
         assert [asked["name"] for asked in hook.seen] == ["with"]
 
     @pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
-    async def test_failure_policy_decides_when_nobody_answers(
+    async def test_failure_policy_applies_when_the_webhook_does_not_answer(
         self,
         kube: Kube,
         pods: str,

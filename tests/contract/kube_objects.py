@@ -141,7 +141,7 @@ class ObjectContract(KubeContract):
 
 
 class UpdateContract(KubeContract):
-    """Change objects without losing what somebody else wrote."""
+    """Change objects without losing concurrent changes."""
 
     async def test_update_of_an_old_version_is_a_conflict(
         self, kube: Kube, configmaps: str

@@ -190,7 +190,7 @@ class PriorityContract(KubeContract):
 
 
 class BindingContract(KubeContract):
-    """A pod gets its node once, from somebody who knows what they bind."""
+    """A pod is bound once, by a caller that knows its UID or version."""
 
     async def test_binding_sets_node_and_annotations_together(self, kube: Kube, pods: str) -> None:
         body = unscheduled_pod("a")

@@ -1,4 +1,4 @@
-"""The contract for reviews: who a token is, and what somebody may do."""
+"""The contract for reviews: the user of a token, and the rights of a user."""
 
 import pytest
 
@@ -12,7 +12,7 @@ LOOKING = {"path": "/v1/gangs", "verb": "get"}
 class ReviewContract(KubeContract):
     """Questions that are answered and not stored."""
 
-    async def test_a_token_that_nobody_issued_is_nobodys(self, kube: Kube) -> None:
+    async def test_an_unknown_token_is_not_authenticated(self, kube: Kube) -> None:
         answer = await kube.send("POST", TOKENS, {"spec": {"token": "made-up"}})
         assert answer.status == 201
         assert "authenticated" not in answer.body["status"]
@@ -29,6 +29,6 @@ class ReviewContract(KubeContract):
         assert answer.status == 201
         assert answer.body["status"]["allowed"] is allowed
 
-    async def test_a_question_about_nobody_is_refused(self, kube: Kube) -> None:
+    async def test_a_review_without_a_user_is_refused(self, kube: Kube) -> None:
         answer = await kube.send("POST", ACCESS, {"spec": {"nonResourceAttributes": LOOKING}})
         assert answer.refusal == (422, "Invalid")

@@ -110,7 +110,9 @@ async def test_what_no_ledger_can_hold_is_refused_and_costs_no_other(
     await ledger.release([other.gang], term=TERM)
 
 
-async def test_a_gang_beyond_all_measure_stops_nobody(ledger: Ledger, clock: FrozenTime) -> None:
+async def test_a_gang_that_cannot_be_stored_does_not_block_others(
+    ledger: Ledger, clock: FrozenTime
+) -> None:
     """A label says how large a gang is: leaf-cell-time of months must fit, whatever it says."""
     huge = a_charge("huge", leaf_count=2**31 - 1)
     await ledger.charge(huge)

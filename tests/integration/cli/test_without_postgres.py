@@ -148,7 +148,7 @@ async def test_postgres_killed_under_load_loses_no_decision_and_keeps_limits(
 
 
 @pytest.mark.parametrize("fault", ["hung", "slow"])
-async def test_nobody_waits_for_a_postgres_that_does_not_answer(
+async def test_reviews_do_not_wait_for_a_postgres_that_does_not_answer(
     webhook: Service, wire: Wire, fault: str
 ) -> None:
     wire.hang() if fault == "hung" else wire.slow_down(2.0)
@@ -159,7 +159,7 @@ async def test_nobody_waits_for_a_postgres_that_does_not_answer(
     answers = await asyncio.gather(*tasks)
     assert all(answer.is_allowed for answer in answers)
     assert all(answer.is_without_ledger for answer in answers)
-    # All that began before the first failure wait for the same moment; nobody does later.
+    # Reviews that began before the first failure wait for it together; later ones do not wait.
     waited = [answer for answer in answers if answer.seconds > 0.2]
     assert len(waited) < len(answers) / 2
     wire.mend()

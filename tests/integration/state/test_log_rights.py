@@ -66,7 +66,9 @@ async def test_a_service_cannot_change_what_was_written(limited: Database, state
         await limited.pool.execute(statement)
 
 
-async def test_not_everybody_may_drop_a_day(database: Database, database_url: str) -> None:
+async def test_a_login_without_the_right_cannot_drop_a_day(
+    database: Database, database_url: str
+) -> None:
     login = f"nobody_{os.getpid()}"
     await database.pool.execute(f"CREATE ROLE {login} LOGIN")
     try:

@@ -22,7 +22,7 @@ _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
 
 @asynccontextmanager
 async def _as_member(database: Database, role: str) -> AsyncIterator[asyncpg.Pool]:
-    """Connections that log in as a user who is a member of the role and nothing else."""
+    """Connections that log in as a user that is a member of the role only."""
     name = f"member_{urlsplit(database.url).path.removeprefix('/')}"
     await database.pool.execute(f"CREATE ROLE {name} LOGIN IN ROLE {role}")
     host = database.url.partition("@")[2]

@@ -82,7 +82,7 @@ async def test_what_was_charged_before_is_known_from_the_start(database: Databas
         assert cache.staleness_seconds < 60
 
 
-async def test_hours_grow_with_the_clock_though_nobody_charges(database: Database) -> None:
+async def test_hours_grow_with_the_clock_without_charges(database: Database) -> None:
     clock = FrozenTime()
     ledger = PostgresLedger(database.pool, clock=clock)
     await ledger.charge(a_charge(leaf_count=2))
@@ -118,7 +118,7 @@ async def test_own_charges_are_seen_at_once_and_others_are_told(database: Databa
         assert (mine.resyncs, theirs.resyncs) == (1, 1)
 
 
-async def test_a_change_that_nobody_announced_is_found(database: Database) -> None:
+async def test_a_change_without_a_notification_is_found(database: Database) -> None:
     async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         await PostgresLedger(database.pool).charge(a_charge())
         await eventually(lambda: cache.usage(ALICE).leaf_cells == 4)
@@ -177,7 +177,7 @@ async def test_an_assumed_charge_counts_until_the_ledger_has_it(database: Databa
         assert cache.usage(VISION).leaf_cells == 4
 
 
-async def test_an_assumed_charge_that_nobody_confirms_is_forgotten(database: Database) -> None:
+async def test_an_unconfirmed_assumed_charge_is_dropped(database: Database) -> None:
     settings = CacheSettings(read_seconds=0.05, assumed_seconds=0.2)
     async with _running(UsageCache(database.url, settings)) as cache:
         cache.assume(a_charge())

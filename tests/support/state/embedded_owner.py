@@ -1,7 +1,7 @@
 """A process that owns an embedded PostgreSQL: `python -m tests.support.state.embedded_owner DIR`.
 
 Prints `{"url": …, "pid": …}` when the server is up, and stops it when its standard input ends: so
-whoever started it can end it politely, kill it, or die, and the server ends in each case.
+the test can stop it, kill it, or end itself, and the server ends in each case.
 """
 
 import asyncio

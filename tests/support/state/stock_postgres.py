@@ -39,7 +39,7 @@ def find_programs() -> Path | None:
 
 
 def unprivileged() -> Mapping[str, Any]:
-    """Return arguments for subprocess that make root somebody else: the server refuses root."""
+    """Return arguments for subprocess that run a program as another user if this one is root."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")

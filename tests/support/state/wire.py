@@ -49,7 +49,7 @@ class Wire:
             connection.cancel()
 
     def refuse(self) -> None:
-        """Let nobody through any more; what is connected is cut."""
+        """Refuse new connections, and cut open ones."""
         self._is_refusing = True
         self.cut()
 

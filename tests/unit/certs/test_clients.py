@@ -1,4 +1,4 @@
-"""Who a caller is, by its certificate."""
+"""The identity of a caller, from its client certificate."""
 
 from datetime import UTC, datetime, timedelta
 

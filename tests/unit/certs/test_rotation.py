@@ -1,4 +1,4 @@
-"""At every moment of a rotation, whatever is served is trusted by whoever heard of it before."""
+"""At every moment of a rotation, callers trust the certificate that is served."""
 
 import base64
 from collections.abc import Iterator
@@ -76,8 +76,8 @@ def test_a_new_ca_is_trusted_before_it_signs_and_the_old_one_after(first: Certif
     assert _renew(settled, days=16) == settled
 
 
-def test_in_twenty_years_nobody_is_left_alone(first: Certificates) -> None:
-    """Somebody looks every fifth day, and callers hear of it with the next look."""
+def test_in_twenty_years_callers_always_trust_the_certificates(first: Certificates) -> None:
+    """A replica renews every fifth day, and callers get the CA bundle at the next renewal."""
     known = heard = first
     authorities = {first.signing.certificate}
     for day in range(1, 20 * 365, 5):
@@ -99,7 +99,7 @@ def test_a_ca_that_has_ended_is_replaced_at_once(first: Certificates) -> None:
 
 
 def test_what_a_fast_clock_made_is_replaced_once_the_clock_is_right(first: Certificates) -> None:
-    """Nobody accepts what has not begun: a leaf, the next CA, or everything."""
+    """Callers refuse a certificate that is not valid yet: a leaf, the next CA, or all."""
     leaf = _renew(replace(first, others=_renew(first, days=300).others), days=1)
     assert leaf.signing == first.signing
     assert all(pair.is_valid(START + timedelta(days=1)) for pair in leaf.others.values())
@@ -121,7 +121,7 @@ def test_what_was_written_down_is_understood(first: Certificates) -> None:
     assert set(both.files_of("caller")) == {"ca.crt", "caller.crt", "caller.key"}
 
 
-def test_what_somebody_else_wrote_down_is_understood(first: Certificates) -> None:
+def test_files_in_another_layout_are_read(first: Certificates) -> None:
     spaced = {name: b"# ours\n" + text + b"\n\n" for name, text in first.to_files().items()}
     understood = read_files(spaced)
     assert (understood.trusted, understood.signing.certificate) == (
@@ -177,7 +177,7 @@ def _damaged(pem: bytes) -> Iterator[bytes]:
 @pytest.mark.filterwarnings("ignore:Parsed a serial number")
 @pytest.mark.parametrize("name", ["webhook.crt", "signing.crt", "ca.crt"])
 def test_whichever_bit_is_damaged_is_told(first: Certificates, name: str) -> None:
-    """What is not told would be served, or would end whoever reads it."""
+    """Damage that is not reported would be served, or would crash the reader."""
     files = first.to_files()
     for content in _damaged(files[name]):
         both = {"signing.crt": content, "ca.crt": content} if name == "signing.crt" else {}

@@ -44,7 +44,7 @@ class ServingWorld:
         return self.directory / name
 
     def meet(self, *, shows: bool = True) -> tuple[str, bytes]:
-        """Let a caller come: whom the server sees, and what it serves with."""
+        """Connect as a caller; return its identity and the certificate of the server."""
         context = ssl.create_default_context(cafile=self.path("ca.crt"))
         if shows:
             context.load_cert_chain(self.path("caller.crt"), self.path("caller.key"))

@@ -129,7 +129,7 @@ def test_two_that_start_at_once_have_one_ca(tmp_path: Path) -> None:
     assert len(set(authorities)) == 1
 
 
-def test_a_ca_without_its_key_was_given_by_somebody(tmp_path: Path) -> None:
+def test_a_ca_without_its_key_is_given(tmp_path: Path) -> None:
     store = CertificateStore(tmp_path)
     assert not store.is_given
     store.ensure(hosts=HOSTS, now=NOW)

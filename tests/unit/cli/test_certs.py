@@ -26,7 +26,7 @@ def test_certificates_are_made_and_their_way_is_told(
     assert made == {path: path.read_bytes() for path in directory.iterdir()}
 
 
-def test_a_ca_of_somebody_else_is_left_alone(
+def test_a_ca_without_its_key_is_not_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "ca.crt").write_text("theirs")

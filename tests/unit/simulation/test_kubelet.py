@@ -56,7 +56,7 @@ def test_pod_without_a_time_runs_on(
     assert _pod(store, "a")["status"]["phase"] == "Running"
 
 
-def test_pod_without_a_node_is_nobodys(store: Store, kubelet: Kubelet) -> None:
+def test_pod_without_a_node_does_not_change(store: Store, kubelet: Kubelet) -> None:
     pod = store_pod(store, "a")
     assert kubelet.step() == float("inf")
     assert _pod(store, "a") == pod

@@ -1,4 +1,4 @@
-"""The scheduler: who is next, where it fits, what the extender is asked, who waits."""
+"""The scheduler: order of pods, fitting nodes, calls to the extender, backoff."""
 
 from collections.abc import Mapping, Sequence
 

@@ -109,13 +109,13 @@ def test_a_base_that_is_too_long_or_closed_to_the_server_is_not_used(tmp_path: P
     assert not socket_directory.is_suitable(closed, Account(uid=65534, gid=65534))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root hands over to somebody else")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root uses another account for the server")
 def test_an_ordinary_user_runs_the_server_itself(tmp_path: Path) -> None:
     assert server_account([tmp_path]) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over")
-def test_root_hands_over_to_the_owner_of_the_data_or_to_nobody(tmp_path: Path) -> None:
+def test_root_runs_the_server_as_the_owner_of_the_data_or_as_user_nobody(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     os.chown(theirs, 12345, 0)

@@ -44,7 +44,7 @@ async def test_what_waits_for_a_free_lane_shares_one() -> None:
     await batches.aclose()
 
 
-async def test_whoever_asks_when_the_last_answer_is_out_is_answered() -> None:
+async def test_a_request_right_after_the_last_answer_is_answered() -> None:
     work = _Work()
     work.may_go_on.set()
     batches = Batches(work, lanes=1, batch_size=10)
@@ -78,7 +78,7 @@ async def test_an_error_reaches_all_who_wait_for_that_batch_and_no_others() -> N
     await batches.aclose()
 
 
-async def test_whoever_waits_too_long_gives_up_and_is_left_out() -> None:
+async def test_a_request_past_its_deadline_fails_and_leaves_the_batch() -> None:
     work = _Work()
     batches = Batches(work, lanes=1, batch_size=10)
     first = _ask(batches, 1)

@@ -202,7 +202,7 @@ async def test_nothing_to_spool_does_not_mean_that_the_spool_is_full(tmp_path: P
         assert (await records.append(_gangs(2))).kept == 2
 
 
-async def test_a_spool_that_somebody_removes_does_not_stop_the_log(
+async def test_a_removed_spool_does_not_stop_the_log(
     store: MemoryDecisions, tmp_path: Path
 ) -> None:
     with _spool(tmp_path) as spool:

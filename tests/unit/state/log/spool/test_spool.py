@@ -69,7 +69,7 @@ def test_what_was_not_taken_is_there_after_a_restart(tmp_path: Path) -> None:
     first.take(3)
     first.close()
     second = Spool(tmp_path, _SMALL)
-    # A segment is read from its start again: whoever takes them knows them by their key.
+    # A segment is read from its start again: the reader skips them by their key.
     assert _take_all(second)[-17:] == _payloads(20)[-17:]
     second.close()
 
@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_read_any_more_is_counted_and_passed_over(
     assert _take_all(spool) == [b"after"]
 
 
-def test_a_file_that_cannot_be_deleted_is_in_nobodys_way(
+def test_a_file_that_cannot_be_deleted_does_not_block_others(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(self: Path, *, missing_ok: bool = False) -> None:
