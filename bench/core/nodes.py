@@ -1,7 +1,7 @@
 """Nodes that come, go and change while gangs run: what one of them costs, in clusters of two sizes.
 
 The cluster's cells are derived from its nodes, in racks of 16; four of five nodes are used by gangs
-of four. CPU time from the event until the cells are built, in one piece: nobody is answered then.
+of four. CPU time from the event until the cells are built: the extender answers no call meanwhile.
 """
 
 import gc

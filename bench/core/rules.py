@@ -36,7 +36,7 @@ def _decision_by(rules: int) -> partial[RuleDecision]:
         ]
     )
     submission = Submission(
-        user=UserName("somebody"),
+        user=UserName("alice"),
         requested_class=ClassName("prod"),
         gang=GangKey("lab", "bert"),
         leaf_count=8,

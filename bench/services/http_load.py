@@ -59,10 +59,10 @@ class Connection:
 async def send_at_rate(
     connections: Sequence[Connection], path: str, bodies: Iterable[bytes], *, rate: int
 ) -> list[float]:
-    """Send bodies at a fixed rate, whoever is late; return the seconds each took.
+    """Send bodies at a fixed rate, also while answers are late; return the seconds each took.
 
-    What finds no free connection waits, and its time counts from when it was due: a server that
-    falls behind does not look better for being asked less.
+    A body without a free connection waits, and its time counts from when it was due, so that a
+    server that falls behind does not look better because it is asked less.
     """
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for connection in connections:

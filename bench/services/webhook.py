@@ -37,7 +37,7 @@ _QUOTAS = """
 apiVersion: cellgate.io/v1
 kind: Quotas
 groups:
-- name: everybody
+- name: all-users
   limits: {leafCells: 100000000, leafCellsHigh: 100000000, leafCellHours: {day: 100000000}}
   eachUser: {limits: {leafCells: 100000000, leafCellsHigh: 100000000}}
 """
@@ -171,7 +171,7 @@ async def _free_port() -> int:
 
 def _rules(number: int) -> str:
     """A table of which only the last rule matches."""
-    others = [f'- {{user: "^somebody-else-{index}$", then: fail}}' for index in range(number - 1)]
+    others = [f'- {{user: "^another-{index}$", then: fail}}' for index in range(number - 1)]
     head = ["apiVersion: cellgate.io/v1", "kind: Rules", "rules:"]
     last = '- {occupied: "< 100000000", then: retain}'
     return "\n".join([*head, *others, last])
@@ -188,7 +188,7 @@ def _review(number: int) -> bytes:
         "namespace": "vision",
         "userInfo": {
             "username": f"user-{number % 200}",
-            "groups": ["everybody", "system:authenticated"],
+            "groups": ["all-users", "system:authenticated"],
         },
         "object": {
             "apiVersion": "v1",
@@ -207,7 +207,7 @@ def _review(number: int) -> bytes:
 
 
 def _tls() -> ssl.SSLContext:
-    """Encrypt as the API server does; whom we talk to is known."""
+    """Encrypt as the API server does; the server is ours and need not be verified."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -66,7 +66,7 @@ def requested_kubernetes() -> str:
 
 
 def say_on_stderr(line: str) -> None:
-    """Show a line of progress to whoever waits."""
+    """Show a line of progress."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -132,7 +132,7 @@ def _workspace(binaries: Binaries, go: str, say: Say) -> Iterator[GoWorkspace]:
 
 @contextlib.contextmanager
 def _exclusive(path: Path, say: Say) -> Iterator[None]:
-    """Hold a file lock; say now and then that somebody else has it."""
+    """Hold a file lock; say now and then that another process has it."""
     reported = -_LOCK_REPORT_SECONDS
     with path.open("w") as lock:
         while True:

@@ -15,7 +15,7 @@ from tests.controlplane.ports import LOOPBACK
 TOKEN_FILE = "tokens.csv"
 
 # What a cluster normally runs, without clouds, volumes and kubelet certificates.
-# node-lifecycle is left out: it would evict from nodes that nobody heartbeats for.
+# node-lifecycle is left out: it would evict from nodes without heartbeats.
 DEFAULT_CONTROLLERS = (
     "clusterrole-aggregation-controller",
     "cronjob-controller",
@@ -35,7 +35,7 @@ DEFAULT_CONTROLLERS = (
 )
 
 # ServiceAccount: pods must not have to wait for their namespace's account.
-# TaintNodesByCondition: nobody would lift the not-ready taint it puts on new nodes.
+# TaintNodesByCondition: no controller would lift the not-ready taint it puts on new nodes.
 DISABLED_PLUGINS = ("ServiceAccount", "TaintNodesByCondition")
 
 _STAGES = Path(__file__).with_name("kwok.yaml")

@@ -1,7 +1,7 @@
 """Who may speak to the control plane: users, their tokens, their kubeconfigs.
 
-Users come from a static token file, which the API server reads once: whoever a test needs must be
-named before the start. Service accounts can be added at any time (`ControlPlane`).
+Users come from a static token file, which the API server reads once: a user that a test needs must
+be named before the start. Service accounts can be added at any time (`ControlPlane`).
 """
 
 import secrets

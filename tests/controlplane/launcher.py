@@ -18,7 +18,7 @@ def main() -> None:
     parent, program = int(sys.argv[1]), sys.argv[2]
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
         sys.exit(f"launcher: prctl failed: {os.strerror(ctypes.get_errno())}")
-    # The parent may have died before the request above: then nobody would ever signal us.
+    # The parent may have died before the request above: then no signal would ever come.
     if os.getppid() != parent:
         sys.exit("launcher: the parent is gone")
     try:

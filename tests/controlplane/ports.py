@@ -1,8 +1,8 @@
-"""Loopback ports that nobody listens on.
+"""Loopback ports that are free.
 
-A port is only known to be free at the moment of asking, so whoever starts a server must be ready
-to try again with other ports (see `ControlPlane.start`). Ports are drawn at random from below the
-range of outgoing connections: two test runs rarely collide, and no client takes one by chance.
+A port is only known to be free at the moment of asking, so a caller that starts a server must be
+ready to try again with other ports (see `ControlPlane.start`). Ports are drawn at random from below
+the range of outgoing connections: two test runs rarely collide, and no client takes one by chance.
 """
 
 import random

@@ -19,7 +19,7 @@ class StartError(Exception):
 
 
 class PortTakenError(StartError):
-    """Somebody else took a port between choosing and using it: other ports may do."""
+    """Another process took a port between choosing and using it: other ports may do."""
 
 
 async def wait_until_found(path: str, api: Api, processes: ProcessGroup) -> None:
@@ -28,7 +28,7 @@ async def wait_until_found(path: str, api: Api, processes: ProcessGroup) -> None
     async def is_found() -> bool:
         check_all_run(processes)
         try:
-            # Whoever took our port may accept the connection and never answer.
+            # A process that took our port may accept the connection and never answer.
             async with asyncio.timeout(_PROBE_SECONDS):
                 return await api.exists(path)
         except (ApiError, aiohttp.ClientError, TimeoutError):

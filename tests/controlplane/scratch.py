@@ -1,7 +1,7 @@
 """Temporary folders that do not pile up, even after kill -9.
 
-Each folder is held by a file lock that ends with its process. Whoever makes a folder first
-removes those of the same user whose lock nobody holds any more.
+Each folder is held by a file lock that ends with its process. A process that
+makes a folder first removes those of the same user whose lock is free.
 """
 
 import fcntl

@@ -68,7 +68,7 @@ class CertManager:
         return issue_client(self._ca, name=spec["commonName"], now=now)
 
     async def inject(self) -> None:
-        """Tell the API server whom to believe, as our configurations ask for it."""
+        """Publish the CA in our webhook configurations, as their annotations ask for it."""
         for kind in KINDS:
             path = f"{GROUP}/{kind}/{NAME}"
             configuration = await self._plane.api.get(path)

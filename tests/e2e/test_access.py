@@ -12,7 +12,7 @@ import pytest_asyncio
 from certs.clients import SCHEDULER
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
+from tests.support.installed.gangs import check_no_leaf_cell_twice, create, end, gang_pods, running
 from tests.support.installed.installation import NAMESPACE, Installation, installed
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -65,7 +65,7 @@ async def _service_account(plane: ControlPlane, name: str, *, role: str | None =
 async def test_kube_scheduler_schedules_over_tls_with_its_certificate(
     plane: ControlPlane, cellgate: Installation
 ) -> None:
-    await create(plane, PODS, a_gang("bert", size=2, gpus=8))
+    await create(plane, PODS, gang_pods("bert", size=2, gpus=8))
     members = await running(plane, PODS, "bert", size=2)
     assert {member["spec"]["nodeName"] for member in members} == {"node-0", "node-1"}
     check_no_leaf_cell_twice(members)
@@ -103,7 +103,7 @@ async def test_renewed_certificates_are_used_without_a_restart(
         return await _served(cellgate) != before
 
     await poll_until(is_new, deadline_seconds=30, explain=lambda: "still the old certificate")
-    await create(plane, PODS, a_gang("t5", size=1, gpus=8))
+    await create(plane, PODS, gang_pods("t5", size=1, gpus=8))
     await running(plane, PODS, "t5", size=1)
 
 

@@ -1,4 +1,4 @@
-"""The cert-manager overlay: somebody else makes, renews and publishes the certificates."""
+"""The cert-manager overlay: cert-manager makes, renews and publishes the certificates."""
 
 import asyncio
 import base64

@@ -126,7 +126,7 @@ class Stream:
             await self._extender_only.wait_ready()
 
     async def all_succeeded(self) -> bool:
-        """Look at everything; nobody shares a leaf cell, and nobody runs in part for long."""
+        """Look at everything: no leaf cell is shared, and no gang runs in part for long."""
         try:
             pods = await self._plane.api.list(PODS)
         except (ApiError, aiohttp.ClientError, TimeoutError):

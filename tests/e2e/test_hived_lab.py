@@ -255,7 +255,7 @@ async def test_a_stuck_gang_of_one_vc_does_not_delay_another(lab: Lab) -> None:
 async def test_kube_scheduler_ends_its_part_of_a_gang_and_we_the_rest(
     plane: ControlPlane, extender_only: ExtenderOnly, lab: Lab
 ) -> None:
-    """Pods with devices: the nodes look full to kube-scheduler, so that it asks whom to preempt."""
+    """Pods with devices: the nodes look full to kube-scheduler, so that it asks for victims."""
     await lab.use(BOTH_FOR_DEFAULT)
     for index in range(2):
         await lab.submit(

@@ -11,7 +11,7 @@ from kube.marks import LEADER_LABEL
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gang_stream import GangStream
-from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create, running
+from tests.support.installed.gangs import check_no_leaf_cell_twice, create, gang_pods, running
 from tests.support.installed.installation import OWN_PODS, Installation
 from tests.support.installed.leaders import WAYS, depose, leader_of, two_extenders
 
@@ -102,11 +102,11 @@ async def test_a_leader_that_slept_hands_out_nothing_when_it_wakes(
 ) -> None:
     sleeper = await leader_of(cellgate)
     process = cellgate.extenders[sleeper]
-    await create(plane, pods, a_gang("early", size=2, gpus=8))
+    await create(plane, pods, gang_pods("early", size=2, gpus=8))
     await running(plane, pods, "early", size=2)
     process.pause()
     await leader_of(cellgate, other_than=sleeper)
-    await create(plane, pods, a_gang("late", size=3, gpus=8))
+    await create(plane, pods, gang_pods("late", size=3, gpus=8))
     process.resume()
     await process.wait(deadline_seconds=20)
     await running(plane, pods, "late", size=3)
@@ -120,6 +120,6 @@ async def test_a_leader_that_is_stopped_is_followed_at_once(
     leader = await leader_of(cellgate)
     await cellgate.extenders[leader].stop()
     assert await leader_of(cellgate, other_than=leader) == 1 - leader
-    await create(plane, pods, a_gang("bert", size=2, gpus=8))
+    await create(plane, pods, gang_pods("bert", size=2, gpus=8))
     await running(plane, pods, "bert", size=2)
     await cellgate.start_extender(leader)

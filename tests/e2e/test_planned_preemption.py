@@ -11,7 +11,15 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import run_control_plane
-from tests.support.installed.gangs import a_gang, a_member, create, end, own_pods, running, told
+from tests.support.installed.gangs import (
+    a_gang_pod,
+    create,
+    end,
+    gang_pods,
+    own_pods,
+    running,
+    told,
+)
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
 from tests.support.installed.policies import put_policy
@@ -51,7 +59,7 @@ async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
-    """The pods of a namespace of the test's own; nobody holds on to one when it is over."""
+    """The pods of a namespace of the test's own; none has a finalizer when it is over."""
     async with own_pods(plane) as path:
         yield path
         await _let_go(plane, path)
@@ -64,7 +72,7 @@ def _task_watch() -> None:
 
 def _borrowers(name: str, *, size: int) -> list[PodBuilder]:
     """An opportunistic gang whose pods end only once the test lets them go."""
-    members = (a_member(name, index, size=size, gpus=8) for index in range(size))
+    members = (a_gang_pod(name, index, size=size, gpus=8) for index in range(size))
     return [pod.of_class("oppo").with_metadata(finalizers=[HOLD]) for pod in members]
 
 
@@ -83,7 +91,7 @@ async def _ending(plane: ControlPlane, path: str, *, count: int) -> list[JsonObj
         ending = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
         return ending if len(ending) >= count else []
 
-    return await poll_until(found, deadline_seconds=20, explain=lambda: "nobody was ended")
+    return await poll_until(found, deadline_seconds=20, explain=lambda: "no pod was ended")
 
 
 async def _told_of_their_end(plane: ControlPlane, path: str) -> list[str]:
@@ -116,7 +124,7 @@ def _names(pods: list[JsonObject]) -> list[str]:
 async def test_a_victim_ends_whole_and_is_told_for_whom(plane: ControlPlane, pods: str) -> None:
     await create(plane, pods, _borrowers("low", size=2))
     await running(plane, pods, "low", size=2)
-    await create(plane, pods, a_gang("high", size=2, gpus=8))
+    await create(plane, pods, gang_pods("high", size=2, gpus=8))
     victims = await _ending(plane, pods, count=2)
     assert _names(victims) == ["low-0", "low-1"]
     namespace = pods.split("/")[4]
@@ -135,13 +143,13 @@ async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
     for name in ("a", "b", "c"):
         await create(plane, pods, _borrowers(name, size=1))
         await running(plane, pods, name, size=1)
-    await create(plane, pods, a_gang("high", size=1, gpus=8))
+    await create(plane, pods, gang_pods("high", size=1, gpus=8))
     (victim,) = await _ending(plane, pods, count=1)
     leader = await leader_of(cellgate)
     cellgate.extenders[leader].kill()
     await leader_of(cellgate, other_than=leader)
     await cellgate.start_extender(leader)
-    await create(plane, pods, a_gang("late", size=1, gpus=8))
+    await create(plane, pods, gang_pods("late", size=1, gpus=8))
     both = await _ending(plane, pods, count=2)
     assert len(both) == 2
     assert _reasons(victim) in map(_reasons, both), "what the leader before has done is done"
@@ -157,7 +165,7 @@ async def test_whom_its_owner_has_ended_is_left_alone(plane: ControlPlane, pods:
     for index in range(NODES):
         await plane.api.delete(f"{pods}/low-{index}")
     await _ending(plane, pods, count=NODES)
-    await create(plane, pods, a_gang("high", size=NODES, gpus=8))
+    await create(plane, pods, gang_pods("high", size=NODES, gpus=8))
     await told(plane, pods, "high")
     assert list(map(_reasons, await _ending(plane, pods, count=NODES))) == [[]] * NODES
     await _let_go(plane, pods)
@@ -166,13 +174,13 @@ async def test_whom_its_owner_has_ended_is_left_alone(plane: ControlPlane, pods:
 
 
 async def _hears(plane: ControlPlane, path: str, words: str) -> None:
-    """Wait until somebody is told this."""
+    """Wait until an Event says this."""
 
     async def is_told() -> bool:
         events = (await plane.api.get(path.removesuffix("pods") + "events"))["items"]
         return any(words in one["message"] for one in events)
 
-    await poll_until(is_told, deadline_seconds=20, explain=lambda: f"nobody heard: {words}")
+    await poll_until(is_told, deadline_seconds=20, explain=lambda: f"no Event says: {words}")
 
 
 async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
@@ -184,7 +192,7 @@ async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
         await running(plane, pods, name, size=1)
     await plane.api_as("bob").delete(f"{pods}/a-0")  # the oldest work, which would go last
     await _ending(plane, pods, count=1)
-    await create(plane, pods, a_gang("high", size=1, gpus=8))
+    await create(plane, pods, gang_pods("high", size=1, gpus=8))
     namespace = pods.split("/")[4]
     await _hears(plane, pods, f"starts once {namespace}/a has ended")
     assert _names(await _ending(plane, pods, count=1)) == ["a-0"]
@@ -196,12 +204,12 @@ async def test_nobody_ends_beside_a_gang_that_its_owner_has_deleted(
 
 
 async def test_a_late_member_ends_who_took_its_place(plane: ControlPlane, pods: str) -> None:
-    await create(plane, pods, a_gang("bert", size=NODES, gpus=8))
+    await create(plane, pods, gang_pods("bert", size=NODES, gpus=8))
     await running(plane, pods, "bert", size=NODES)
     await plane.api.delete(f"{pods}/bert-0")
     await create(plane, pods, _borrowers("low", size=1))
     await running(plane, pods, "low", size=1)
-    await create(plane, pods, a_gang("bert", size=NODES, gpus=8)[:1])
+    await create(plane, pods, gang_pods("bert", size=NODES, gpus=8)[:1])
     assert _names(await _ending(plane, pods, count=1)) == ["low-0"]
     await _let_go(plane, pods)
     await running(plane, pods, "bert", size=NODES)

@@ -10,7 +10,7 @@ from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.support.installed.gangs import a_gang, a_member, create, end, running, told
+from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, running, told
 from tests.support.installed.installation import Installation
 from tests.support.installed.policies import delete_policy, put_policy
 
@@ -23,7 +23,7 @@ def node_count() -> int:
 async def test_a_gang_is_planned_whole_and_each_member_goes_where_it_was_told(
     plane: ControlPlane, pods: str
 ) -> None:
-    await create(plane, pods, a_gang("bert", size=3, gpus=8))
+    await create(plane, pods, gang_pods("bert", size=3, gpus=8))
     members = await running(plane, pods, "bert", size=3)
     nodes = [pod["spec"]["nodeName"] for pod in members]
     told = [
@@ -38,9 +38,9 @@ async def test_a_gang_waits_behind_its_gate_until_the_one_before_has_ended(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
     """A gang that does not fit costs kube-scheduler nothing: it does not even see it."""
-    await create(plane, pods, a_gang("first", size=3, gpus=8))
+    await create(plane, pods, gang_pods("first", size=3, gpus=8))
     await running(plane, pods, "first", size=3)
-    await create(plane, pods, a_gang("next", size=2, gpus=8))
+    await create(plane, pods, gang_pods("next", size=2, gpus=8))
     reason = await told(plane, pods, "next")
     assert "room for 1 of 2 members now" in reason
     waiting = await plane.api.get(f"{pods}/next-0")
@@ -63,7 +63,7 @@ async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
     nodes = (await plane.api.get("/api/v1/nodes"))["items"]
     name = nodes[-1]["metadata"]["name"]
     selector = {"kubernetes.io/hostname": name}
-    await create(plane, pods, [a_member("picky", 0, size=1, gpus=1, nodeSelector=selector)])
+    await create(plane, pods, [a_gang_pod("picky", 0, size=1, gpus=1, nodeSelector=selector)])
     (pod,) = await running(plane, pods, "picky", size=1)
     assert pod["spec"]["nodeName"] == name
 
@@ -71,9 +71,9 @@ async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
 async def test_a_restarted_extender_goes_on_with_gangs_behind_their_gates(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
-    await create(plane, pods, a_gang("first", size=4, gpus=8))
+    await create(plane, pods, gang_pods("first", size=4, gpus=8))
     await running(plane, pods, "first", size=4)
-    await create(plane, pods, a_gang("next", size=4, gpus=8))
+    await create(plane, pods, gang_pods("next", size=4, gpus=8))
     await cellgate.extender.stop()
     await cellgate.start_extender()
     await end(plane, pods, "first", size=4)
@@ -84,10 +84,10 @@ async def test_a_node_is_not_kept_free_for_a_pod_that_a_leader_nominated_and_did
     plane: ControlPlane, pods: str
 ) -> None:
     """kube-scheduler believes a nomination, even that of a pod which a gate holds."""
-    await create(plane, pods, [a_member("torn", 0, size=2, gpus=8)])
+    await create(plane, pods, [a_gang_pod("torn", 0, size=2, gpus=8)])
     node = (await plane.api.get("/api/v1/nodes"))["items"][0]["metadata"]["name"]
     await plane.api.patch(f"{pods}/torn-0/status", {"status": {"nominatedNodeName": node}})
-    await create(plane, pods, a_gang("whole", size=4, gpus=8))
+    await create(plane, pods, gang_pods("whole", size=4, gpus=8))
     await running(plane, pods, "whole", size=4)
     torn = await plane.api.get(f"{pods}/torn-0")
     assert "nominatedNodeName" not in torn["status"]
@@ -98,7 +98,7 @@ async def test_pods_that_may_not_preempt_do_not_keep_each_other_off_a_node(
 ) -> None:
     """There is CPU for one of them; kube-scheduler would keep the node free for the others."""
     for index in range(4):
-        await create(plane, pods, a_gang(f"fill{index}", size=1, gpus=8))
+        await create(plane, pods, gang_pods(f"fill{index}", size=1, gpus=8))
         await running(plane, pods, f"fill{index}", size=1)
     names = [f"heavy{index}" for index in range(4)]
     await create(plane, pods, [_heavy(name) for name in names])
@@ -110,13 +110,13 @@ async def test_pods_that_may_not_preempt_do_not_keep_each_other_off_a_node(
         named = {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in items}
         return [name for name in names if named[f"{name}-0"]]
 
-    first = await poll_until(bound, deadline_seconds=15, explain=lambda: "nobody is bound")
+    first = await poll_until(bound, deadline_seconds=15, explain=lambda: "no pod is bound")
     assert len(first) == 1
 
 
 def _heavy(name: str) -> JsonObject:
     """A pod of a class that may not preempt, with more than half of the CPU of a node."""
-    pod = a_member(name, 0, size=1, gpus=1, priorityClassName="oppo")
+    pod = a_gang_pod(name, 0, size=1, gpus=1, priorityClassName="oppo")
     pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100"}
     return pod
 
@@ -127,9 +127,9 @@ async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
     quotas = "groups:\n- {name: g, limits: {leafCells: 8}, over: queue, users: [{name: bob}]}\n"
     await put_policy(plane, "quotas", quotas)
     await asyncio.sleep(2)  # in force on every replica by then
-    await create(plane, pods, a_gang("first", size=1, gpus=8))
+    await create(plane, pods, gang_pods("first", size=1, gpus=8))
     await running(plane, pods, "first", size=1)
-    await create(plane, pods, a_gang("next", size=1, gpus=8))
+    await create(plane, pods, gang_pods("next", size=1, gpus=8))
     waiting = await plane.api.get(f"{pods}/next-0")
     assert waiting["metadata"]["annotations"][marks.UNCHARGED_ANNOTATION] == "true"
     await asyncio.sleep(2)  # room is there, three nodes of it; only quota is not
@@ -164,11 +164,11 @@ async def test_a_planned_preemption_is_counted_and_a_planned_downgrade_is_announ
     await put_policy(plane, "cluster", CLUSTER)
     await asyncio.sleep(2)  # in force by then
     lazy = "{virtualCluster: default, priority: 10, leafCellNumber: 8, lazyPreemptionEnable: true}"
-    low = a_member("low", 0, size=1, gpus=8)
+    low = a_gang_pod("low", 0, size=1, gpus=8)
     low["metadata"] = {"name": "low-0", "annotations": {marks.HIVED_SPEC_ANNOTATION: lazy}}
     await create(plane, pods, [low])
     await running(plane, pods, "low", size=1)
-    high = a_member("high", 0, size=1, gpus=8, priorityClassName="prod")
+    high = a_gang_pod("high", 0, size=1, gpus=8, priorityClassName="prod")
     await plane.api.create(pods, high)  # the example rules lower bob's class
     await running(plane, pods, "high", size=1)
     namespace = pods.split("/")[4]
@@ -177,11 +177,11 @@ async def test_a_planned_preemption_is_counted_and_a_planned_downgrade_is_announ
 
     await end(plane, pods, "high", size=1)
     for index in range(3):
-        fill = a_member(f"fill{index}", 0, size=1, gpus=8, priorityClassName="oppo")
+        fill = a_gang_pod(f"fill{index}", 0, size=1, gpus=8, priorityClassName="oppo")
         await create(plane, pods, [fill])
         await running(plane, pods, f"fill{index}", size=1)
     counted = 'cellgate_extender_preemptions_total{by="cellgate",cause="borrowed"}'
     before = await cellgate.extender_metric(counted)
-    await create(plane, pods, a_gang("next", size=1, gpus=8))
+    await create(plane, pods, gang_pods("next", size=1, gpus=8))
     await running(plane, pods, "next", size=1)
     assert await cellgate.extender_metric(counted) == before + 1

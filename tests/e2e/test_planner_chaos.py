@@ -20,7 +20,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gang_stream import GangStream
-from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create
+from tests.support.installed.gangs import check_no_leaf_cell_twice, create, gang_pods
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
 
@@ -64,7 +64,7 @@ class PatientStream(GangStream):
     """Gangs of people who try again while the API server is away."""
 
     async def _begin(self, name: str) -> None:
-        for member in a_gang(name, size=self.size, gpus=8):
+        for member in gang_pods(name, size=self.size, gpus=8):
             await _again(partial(self._plane.api_as("bob").create, self._path, member))
 
     async def _until_it_runs(self, name: str) -> None:
@@ -90,7 +90,7 @@ def _is_of(pod: JsonObject, gang: str) -> bool:
 
 
 async def _again(act: Callable[[], Awaitable[object]]) -> None:
-    """Do something until it is done: it may have been, though nobody said so."""
+    """Do something until it is done: it may have been done although the answer was lost."""
 
     async def is_done() -> bool:
         try:
@@ -203,7 +203,7 @@ async def test_a_node_that_dies_between_plan_and_bind_is_left(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
     cellgate.scheduler.pause()
-    await create(plane, pods, a_gang("bert", size=2, gpus=8))
+    await create(plane, pods, gang_pods("bert", size=2, gpus=8))
     planned = [await plane.api.wait_until(f"{pods}/bert-{i}", _is_released) for i in range(2)]
     dead = orjson.loads(planned[0]["metadata"]["annotations"][marks.PLACEMENT_ANNOTATION])["node"]
     await plane.delete_nodes([dead])

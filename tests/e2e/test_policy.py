@@ -24,10 +24,10 @@ from tests.support.installed.policies import (
     CONFIG_MAPS,
     SHAPES,
     a_job,
-    a_policy,
     create_pod,
     delete_policy,
     pods_of,
+    policy_of_admin,
     put_policy,
     put_rules,
 )
@@ -141,7 +141,7 @@ def _random_rule(dice: random.Random) -> dict[str, Any]:
 async def test_a_bad_document_is_refused_at_apply_with_all_its_problems(
     plane: ControlPlane, cellgate: Installation
 ) -> None:
-    bad = a_policy("quotas", "groups: [{name: v, over: nowhere, limits: {leafCells: x}}]")
+    bad = policy_of_admin("quotas", "groups: [{name: v, over: nowhere, limits: {leafCells: x}}]")
     applied = await plane.kubectl(
         "apply", "-n", NAMESPACE, "-f", "-", stdin=json.dumps(bad), check=False
     )
@@ -310,11 +310,11 @@ async def test_a_groups_admin_changes_the_own_quotas_only(
     await put_policy(plane, "quotas", text % "")
     await put_rules(plane, namespace, [])
     path = f"{CONFIG_MAPS}/cellgate-quotas"
-    more = a_policy("quotas", text % "{name: alice, limits: {leafCells: 4}}")
+    more = policy_of_admin("quotas", text % "{name: alice, limits: {leafCells: 4}}")
     with pytest.raises(ApiError, match="is neither a policy admin nor an admin of these groups"):
         await plane.api_as("bob").patch(path, {"data": more["data"]})
     await plane.api_as("carol").patch(path, {"data": more["data"]})
-    much = a_policy("quotas", text % "{name: alice, limits: {leafCells: 9}}")
+    much = policy_of_admin("quotas", text % "{name: alice, limits: {leafCells: 9}}")
     with pytest.raises(ApiError, match="add up to 9, more than"):
         await plane.api_as("carol").patch(path, {"data": much["data"]})
     rules = f"{CONFIG_MAPS}/cellgate-rules"

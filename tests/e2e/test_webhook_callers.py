@@ -113,7 +113,7 @@ async def _create(plane: ControlPlane) -> str:
 
 
 async def _forge(cellgate: Installation, tls: ssl.SSLContext) -> int:
-    """Send a review as somebody else than the API server; the status of the answer."""
+    """Send a review as a caller that is not the API server; the status of the answer."""
     request = {"uid": "x", "operation": "CREATE", "object": a_load_pod("x", is_managed=True)}
     url = f"{cellgate.webhook_port_url(0)}/mutate/pods"
     async with (

@@ -19,7 +19,7 @@ from tests.controlplane.kubectl import KubectlError
 from tests.e2e.control_planes import run_control_plane
 from tests.support.installed.installation import NAMESPACE, installed
 from tests.support.installed.pod_load import a_load_pod
-from tests.support.installed.policies import CONFIG_MAPS, a_job, a_policy, put_policy
+from tests.support.installed.policies import CONFIG_MAPS, a_job, policy_of_admin, put_policy
 
 _POD = "/api/v1/namespaces/default/pods/held"
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -208,7 +208,7 @@ def _ray_cluster(name: str, **limits: str) -> JsonObject:
 
 
 async def test_strangers_bind_pods_of_others(plane: ControlPlane) -> None:
-    spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "any"}]}
+    spec = {"schedulerName": "none", "containers": [{"name": "main", "image": "any"}]}
     pods = _POD.rpartition("/")[0]
     await plane.api.create(pods, {"metadata": {"name": "other"}, "spec": spec})
     target = {"kind": "Node", "name": "node-0"}
@@ -237,7 +237,9 @@ async def test_no_number_of_annotations_makes_a_condition_too_expensive(
 
 async def test_policies_are_for_admins_only(plane: ControlPlane) -> None:
     """Who may raise which limit is known to us alone; those who may do anything need not wait."""
-    body = a_policy("quotas", "groups: [{name: vision, limits: {leafCells: 999}, over: fail}]")
+    body = policy_of_admin(
+        "quotas", "groups: [{name: vision, limits: {leafCells: 999}, over: fail}]"
+    )
     path = f"{CONFIG_MAPS}/cellgate-quotas"
     with pytest.raises(ApiError, match=_FAILED):
         await plane.api_as("alice").patch(path, {"data": body["data"]})

@@ -55,7 +55,7 @@ async def _create(load: Load, name: str, *, is_managed: bool = True) -> None:
 async def test_manifests_applied_again_leave_the_trust_alone(
     plane: ControlPlane, cellgate: Installation, load: Load
 ) -> None:
-    """By either kind of apply, and from one to the other: nobody has to put it back."""
+    """By either kind of apply, and from one to the other: no user has to put it back."""
 
     async def generations() -> list[int]:
         paths = [f"{GROUP}/{kind}/cellgate" for kind in KINDS]
@@ -137,7 +137,7 @@ def _a_member(name: str, *, gpus: int) -> JsonObject:
 async def test_a_forged_review_holds_quota_for_seconds_only(
     cellgate: Installation, load: Load, database: EmbeddedPostgres
 ) -> None:
-    """Whoever reaches our port from inside the cluster cannot keep others from their cells.
+    """A caller that reaches our port from inside the cluster cannot keep users from their cells.
 
     Neither by a pod that never comes, nor by a member that makes a real gang larger.
     """
@@ -170,7 +170,7 @@ async def test_a_forged_review_holds_quota_for_seconds_only(
 async def test_one_replica_killed_is_replaced_by_the_others(
     cellgate: Installation, load: Load
 ) -> None:
-    """What was being asked at that moment is lost, and asked again by whoever wanted it."""
+    """Requests that are under way at that moment are lost, and their callers repeat them."""
     creating = asyncio.create_task(load.run(100, rate=25))
     await asyncio.sleep(1)
     cellgate.webhooks[0].kill()

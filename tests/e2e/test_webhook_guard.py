@@ -79,7 +79,7 @@ async def test_a_stranger_binds_others_pods_but_not_ours(plane: ControlPlane) ->
         with pytest.raises(ApiError, match="only Cellgate and its kube-scheduler may bind it"):
             await bob.create(path, _binding("ours"))
     assert "nodeName" not in (await plane.api.get(f"{_PODS}/ours"))["spec"]
-    waits = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "any"}]}
+    waits = {"schedulerName": "none", "containers": [{"name": "main", "image": "any"}]}
     await bob.create(_PODS, {"metadata": {"name": "other"}, "spec": waits})
     forged = _binding("other", **{marks.PLACEMENT_ANNOTATION: "forged"})
     with pytest.raises(ApiError, match="only Cellgate may write it"):

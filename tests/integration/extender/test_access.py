@@ -91,7 +91,7 @@ class Door:
 
 
 @dataclass
-class Wire:
+class TappedClient:
     """The way to the API server: counts the reviews, and fails them when told to."""
 
     client: KubeClient
@@ -121,15 +121,17 @@ async def cluster(tmp_path: Path) -> AsyncIterator[SimulatedCluster]:
 
 
 @pytest.fixture
-async def wire(cluster: SimulatedCluster, tmp_path: Path) -> AsyncIterator[Wire]:
+async def wire(cluster: SimulatedCluster, tmp_path: Path) -> AsyncIterator[TappedClient]:
     async with connect(str(tmp_path / "kubeconfig")) as client:
-        wire = Wire(client)
+        wire = TappedClient(client)
         wire.tap()
         yield wire
 
 
 @pytest.fixture
-async def door(wire: Wire, cluster: SimulatedCluster, tmp_path: Path) -> AsyncIterator[Door]:
+async def door(
+    wire: TappedClient, cluster: SimulatedCluster, tmp_path: Path
+) -> AsyncIterator[Door]:
     settings = ExtenderSettings(
         address=Address(host="127.0.0.1", port=0), wants_tls=True, certificates=tmp_path / "certs"
     )
@@ -158,13 +160,13 @@ async def test_kube_scheduler_calls_verbs_with_the_certificate_that_is_made_for_
     assert (await door.knock("/v1/gangs", client=scheduler))[0] == 200
 
 
-async def test_probes_need_no_credentials(door: Door, wire: Wire) -> None:
+async def test_probes_need_no_credentials(door: Door, wire: TappedClient) -> None:
     for path in ("/healthz", "/readyz", "/leader"):
         assert (await door.knock(path))[0] == 200
     assert wire.reviews == 0
 
 
-async def test_without_a_certificate_no_verb_is_answered(door: Door, wire: Wire) -> None:
+async def test_without_a_certificate_no_verb_is_answered(door: Door, wire: TappedClient) -> None:
     why = "verbs need the client certificate of cellgate-scheduler; tokens are not accepted"
     admin = door.token("root", "system:masters")
     for verb in ("filter", "prioritize", "preempt", "bind"):
@@ -228,7 +230,9 @@ def _nobody() -> TokenCheck:
     return cast(TokenCheck, None)
 
 
-async def test_people_look_with_their_token_if_a_role_allows_it(door: Door, wire: Wire) -> None:
+async def test_people_look_with_their_token_if_a_role_allows_it(
+    door: Door, wire: TappedClient
+) -> None:
     admin, alice = door.token("root", "system:masters"), door.token("alice", "team-a")
 
     assert (await door.knock("/v1/gangs", headers=admin))[0] == 200
@@ -256,7 +260,7 @@ async def test_strangers_see_nothing_and_are_told_what_to_do(door: Door) -> None
         assert await door.knock(path) == (401, _NO_TOKEN)
 
 
-async def test_garbage_is_nobodys_token(door: Door, wire: Wire) -> None:
+async def test_garbage_is_nobodys_token(door: Door, wire: TappedClient) -> None:
     for header, why in (
         ("", _NO_TOKEN),
         ("Bearer", _NO_TOKEN),
@@ -273,7 +277,7 @@ async def test_garbage_is_nobodys_token(door: Door, wire: Wire) -> None:
 
 
 async def test_two_tokens_are_nobodys_and_an_endless_one_is_not_read(
-    door: Door, wire: Wire
+    door: Door, wire: TappedClient
 ) -> None:
     admin = door.token("root", "system:masters")
     two = [*admin.items(), ("Authorization", "Bearer other")]
@@ -295,7 +299,9 @@ async def test_no_spelling_of_a_path_leads_around_the_check(door: Door) -> None:
         assert await door.knock_raw(raw, {}) in (400, 401)
 
 
-async def test_when_the_api_server_does_not_say_nobody_new_gets_in(door: Door, wire: Wire) -> None:
+async def test_when_the_api_server_does_not_say_nobody_new_gets_in(
+    door: Door, wire: TappedClient
+) -> None:
     known, new = door.token("root", "system:masters"), door.token("toor", "system:masters")
     assert (await door.knock("/v1/gangs", headers=known))[0] == 200
 

@@ -51,7 +51,7 @@ class Leads:
     def __call__(self) -> None:
         self._times -= 1
         if self._times < 0:
-            raise BackendError("somebody else leads")
+            raise BackendError("another replica leads")
 
 
 def leads() -> None:
@@ -73,7 +73,7 @@ async def test_a_pod_that_changed_in_nothing_that_matters_is_bound(client: KubeC
 async def test_who_slept_and_leads_no_longer_does_not_try_again(client: KubeClient) -> None:
     pod = await _create(client)
     await _change(client, labels={"a": "b"})
-    with pytest.raises(BackendError, match="somebody else leads"):
+    with pytest.raises(BackendError, match="another replica leads"):
         await _bind(client, pod, check_leading=Leads(times=1))
     assert await _node(client) is None
 

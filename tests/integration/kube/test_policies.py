@@ -19,7 +19,7 @@ from tests.support.services.simulated_cluster import simulated
 CONFIG_MAPS = "/api/v1/namespaces/cellgate-system/configmaps"
 
 
-class Service:
+class PolicyFollower:
     """A service, as far as it follows policies."""
 
     def __init__(self, client: KubeClient) -> None:
@@ -38,7 +38,7 @@ async def test_an_invalid_document_gets_one_event_for_each_version(
 ) -> None:
     async with simulated(tmp_path, policies={"cluster": hived_text(lab=1)}) as client:
         attempts = _count_writes(client, monkeypatch)
-        services = [Service(client), Service(client)]
+        services = [PolicyFollower(client), PolicyFollower(client)]
         tasks = [asyncio.create_task(service.run()) for service in services]
         await _all_have(services, hived_text(lab=1), problems=0)
         await _apply(client, hived_text(lab=98))
@@ -60,7 +60,7 @@ async def _apply(client: KubeClient, text: str) -> None:
     await client.request("PATCH", path, body=body, content_type=MERGE_PATCH)
 
 
-async def _all_have(services: list[Service], text: str, *, problems: int) -> None:
+async def _all_have(services: list[PolicyFollower], text: str, *, problems: int) -> None:
     wanted = (text, problems)
     sinks = [service.sink for service in services]
     await eventually(

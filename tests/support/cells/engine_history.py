@@ -166,7 +166,7 @@ class EngineHistory(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def foreign(self, data: st.DataObject) -> None:
-        """Somebody binds a pod by hand."""
+        """A user binds a pod by hand."""
         node = data.draw(st.sampled_from(self.nodes))
         self.numbers += 1
         uid = PodUid(f"g{self.numbers}-0")

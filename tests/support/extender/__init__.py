@@ -2,5 +2,6 @@
 
 shell        `Shell`: cluster, pods, outcomes and Events wired as in the service
 gang_pods    pods of gangs that use whole nodes of it
+leading      a replica that always leads
 group_sizes  PodGroups that all need the same number of members
 """

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 from tests.controlplane.cluster import ControlPlane
-from tests.support.installed.gangs import a_gang, check_no_leaf_cell_twice, create, end, running
+from tests.support.installed.gangs import check_no_leaf_cell_twice, create, end, gang_pods, running
 
 _AT_ONCE = 5
 
@@ -48,7 +48,7 @@ class GangStream:
             self.finished += 1
 
     async def _begin(self, name: str) -> None:
-        await create(self._plane, self._path, a_gang(name, size=self.size, gpus=8))
+        await create(self._plane, self._path, gang_pods(name, size=self.size, gpus=8))
 
     async def _until_it_runs(self, name: str) -> None:
         await running(self._plane, self._path, name, size=self.size)

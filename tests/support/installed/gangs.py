@@ -15,15 +15,15 @@ from tests.controlplane.waiting import poll_until
 from tests.support.kube.pods import PodBuilder, a_new_pod
 
 
-def a_member(gang: str, index: int, *, size: int, gpus: int, **spec: object) -> PodBuilder:
+def a_gang_pod(gang: str, index: int, *, size: int, gpus: int, **spec: object) -> PodBuilder:
     """A pod as a user writes it."""
     pod = a_new_pod(f"{gang}-{index}").with_gpus(gpus).in_gang(gang, size=size).of_class("test")
     return pod.ending_at_once().with_spec(**spec)
 
 
-def a_gang(name: str, *, size: int, gpus: int) -> list[PodBuilder]:
+def gang_pods(name: str, *, size: int, gpus: int) -> list[PodBuilder]:
     """A gang of equal members."""
-    return [a_member(name, index, size=size, gpus=gpus) for index in range(size)]
+    return [a_gang_pod(name, index, size=size, gpus=gpus) for index in range(size)]
 
 
 async def create(plane: ControlPlane, path: str, members: Sequence[JsonObject]) -> None:

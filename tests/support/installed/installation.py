@@ -69,7 +69,7 @@ class Installation:
             if webhook_certs is None
             else ("--certs", str(webhook_certs))
         )
-        # One that nobody stands in for need not wait until callers have gone elsewhere.
+        # The only replica need not wait until its callers have found another one.
         self._webhook_flags = (
             *webhook_flags,
             *(("--linger-seconds", "0") if webhooks == 1 else ()),
@@ -164,7 +164,7 @@ class Installation:
         await self.wait_ready(self.webhook_port_url(replica))
 
     async def until_trusted(self) -> None:
-        """Wait until the API server believes whoever the webhooks' leader says."""
+        """Wait until the API server trusts the CA that the leading webhook has published."""
 
         async def is_trusted() -> bool:
             return all([await self._has_bundle(path) for path in _CONFIGURATIONS])

@@ -39,7 +39,7 @@ async def delete_policy(plane: ControlPlane, kind: str) -> None:
         await plane.api.delete(f"{CONFIG_MAPS}/cellgate-{kind}")
 
 
-def a_policy(kind: str, text: str) -> JsonObject:
+def policy_of_admin(kind: str, text: str) -> JsonObject:
     """The ConfigMap of a policy document, as an admin writes it."""
     policy = a_policy_map(kind, f"{HEAD}{kind.capitalize()}\n{text}", name=f"cellgate-{kind}")
     for key in ("namespace", "uid", "resourceVersion"):
@@ -50,7 +50,7 @@ def a_policy(kind: str, text: str) -> JsonObject:
 async def put_policy(plane: ControlPlane, kind: str, text: str) -> None:
     """Create or replace a policy document."""
     await delete_policy(plane, kind)
-    await plane.api.create(CONFIG_MAPS, a_policy(kind, text))
+    await plane.api.create(CONFIG_MAPS, policy_of_admin(kind, text))
 
 
 async def put_rules(plane: ControlPlane, namespace: str, rules: list[dict[str, Any]]) -> None:

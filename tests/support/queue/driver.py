@@ -64,7 +64,7 @@ def placement(world: PlannerWorld, uid: str) -> Placement:
 
 
 def release_all(world: PlannerWorld) -> None:
-    """Let every gang go that may; nobody is bound."""
+    """Release every gang that may start; no pod is bound."""
     world.step()
     while world.actions:
         world.perform(0, is_done=True, is_told_done=True)

@@ -63,7 +63,7 @@ class Service:
     ending: "asyncio.Task[Exit]"
 
     async def get(self, path: str) -> tuple[int, str]:
-        """Ask for a page; status 0 while nobody listens."""
+        """Ask for a page; status 0 while no server listens."""
         try:
             async with self.http.get(self.url + path, ssl=False) as answer:
                 return answer.status, await answer.text()

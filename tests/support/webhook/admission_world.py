@@ -20,7 +20,7 @@ from webhook.admission.recent_gangs import RecentGangs
 from webhook.ledger_access.breaker import Breaker
 
 
-def a_policy(*, rules: str = "- {user: nobody, then: fail}", quotas: str = "groups: []") -> Policy:
+def a_policy(*, rules: str = "- {user: mallory, then: fail}", quotas: str = "groups: []") -> Policy:
     """Return a policy of the usual three classes with these rules and quotas."""
     texts = [
         PolicyText(kind=DocumentKind.CLASSES, source="classes", text=CLASSES_TEXT),

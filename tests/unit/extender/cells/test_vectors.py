@@ -58,14 +58,14 @@ class Scenario:
         names = []
         for pod in listed:
             if isinstance(pod, dict):
-                self.pods[pod["pod"]] = a_pod(pod["pod"], pod)
+                self.pods[pod["pod"]] = scenario_pod(pod["pod"], pod)
             names.append(pod["pod"] if isinstance(pod, dict) else pod)
         if isinstance(who, str):
             self.jobs[who] = names
         return names
 
 
-def a_pod(name: str, pod: dict[str, Any]) -> Pod:
+def scenario_pod(name: str, pod: dict[str, Any]) -> Pod:
     """A pod as the file tells it."""
     return Pod(
         name, pod.get("schedulingSpec"), pod.get("namespace", "default"), pod.get("nodeName")
@@ -86,7 +86,7 @@ def scenarios() -> Iterator[Scenario]:
                 f"{path.stem}/{item['id']}",
                 configs[config] if isinstance(config, str) else config,
                 configs,
-                {name: a_pod(name, pod) for name, pod in pods.items()},
+                {name: scenario_pod(name, pod) for name, pod in pods.items()},
             )
             own = [*item.get("steps", []), *item.get("extraSteps", [])]
             for step in item.get("play", own):

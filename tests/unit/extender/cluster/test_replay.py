@@ -32,7 +32,7 @@ def node_of(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
     return (node if is_healthy else node.unready()).read()
 
 
-class Load:
+class MixedLoad:
     """A cluster under mixed load: gangs of all kinds come, run and go; nodes fail."""
 
     def __init__(self, seed: int, text: str, *, has_grace: bool = False) -> None:
@@ -190,13 +190,13 @@ def _loads() -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize(("seed", "text"), list(_loads()))
 async def test_mixed_load_with_a_crash_in_it_is_decided_alike(seed: int, text: str) -> None:
-    kinds = await _decide_alike(Load(seed, text))
+    kinds = await _decide_alike(MixedLoad(seed, text))
     assert {"placed", "no-room", "runs", "ended", "found", "recovered"} <= kinds
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_who_was_ending_is_known_from_the_log_also_after_a_crash(seed: int) -> None:
-    load = Load(seed, derived_text(a=4, b=3), has_grace=True)
+    load = MixedLoad(seed, derived_text(a=4, b=3), has_grace=True)
     assert {"ending", "overdue"} <= await _decide_alike(load)
     for epoch in (1, 2):
         rows = [row for row in load.store.records if row.epoch == epoch]
@@ -205,7 +205,7 @@ async def test_who_was_ending_is_known_from_the_log_also_after_a_crash(seed: int
         assert len({*told}) == len(told), "told again, nothing is written down"
 
 
-async def _decide_alike(load: Load) -> set[str]:
+async def _decide_alike(load: MixedLoad) -> set[str]:
     """Play and replay; returns what the rows are about."""
     for step in range(400):
         if step == 250:
@@ -223,7 +223,7 @@ async def _decide_alike(load: Load) -> set[str]:
 
 async def replay_with(outcome: str, change: Callable[[dict[str, Any]], None]) -> Report:
     """Replay an epoch in which the row of one decision was changed."""
-    load = Load(1, hived_text(racks=2, nodes=4, a=4, b=3))
+    load = MixedLoad(1, hived_text(racks=2, nodes=4, a=4, b=3))
     for _ in range(200):
         load.step()
     await load.log.flush()
@@ -310,7 +310,7 @@ async def test_other_victims_are_a_difference_under_any_wording() -> None:
 
 
 async def test_a_lost_row_is_a_hole() -> None:
-    load = Load(1, hived_text(racks=2, nodes=4, a=4, b=3))
+    load = MixedLoad(1, hived_text(racks=2, nodes=4, a=4, b=3))
     await load.log.flush()
     del load.store.records[3]
 

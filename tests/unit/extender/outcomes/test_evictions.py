@@ -19,7 +19,7 @@ WHY = "gang lab/bert is preempted by gang lab/gpt"
 OTHER = "gang lab/bert is preempted by gang lab/llama"
 
 
-class Enders:
+class EndingApi:
     """The API server, on which the pod has been ended before or not."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class EvictionWorld:
         self.shell = Shell()
         self.shell.pods.upsert(bound("a", "node-00"))
         self.pod = self.shell.pod("a")
-        self.enders = Enders()
+        self.enders = EndingApi()
         self.evictions = Evictions(self.enders, pods=self.shell.pods, outcomes=self.shell.outcomes)
 
     async def end(self, why: str = WHY, is_wanted: Callable[[], bool] = lambda: True) -> None:

@@ -27,6 +27,7 @@ from policy.placement import Placement
 from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.background import background
+from tests.support.extender.leading import AlwaysLeading
 from tests.support.extender.shell import Shell
 from tests.support.kube.nodes import a_node
 from tests.support.kube.pods import a_hived_pod, a_pod
@@ -289,11 +290,6 @@ class SlowEnder:
         return Ended.NOW
 
 
-class Leads:
-    def check(self) -> None:
-        """Always."""
-
-
 @pytest.mark.parametrize("goes_away", [True, False], ids=["spared", "ended"])
 async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
     *, goes_away: bool
@@ -302,7 +298,7 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
     evictions = Evictions(ender, pods=shell.pods, outcomes=shell.outcomes)
     executor = ActionExecutor(
         None,  # type: ignore[arg-type] # no pod is released
-        leading=Leads(),  # type: ignore[arg-type] # all that it uses
+        leading=AlwaysLeading(),  # type: ignore[arg-type] # all that it uses
         pods=shell.pods,
         pending=PendingWrites(),
         evictions=evictions,

@@ -17,6 +17,7 @@ from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
 from state.log.records import RowKind
+from tests.support.extender.leading import AlwaysLeading
 from tests.support.extender.shell import Shell
 from tests.support.kube.pods import a_pod
 
@@ -39,11 +40,6 @@ class SlowBinder:
             raise self.errors.pop()
 
 
-class Leads:
-    def check(self) -> None:
-        """We do."""
-
-
 class Bindings:
     """A leased pod `a`, and its binding."""
 
@@ -61,7 +57,7 @@ class Bindings:
         self.binder = SlowBinder()
         self.pending = PendingWrites()
         self.binding = BindVerb(
-            leading=Leads(),  # type: ignore[arg-type] # all of it that is used
+            leading=AlwaysLeading(),  # type: ignore[arg-type] # all of it that is used
             cluster=self.shell.cluster,
             pods=self.shell.pods,
             binder=self.binder,

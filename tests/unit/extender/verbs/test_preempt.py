@@ -27,7 +27,7 @@ from tests.support.kube.pods import a_hived_pod, a_pod
 NODES = dict.fromkeys(NodeName(f"node-{index:02}") for index in range(4))
 
 
-class Enders(list[str]):
+class EndedPods(list[str]):
     """Would end pods, while the API server is there."""
 
     is_away = False
@@ -47,7 +47,7 @@ class Verbs:
         self.shell.recover()
         self.being_bound: set[PodUid] = set()
         self.planned: set[PodUid] = set()
-        self.enders = Enders()
+        self.enders = EndedPods()
         self.classes_are_gone = False
         cluster, pods = self.shell.cluster, self.shell.pods
         self.decider = PodDecider(

@@ -171,7 +171,7 @@ def a_job_group(class_name: str | None = "prod", *, size: int = 4) -> PodGroupBu
     return group if class_name is None else group.of_class(class_name)
 
 
-def a_job(class_name: str | None, *, gpus: int) -> ObjectBuilder:
+def job_of_alice(class_name: str | None, *, gpus: int) -> ObjectBuilder:
     """A Job that alice has submitted."""
     pod = a_new_pod("unused").with_gpus(gpus).submitted_by("alice", "system:authenticated")
     return a_workload(template=a_template(pod.of_class(class_name) if class_name else pod))
@@ -181,7 +181,7 @@ CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 
 
 async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() -> None:
-    webhook = Webhook({"rules": RULES}, jobs={"train": a_job("test", gpus=4)})
+    webhook = Webhook({"rules": RULES}, jobs={"train": job_of_alice("test", gpus=4)})
     group = a_job_group("test")
     answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
     stored = json_patch(group, list(answer.patch))
@@ -196,7 +196,7 @@ async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() 
 
 
 async def test_the_places_that_a_group_of_a_job_is_charged_for_are_for_its_pods() -> None:
-    webhook = Webhook(jobs={"train": a_job("test", gpus=2)})
+    webhook = Webhook(jobs={"train": job_of_alice("test", gpus=2)})
     await webhook.templates.mutate(a_review(a_job_group("test", size=2), user=CONTROLLER))
     webhook.groups.upsert(a_pod_group(size=2).of_class("test"))
     held = []
@@ -209,13 +209,13 @@ async def test_the_places_that_a_group_of_a_job_is_charged_for_are_for_its_pods(
 
 
 async def test_a_group_of_a_job_without_a_class_gets_the_default() -> None:
-    webhook = Webhook(jobs={"train": a_job(None, gpus=1)})
+    webhook = Webhook(jobs={"train": job_of_alice(None, gpus=1)})
     answer = await webhook.templates.mutate(a_review(a_job_group(None), user=CONTROLLER))
     assert answer.patch[0]["value"] == "test"
 
 
 async def test_a_dry_run_of_a_group_charges_nothing() -> None:
-    webhook = Webhook(jobs={"train": a_job("test", gpus=1)})
+    webhook = Webhook(jobs={"train": job_of_alice("test", gpus=1)})
     review = a_review(a_job_group("test"), user=CONTROLLER, dry_run=True)
     assert (await webhook.templates.mutate(review)).is_allowed
     assert await webhook.world.ledger.charges() == ()
@@ -252,7 +252,7 @@ async def test_no_author_marks_a_pod_as_charged_alone() -> None:
 
 
 async def test_the_group_of_a_job_that_is_no_gang_is_not_charged() -> None:
-    webhook = Webhook({"rules": RULES}, jobs={"train": a_job("prod", gpus=1)})
+    webhook = Webhook({"rules": RULES}, jobs={"train": job_of_alice("prod", gpus=1)})
     group = a_job_group().without_gang()
     answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
     assert answer.patch[0]["value"] == "oppo"

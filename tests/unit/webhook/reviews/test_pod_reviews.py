@@ -32,13 +32,13 @@ async def _create(
     return answer, json_patch(dict(pod), list(answer.patch)) if answer.is_allowed else {}
 
 
-def a_new_pod(name: str = "bert") -> PodBuilder:
+def default_scheduler_pod(name: str = "bert") -> PodBuilder:
     return a_pod(name).with_gpus(1).with_spec(schedulerName="default-scheduler")
 
 
 async def test_a_stamp_is_believed_of_a_trusted_controller_only() -> None:
     webhook = Webhook()
-    pod = a_new_pod().submitted_by("alice", "team-a")
+    pod = default_scheduler_pod().submitted_by("alice", "team-a")
     _, stored = await _create(webhook, pod, user=JOB_CONTROLLER)
     annotations = stored["metadata"]["annotations"]
     assert annotations["cellgate.io/submitter"] == "alice"
@@ -53,16 +53,16 @@ async def test_a_stamp_is_believed_of_a_trusted_controller_only() -> None:
 
 async def test_a_controllers_pod_without_a_stamp_is_the_controllers() -> None:
     webhook = Webhook()
-    _, stored = await _create(webhook, a_new_pod(), user=JOB_CONTROLLER)
+    _, stored = await _create(webhook, default_scheduler_pod(), user=JOB_CONTROLLER)
     assert stored["metadata"]["annotations"]["cellgate.io/submitter"] == JOB_CONTROLLER
 
 
 async def test_a_label_names_the_group_that_pays() -> None:
     webhook = Webhook({"quotas": QUOTAS})
-    _, stored = await _create(webhook, a_new_pod("a"))
+    _, stored = await _create(webhook, default_scheduler_pod("a"))
     assert stored["metadata"]["labels"] == {"cellgate.io/group": "vision"}
-    await _create(webhook, a_new_pod("b").charged_to("nlp"))
-    refused, _ = await _create(webhook, a_new_pod("c").charged_to("nlp"), user="bob")
+    await _create(webhook, default_scheduler_pod("b").charged_to("nlp"))
+    refused, _ = await _create(webhook, default_scheduler_pod("c").charged_to("nlp"), user="bob")
     assert "is not a quota group of yours" in refused.message
     groups = [live.charge.group for live in await webhook.world.ledger.charges()]
     assert groups == ["vision", "nlp"]
@@ -78,17 +78,21 @@ async def test_a_queued_pod_is_gated_and_not_charged() -> None:
 
 async def test_gates_are_ours_to_set() -> None:
     other = {"name": "example.org/gate"}
-    gated = a_new_pod("a").with_spec(schedulingGates=[other, {"name": "cellgate.io/queued"}])
+    gated = default_scheduler_pod("a").with_spec(
+        schedulingGates=[other, {"name": "cellgate.io/queued"}]
+    )
     _, stored = await _create(Webhook(), gated)
     assert stored["spec"]["schedulingGates"] == [other]
     webhook = Webhook(gates_all=True)
-    _, stored = await _create(webhook, a_new_pod("b").with_spec(schedulingGates=[other]))
+    _, stored = await _create(
+        webhook, default_scheduler_pod("b").with_spec(schedulingGates=[other])
+    )
     assert stored["spec"]["schedulingGates"] == [other, {"name": "cellgate.io/queued"}]
 
 
 async def test_a_pod_that_names_its_node_is_not_gated() -> None:
     webhook = Webhook(gates_all=True)
-    _, stored = await _create(webhook, a_new_pod("a").with_spec(nodeName="node-7"))
+    _, stored = await _create(webhook, default_scheduler_pod("a").with_spec(nodeName="node-7"))
     assert "schedulingGates" not in stored["spec"]
 
 
@@ -118,7 +122,7 @@ async def test_hived_pods_cannot_have_more_devices_than_cells() -> None:
 async def test_pods_without_a_name_are_charged_one_by_one() -> None:
     webhook = Webhook()
     for _ in range(3):
-        await _create(webhook, a_new_pod().unnamed("bert-"))
+        await _create(webhook, default_scheduler_pod().unnamed("bert-"))
     assert len(await webhook.world.ledger.charges()) == 3
 
 
@@ -131,22 +135,22 @@ async def test_a_dry_run_leaves_no_trace() -> None:
 
 
 async def test_a_review_without_a_user_is_refused() -> None:
-    refused, _ = await _create(Webhook(), a_new_pod(), user="")
+    refused, _ = await _create(Webhook(), default_scheduler_pod(), user="")
     assert refused.message.startswith("userInfo.username: is required")
 
 
 @pytest.mark.parametrize("uid", ["x", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"])
 async def test_the_id_of_another_gangs_decision_is_refused(uid: str) -> None:
     webhook = Webhook(world=AdmissionWorld())
-    await _create(webhook, a_new_pod("a"), uid=uid)
-    refused, _ = await _create(webhook, a_new_pod("b"), uid=uid)
+    await _create(webhook, default_scheduler_pod("a"), uid=uid)
+    refused, _ = await _create(webhook, default_scheduler_pod("b"), uid=uid)
     assert "belongs to another gang" in refused.message
 
 
 async def test_the_policy_is_logged_with_the_first_decision_by_it() -> None:
     webhook = Webhook({"quotas": QUOTAS})
-    await _create(webhook, a_new_pod("a"))
-    await _create(webhook, a_new_pod("b"))
+    await _create(webhook, default_scheduler_pod("a"))
+    await _create(webhook, default_scheduler_pod("b"))
     await webhook.log.flush()
     first, second = webhook.decisions.records
     (known,) = webhook.decisions.documents.values()
@@ -198,7 +202,7 @@ async def test_a_class_that_kubernetes_gives_to_all_is_none_that_the_pod_named()
 async def test_a_decision_is_in_the_log_before_the_response_is_sent() -> None:
     """It is there even if the process is killed right after the response."""
     webhook = Webhook()
-    await webhook.pods.mutate(a_review(a_new_pod("a")))
+    await webhook.pods.mutate(a_review(default_scheduler_pod("a")))
     assert webhook.log.pending == 1
 
 
@@ -224,6 +228,6 @@ rules:
     webhook = Webhook({"classes": classes, "rules": rules, "quotas": quotas})
     got = []
     for name in "abc":
-        _, stored = await _create(webhook, a_new_pod(name).with_gpus(3))
+        _, stored = await _create(webhook, default_scheduler_pod(name).with_gpus(3))
         got.append(stored["spec"]["priorityClassName"])
     assert got == ["test", "test", "oppo"]

@@ -109,7 +109,7 @@ async def test_a_store_that_is_there_needs_no_spool(store: MemoryDecisions, tmp_
 async def test_a_store_that_hangs_does_not_keep_records_from_the_disk(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = _HangingStore()
+    store = _PausedStore()
     with _spool(tmp_path) as spool:
         async with _running(log := DecisionLog(store, _IMPATIENT, spool=spool)):
             for record in _gangs(5):
@@ -285,7 +285,7 @@ def test_missing_rows_are_found() -> None:
     assert find_missing([7, 9], first=7) == [MissingRows(first=8, last=8)]
 
 
-class _HangingStore(MemoryDecisions):
+class _PausedStore(MemoryDecisions):
     """Hangs until it may go on."""
 
     def __init__(self) -> None:
