@@ -8,7 +8,7 @@ import logging
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 
-from extender.cells.model import OPPORTUNISTIC, Decision, Place, Preempt, Reason
+from extender.cells.model import OPPORTUNISTIC, Decision, Place, Preempt, Reason, ReasonCode
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
@@ -87,6 +87,18 @@ class Outcomes:
     def gang_resumed(self, gang: GangKey) -> None:
         """A gang does not wait any more, or not for what was reported: it may have its places."""
         self._announce_placed(self.waiting.gangs.pop(gang, None))
+
+    def hold_ended(
+        self, gang: GangKey, code: ReasonCode, *, still: tuple[ManagedPod, Reason] | None
+    ) -> None:
+        """A pod of a gang is not held any more; `still` is another one that is, and why."""
+        entry = self.waiting.gangs.get(gang)
+        if entry is None or entry.reason.code is not code:
+            return  # the planner has reported why the gang waits
+        if still is None:
+            self.gang_resumed(gang)
+        else:
+            entry.pod, entry.reason = still
 
     # -- pods that kube-scheduler asks about
 

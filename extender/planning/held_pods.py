@@ -20,6 +20,8 @@ from policy.submission import GangKey, PodUid
 _PATIENCE_SECONDS: Final = 5.0
 _PATIENT: Final = (ReasonCode.OTHER_GATE, ReasonCode.NO_POD_GROUP)
 """What usually changes at once, and is reported only after some seconds."""
+HOLDING: Final = (*_PATIENT, ReasonCode.QUOTA, ReasonCode.UNKNOWN_CLASS)
+"""Why pods are held; the planner has other reasons."""
 
 
 class HeldPods:
@@ -59,17 +61,21 @@ class HeldPods:
         self._reasons[pod.uid] = reason
         self._pods[reason.code][pod.uid] = pod
 
-    def remove(self, pod: ManagedPod) -> bool:
-        """Do not hold a pod any more; True if its reason was reported."""
+    def remove(self, pod: ManagedPod) -> Reason | None:
+        """Do not hold a pod any more; return its reason if that was reported."""
         reason = self._reasons.pop(pod.uid, None)
         if reason is None:
-            return False
+            return None
         del self._pods[reason.code][pod.uid]
-        return self._unreported.pop(pod.uid, None) is None
+        return reason if self._unreported.pop(pod.uid, None) is None else None
 
     def get(self, uid: PodUid, code: ReasonCode) -> ManagedPod | None:
         """Return a pod, if it is held for this reason."""
         return self._pods[code].get(uid)
+
+    def reason(self, uid: PodUid) -> Reason | None:
+        """Return why a pod is held, if it is."""
+        return self._reasons.get(uid)
 
     def holds_any(self, code: ReasonCode) -> bool:
         """Whether pods are held for a reason."""

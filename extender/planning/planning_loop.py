@@ -15,7 +15,7 @@ from extender.feeds.requests import ToRequest, to_placement, to_single_request
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.held_pods import HeldPods, gang_of, unknown_class
+from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, QueuedPod, StepResult
 from kube.read.managed_pod import ManagedPod
@@ -133,8 +133,14 @@ class PlanningLoop:
             self.observe_charged(pod.gang.key)  # the leader that released this pod has charged it
 
     def _end_hold(self, pod: ManagedPod) -> None:
-        if self._held.remove(pod):
-            self._outcomes.gang_resumed(gang_of(pod))
+        """Plan a pod from now on; its gang may wait for other pods that are still held."""
+        reported = self._held.remove(pod)
+        if reported is None:
+            return
+        others = () if pod.is_charged_alone else self._pods.of_gang(pod.gang.key)
+        held = ((other, self._held.reason(other.uid)) for other in others)
+        still = next(((other, why) for other, why in held if why is not None), None)
+        self._outcomes.hold_ended(gang_of(pod), reported.code, still=still)
 
     def _forget(self, pod: ManagedPod) -> None:
         self._held.remove(pod)
@@ -164,7 +170,9 @@ class PlanningLoop:
 
     def _report(self, step: StepResult, *, now: float) -> None:
         for pod, reason in self._held.take_due(now):
-            self._outcomes.gang_waits(gang_of(pod), pod, reason)
+            entry = self._outcomes.waiting.gangs.get(gang_of(pod))
+            if entry is None or entry.reason.code in HOLDING:
+                self._outcomes.gang_waits(gang_of(pod), pod, reason)
         for gang, notice in step.notices.items():
             if notice is None:
                 self._outcomes.gang_resumed(gang)

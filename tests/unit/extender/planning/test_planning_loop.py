@@ -30,7 +30,7 @@ from tests.support.background import background
 from tests.support.extender.leading import AlwaysLeading
 from tests.support.extender.shell import Shell
 from tests.support.kube.nodes import a_node
-from tests.support.kube.pods import a_hived_pod, a_pod
+from tests.support.kube.pods import PodBuilder, a_hived_pod, a_pod
 from tests.support.policy.cluster_texts import hived_text
 
 
@@ -175,6 +175,33 @@ async def test_a_pod_that_others_hold_gets_no_place_before_they_let_it_go() -> N
         plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
         assert await plans.looked() == ["uid-of-a"]
         assert plans.waiting() == {}
+
+
+async def test_a_gang_that_others_let_go_pod_by_pod_is_listed_until_it_has_its_places() -> None:
+    def pod(name: str, *, is_held: bool) -> PodBuilder:
+        pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=3).gated()
+        pod["spec"]["schedulingGates"] += [{"name": "example.com/later"}] if is_held else []
+        return pod
+
+    async with planning() as plans:
+        plans.add_nodes()
+        for name in "abc":
+            plans.shell.pods.upsert(pod(name, is_held=True))
+        reasons = []
+        for name in "abc":
+            for _ in range(2):
+                plans.shell.now += 6
+                plans.planner.wake()
+                await plans.looked()
+                reasons += [reason.split(";")[0] for reason in plans.waiting().values()]
+            plans.shell.pods.upsert(pod(name, is_held=False))
+            reasons += [reason.split(";")[0] for reason in plans.waiting().values()]
+        assert await plans.looked() == ["uid-of-a", "uid-of-b", "uid-of-c"]
+        assert plans.waiting() == {}
+    held = "pod lab/{} has a scheduling gate of another controller"
+    assert reasons[:4] == [held.format(name) for name in "aabb"]
+    assert reasons[4:] == ["gang lab/bert is incomplete"] * 5
+    assert len(plans.shell.events.said("Waiting")) == 2
 
 
 async def test_a_gang_that_does_not_fit_waits_like_a_pod_that_was_never_gated() -> None:
