@@ -181,12 +181,13 @@ async def test_a_users_job_completes(
     control_plane: ControlPlane, namespace: str, gpu_nodes: list[str]
 ) -> None:
     pod = a_gpu_pod("unused", run_for="1s")
-    del pod["metadata"]["name"]
+    marks = {"annotations": pod["metadata"]["annotations"]}
+    template = {"metadata": marks, "spec": pod["spec"]}
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "train", "namespace": namespace},
-        "spec": {"completions": 2, "parallelism": 2, "template": pod},
+        "spec": {"completions": 2, "parallelism": 2, "template": template},
     }
     await control_plane.kubectl("apply", "-f", "-", user="alice", stdin=json.dumps(job))
     done = await control_plane.api.wait_until(

@@ -144,7 +144,8 @@ async def test_the_programs_have_every_flag_of_the_manifests(plane: ControlPlane
             assert f"{argument.partition('=')[0]} " in known[name]
     for name in ("extender", "webhook"):
         for variable in containers[name]["env"]:
-            assert f"[{variable['name']}]" in known[name]
+            flag = variable["name"].removeprefix("CELLGATE_").replace("_", "-").lower()
+            assert f"--{flag} " in known[name]
 
 
 async def _output_of(*command: str) -> str:
