@@ -22,23 +22,11 @@ from tests.support.installed.gangs import (
 )
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
-from tests.support.installed.policies import put_policy
+from tests.support.installed.policies import promise_nodes
 from tests.support.kube.pods import PodBuilder
 
 NODES = 3
 HOLD = "example.com/hold"
-CLUSTER = f"""
-nodeTopology:
-- levels: [kubernetes.io/hostname]
-  leafResource: nvidia.com/gpu
-  leafTypeLabel: nvidia.com/gpu.product
-virtualClusters:
-  default:
-    virtualCells:
-    - leafType: {NodeShape().gpu_product}
-      level: kubernetes.io/hostname
-      cellNumber: {NODES}
-"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -53,7 +41,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate with two extenders, and a VC that is promised everything."""
     async with two_extenders(plane) as installation:
-        await put_policy(plane, "cluster", CLUSTER)
+        await promise_nodes(plane, NODES)
         yield installation
 
 

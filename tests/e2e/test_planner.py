@@ -8,11 +8,10 @@ import pytest
 from kube import marks
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, running, told
 from tests.support.installed.installation import Installation
-from tests.support.installed.policies import delete_policy, put_policy
+from tests.support.installed.policies import delete_policy, promise_nodes, put_policy
 
 
 @pytest.fixture(scope="module")
@@ -143,25 +142,11 @@ async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
     await delete_policy(plane, "quotas")
 
 
-CLUSTER = f"""
-nodeTopology:
-- levels: [kubernetes.io/hostname]
-  leafResource: nvidia.com/gpu
-  leafTypeLabel: nvidia.com/gpu.product
-virtualClusters:
-  default:
-    virtualCells:
-    - leafType: {NodeShape().gpu_product}
-      level: kubernetes.io/hostname
-      cellNumber: 1
-"""
-
-
 async def test_a_planned_preemption_is_counted_and_a_planned_downgrade_is_announced(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
     """The last one here: a Cluster document cannot be deleted while gangs run."""
-    await put_policy(plane, "cluster", CLUSTER)
+    await promise_nodes(plane, 1)
     await asyncio.sleep(2)  # in force by then
     lazy = "{virtualCluster: default, priority: 10, leafCellNumber: 8, lazyPreemptionEnable: true}"
     low = a_gang_pod("low", 0, size=1, gpus=8)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import NAMESPACE
 from tests.support.kube.config_maps import a_policy_map
@@ -51,6 +52,23 @@ async def put_policy(plane: ControlPlane, kind: str, text: str) -> None:
     """Create or replace a policy document."""
     await delete_policy(plane, kind)
     await plane.api.create(CONFIG_MAPS, policy_of_admin(kind, text))
+
+
+async def promise_nodes(plane: ControlPlane, count: int) -> None:
+    """Derive the cells from the nodes, and promise the default VC so many of them."""
+    text = f"""
+nodeTopology:
+- levels: [kubernetes.io/hostname]
+  leafResource: nvidia.com/gpu
+  leafTypeLabel: nvidia.com/gpu.product
+virtualClusters:
+  default:
+    virtualCells:
+    - leafType: {NodeShape().gpu_product}
+      level: kubernetes.io/hostname
+      cellNumber: {count}
+"""
+    await put_policy(plane, "cluster", text)
 
 
 async def put_rules(plane: ControlPlane, namespace: str, rules: list[dict[str, Any]]) -> None:
