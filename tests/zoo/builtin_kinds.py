@@ -229,7 +229,7 @@ async def stateful_set(life: Life) -> None:
     await life.create("StatefulSet", {**body, "spec": spec})
 
     def all_run(now: Snapshot) -> bool:
-        return sum(map(is_ready, now.pods(life.namespace, app=life.name))) == size
+        return sum(map(is_ready, now.pods(life.namespace, life.name))) == size
 
     await life.until("all members", all_run)
     await life.remove_pod(f"{life.name}-{life.dice.randrange(size)}")

@@ -13,7 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.support.installed.installation import Installation
 from tests.zoo.lives import CRASH_LABEL
-from tests.zoo.snapshots import Snapshots, is_bound, is_live
+from tests.zoo.snapshots import Snapshots, is_bound, is_live, workload_of
 
 _MOST_CRASHES = 2
 """Of one workload: the Job controller waits longer after each."""
@@ -78,13 +78,13 @@ class Disturbances:
             if is_live(pod)
             and pod["status"].get("phase") == "Running"
             and CRASH_LABEL in (pod["metadata"].get("labels") or {})
-            and self.crashes[_workload(pod)] < _MOST_CRASHES
+            and self.crashes[workload_of(pod)] < _MOST_CRASHES
         ]
         if not pods:
             return
         pod = self._dice.choice(sorted(pods, key=lambda it: str(it["metadata"]["name"])))
         metadata = pod["metadata"]
-        self.crashes[_workload(pod)] += 1
+        self.crashes[workload_of(pod)] += 1
         self.log.append(f"crash {metadata['name']}")
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
         change = {"annotations": {"test.cellgate.io/fail-after": "100ms"}}
@@ -108,7 +108,7 @@ class Disturbances:
             path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/eviction"
             name = {"name": metadata["name"], "namespace": metadata["namespace"]}
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": name}
-            self.evictions[_workload(pod)] += 1
+            self.evictions[workload_of(pod)] += 1
             with contextlib.suppress(ApiError):
                 await self._plane.api.create(path, body)
 
@@ -117,7 +117,7 @@ class Disturbances:
         node = self._any_node()
         self.log.append(f"delete {node}")
         for pod in self._pods_on(node):
-            self.evictions[_workload(pod)] += 1
+            self.evictions[workload_of(pod)] += 1
         await self._plane.delete_nodes([node])
         try:
             await asyncio.sleep(self._dice.uniform(2, 6))
@@ -154,7 +154,3 @@ class Disturbances:
     def _pods_on(self, node: str) -> list[JsonObject]:
         pods = self._snapshots.latest.objects["Pod"].values()
         return [pod for pod in pods if is_bound(pod) and pod["spec"]["nodeName"] == node]
-
-
-def _workload(pod: JsonObject) -> str:
-    return str((pod["metadata"].get("labels") or {}).get("zoo.test/workload", ""))

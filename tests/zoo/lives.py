@@ -8,7 +8,7 @@ from typing import Any, Final
 import aiohttp
 
 from tests.controlplane.api import Api, ApiError, JsonObject
-from tests.zoo.snapshots import Snapshot, Snapshots
+from tests.zoo.snapshots import WORKLOAD_LABEL, Snapshot, Snapshots
 
 GANG_LABEL: Final = "zoo.test/gang"
 """What the observer takes for one gang, whatever Cellgate does."""
@@ -65,7 +65,7 @@ class Life:
         annotations = {} if run_for is None else {"test.cellgate.io/run-for": f"{run_for:.1f}s"}
         return {
             "metadata": {
-                "labels": {"zoo.test/workload": self.name, **(labels or {})},
+                "labels": {WORKLOAD_LABEL: self.name, **(labels or {})},
                 "annotations": annotations,
             },
             "spec": {

@@ -36,7 +36,7 @@ async def _until_it_ends(life: Life, path: str) -> str:
 
 
 def _is_empty(life: Life) -> Callable[[Snapshot], bool]:
-    return lambda now: not now.pods(life.namespace, zoo_test__workload=life.name)
+    return lambda now: not now.pods(life.namespace, life.name)
 
 
 async def pytorch_job(life: Life) -> None:
@@ -118,10 +118,7 @@ async def leader_worker_set(life: Life) -> None:
     await life.create(path, {**body, "spec": spec})
     await life.until(
         "all members of all groups",
-        lambda now: (
-            sum(map(is_ready, now.pods(life.namespace, zoo_test__workload=life.name)))
-            == replicas * size
-        ),
+        lambda now: sum(map(is_ready, now.pods(life.namespace, life.name))) == replicas * size,
     )
     life.outcome = "ran"
     await life.remove(path, life.name)

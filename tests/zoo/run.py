@@ -110,7 +110,7 @@ class _Zoo:
 
     async def _describe(self, life: Life) -> str:
         lines = [f"{life.name} in {life.namespace} ({life.class_name}) waits for {life.waits_for}"]
-        pods = self.snapshots.latest.pods(life.namespace, zoo_test__workload=life.name)
+        pods = self.snapshots.latest.pods(life.namespace, life.name)
         for pod in pods[:_MOST_DETAILS]:
             name = pod["metadata"]["name"]
             node, phase = pod["spec"].get("nodeName", "no node"), pod["status"].get("phase")

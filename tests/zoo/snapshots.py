@@ -12,6 +12,7 @@ import aiohttp
 from tests.controlplane.api import Api, ApiError, JsonObject
 
 READ_SECONDS: Final = 0.5
+WORKLOAD_LABEL: Final = "zoo.test/workload"
 _PATHS: Final = {
     "Pod": "/api/v1/pods",
     "Node": "/api/v1/nodes",
@@ -40,14 +41,12 @@ class Snapshot:
         """One object, if it exists."""
         return self.objects[kind].get(f"{namespace}/{name}")
 
-    def pods(self, namespace: str, **labels: str) -> list[JsonObject]:
-        """The pods of a namespace with these labels; `__` stands for `/`, `_` for `-`."""
-        wanted = {k.replace("__", "/").replace("_", "-"): v for k, v in labels.items()}
+    def pods(self, namespace: str, workload: str) -> list[JsonObject]:
+        """The pods of a workload of the zoo."""
         return [
             pod
             for pod in self.objects["Pod"].values()
-            if pod["metadata"]["namespace"] == namespace
-            and wanted.items() <= (pod["metadata"].get("labels") or {}).items()
+            if pod["metadata"]["namespace"] == namespace and workload_of(pod) == workload
         ]
 
 
@@ -84,6 +83,11 @@ class Snapshots:
         """Wait for the next reading."""
         await self._next.wait()
         return self.latest
+
+
+def workload_of(pod: JsonObject) -> str:
+    """The workload of the zoo that a pod belongs to; empty for other pods."""
+    return str((pod["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))
 
 
 def is_live(pod: JsonObject) -> bool:
