@@ -15,4 +15,5 @@ May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
     pods          Reads a pod: `read_pod`.
     submitters    The user and groups that the template webhook stamps on a pod template.
     trimming      Drops what we never read of pods and nodes, to save memory.
+    workloads     The topmost controller of a pod, and the mark that names it on the pod.
 """

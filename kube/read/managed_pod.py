@@ -12,6 +12,7 @@ from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.node_choice import NodeWish, read_wish
+from kube.read.workloads import Workload
 from policy.errors import Problem
 from policy.placement import Placement
 from policy.submission import (
@@ -75,6 +76,8 @@ class ManagedPod:
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
 
     gang: DeclaredGang
+    workload: Workload | None = None
+    """Its topmost controller, as the webhook wrote it on the pod."""
     vc: VcName = DEFAULT_VC
     leaf_type: LeafType | None = None
     leaf_count: int

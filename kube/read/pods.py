@@ -18,6 +18,7 @@ from kube.read.gangs import PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
+from kube.read.workloads import Workload
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items
 from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
@@ -118,6 +119,8 @@ def _translate(
     node = NodeName(spec.text("nodeName", OBJECT_NAME)) or None
     gates = {gate.text("name") for gate in spec.items("schedulingGates")}
     is_gated = marks.QUEUED_GATE in gates
+    workload = Workload.parse(annotations.text(marks.WORKLOAD_ANNOTATION))
+    single_name = name or f"{generate_name}*{request_uid}"
     is_released = marks.PLACEMENT_ANNOTATION in annotations.values and not is_gated
     waits = node is None and (is_gated or is_released)
     return ManagedPod(
@@ -138,33 +141,41 @@ def _translate(
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
         gang=gangs.read_gang(
-            PodMarks(spec, labels, annotations),
+            PodMarks(spec, labels, annotations, name, workload),
             namespace=namespace,
-            single_name=name or f"{generate_name}*{request_uid}",
+            single_name=single_name,
             hived=hived_spec,
         ),
+        workload=workload,
         vc=_read_vc(labels, namespace_labels=namespace_labels, hived_spec=hived_spec),
         leaf_type=_read_leaf_type(labels, hived_spec),
         leaf_count=hived_spec.leaf_count if hived_spec else demand.device_count,
         leaf_resource=demand.resource,
         device_count=demand.device_count,
-        class_name=ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
-        priority=spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
-        may_preempt=spec.text("preemptionPolicy") != "Never",
-        requested_class=ClassName(annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME))
-        or None,
-        decision=annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
-        submitter=submitters.read_submitter(annotations),
-        submitter_groups=submitters.read_submitter_groups(annotations),
-        charged_group=GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
+        **_read_admission(spec, labels=labels, annotations=annotations),
         hived=hived_spec,
         placement=placement,
         placement_problem=placement_problem,
-        is_uncharged=marks.UNCHARGED_ANNOTATION in annotations.values,
-        is_charged_alone=marks.ALONE_ANNOTATION in annotations.values,
         is_released=is_released,
         labels=labels.values,
     )
+
+
+def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dict[str, Any]:
+    """Read who submitted a pod, in which class, and what was decided about it."""
+    requested_class = annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME)
+    return {
+        "class_name": ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
+        "priority": spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
+        "may_preempt": spec.text("preemptionPolicy") != "Never",
+        "requested_class": ClassName(requested_class) or None,
+        "decision": annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
+        "submitter": submitters.read_submitter(annotations),
+        "submitter_groups": submitters.read_submitter_groups(annotations),
+        "charged_group": GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
+        "is_uncharged": marks.UNCHARGED_ANNOTATION in annotations.values,
+        "is_charged_alone": marks.ALONE_ANNOTATION in annotations.values,
+    }
 
 
 def _read_hived(annotations: Fields, demand: LeafDemand) -> HivedSpec | None:

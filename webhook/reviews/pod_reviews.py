@@ -24,6 +24,7 @@ from webhook.responses.pod_response import forget_decision, respond_to_pod, resp
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_groups import find_group
 from webhook.reviews.pod_request import build_pod_request
+from webhook.reviews.pod_workloads import PodWorkloads
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 
@@ -46,6 +47,7 @@ class PodReviews:
         self._admitter = admitter
         self._recorder = recorder
         self._clock = clock
+        self._workloads = PodWorkloads(client, clock=clock)
         self._gates_all = gates_all
 
     async def mutate(self, review: ReviewRequest) -> ReviewResponse:
@@ -56,7 +58,8 @@ class PodReviews:
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
         try:
-            pod = self.read_pod(review, review.object)
+            obj = await self._workloads.with_workload(review.object, namespace=review.namespace)
+            pod = self.read_pod(review, obj)
             if pod is None:
                 return forget_decision(review.object)
             group = await find_group(self._view.pod_groups, pod)
