@@ -18,6 +18,7 @@ from kube.read.gangs import PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
+from kube.read.protection import is_mirror, is_protected
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items
 from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
@@ -59,7 +60,7 @@ def read_pod(
     if not demand.is_managed and not problems.found:
         return None
     translated = _translate(
-        parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid
+        pod, parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid
     )
     problems.check()
     return translated
@@ -106,7 +107,12 @@ def _split(pod: Mapping[str, Any], problems: Problems) -> _Parts:
 
 
 def _translate(
-    parts: _Parts, *, demand: LeafDemand, namespace_labels: Mapping[str, str], request_uid: str
+    pod: Mapping[str, Any],
+    parts: _Parts,
+    *,
+    demand: LeafDemand,
+    namespace_labels: Mapping[str, str],
+    request_uid: str,
 ) -> ManagedPod:
     metadata, spec, status = parts
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
@@ -137,6 +143,9 @@ def _translate(
         is_refused=waits and _is_refused(status),
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
+        service_account=spec.text("serviceAccountName", OBJECT_NAME) or "default",
+        is_mirror=is_mirror(pod),
+        is_protected=is_protected(pod),
         gang=gangs.read_gang(
             PodMarks(spec, labels, annotations),
             namespace=namespace,
