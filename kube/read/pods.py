@@ -60,7 +60,7 @@ def read_pod(
     if not demand.is_managed and not problems.found:
         return None
     translated = _translate(
-        pod, parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid
+        parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid
     )
     problems.check()
     return translated
@@ -99,22 +99,18 @@ class _Parts(NamedTuple):
     metadata: Fields
     spec: Fields
     status: Fields
+    pod: Mapping[str, Any]
 
 
 def _split(pod: Mapping[str, Any], problems: Problems) -> _Parts:
     fields = Fields(pod, key="", parent=None, problems=problems)
-    return _Parts(fields.fields("metadata"), fields.fields("spec"), fields.fields("status"))
+    return _Parts(fields.fields("metadata"), fields.fields("spec"), fields.fields("status"), pod)
 
 
 def _translate(
-    pod: Mapping[str, Any],
-    parts: _Parts,
-    *,
-    demand: LeafDemand,
-    namespace_labels: Mapping[str, str],
-    request_uid: str,
+    parts: _Parts, *, demand: LeafDemand, namespace_labels: Mapping[str, str], request_uid: str
 ) -> ManagedPod:
-    metadata, spec, status = parts
+    metadata, spec, status, _ = parts
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     hived_spec = _read_hived(annotations, demand)
     namespace = metadata.text("namespace", NAMESPACE) or marks.DEFAULT_NAMESPACE
@@ -143,9 +139,7 @@ def _translate(
         is_refused=waits and _is_refused(status),
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
-        service_account=spec.text("serviceAccountName", OBJECT_NAME) or "default",
-        is_mirror=is_mirror(pod),
-        is_protected=is_protected(pod),
+        **_read_standing(parts),
         gang=gangs.read_gang(
             PodMarks(spec, labels, annotations),
             namespace=namespace,
@@ -160,11 +154,7 @@ def _translate(
         class_name=ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
         priority=spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
         may_preempt=spec.text("preemptionPolicy") != "Never",
-        requested_class=ClassName(annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME))
-        or None,
-        decision=annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
-        submitter=submitters.read_submitter(annotations),
-        submitter_groups=submitters.read_submitter_groups(annotations),
+        **_read_submission(annotations),
         charged_group=GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
         hived=hived_spec,
         placement=placement,
@@ -174,6 +164,26 @@ def _translate(
         is_released=is_released,
         labels=labels.values,
     )
+
+
+def _read_standing(parts: _Parts) -> Mapping[str, Any]:
+    """Read as whom a pod runs, and whether it may be ended for others."""
+    return {
+        "service_account": parts.spec.text("serviceAccountName", OBJECT_NAME) or "default",
+        "is_mirror": is_mirror(parts.pod),
+        "is_protected": is_protected(parts.pod),
+    }
+
+
+def _read_submission(annotations: Fields) -> Mapping[str, Any]:
+    """Read who submitted a pod, in which class, and which decision admitted it."""
+    requested = annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME)
+    return {
+        "requested_class": ClassName(requested) or None,
+        "decision": annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
+        "submitter": submitters.read_submitter(annotations),
+        "submitter_groups": submitters.read_submitter_groups(annotations),
+    }
 
 
 def _read_hived(annotations: Fields, demand: LeafDemand) -> HivedSpec | None:
