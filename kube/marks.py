@@ -45,6 +45,8 @@ SCHEDULER_NAME: Final = "cellgate-scheduler"
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 DEFAULT_NAMESPACE: Final = "default"
 DEFAULT_LEAF_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+"""On a mirror pod, by which a kubelet shows a static pod."""
 
 # HiveD.
 HIVED_SPEC_ANNOTATION: Final = "hivedscheduler.microsoft.com/pod-scheduling-spec"

@@ -74,6 +74,12 @@ class ManagedPod:
     node_rules: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
+    service_account: str = "default"
+    """The account that it runs as, in its namespace."""
+    is_mirror: bool = False
+    """Whether it only shows a static pod, which its kubelet runs."""
+    is_protected: bool = False
+    """Whether it is never ended to make room (`kube.read.protection`)."""
 
     gang: DeclaredGang
     workload: Workload | None = None

@@ -18,6 +18,7 @@ from kube.read.gangs import PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
+from kube.read.protection import is_mirror, is_protected
 from kube.read.workloads import Workload
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items
@@ -99,17 +100,18 @@ class _Parts(NamedTuple):
     metadata: Fields
     spec: Fields
     status: Fields
+    pod: Mapping[str, Any]
 
 
 def _split(pod: Mapping[str, Any], problems: Problems) -> _Parts:
     fields = Fields(pod, key="", parent=None, problems=problems)
-    return _Parts(fields.fields("metadata"), fields.fields("spec"), fields.fields("status"))
+    return _Parts(fields.fields("metadata"), fields.fields("spec"), fields.fields("status"), pod)
 
 
 def _translate(
     parts: _Parts, *, demand: LeafDemand, namespace_labels: Mapping[str, str], request_uid: str
 ) -> ManagedPod:
-    metadata, spec, status = parts
+    metadata, spec, status, _ = parts
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     hived_spec = _read_hived(annotations, demand)
     namespace = metadata.text("namespace", NAMESPACE) or marks.DEFAULT_NAMESPACE
@@ -140,6 +142,7 @@ def _translate(
         is_refused=waits and _is_refused(status),
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
+        **_read_standing(parts),
         gang=gangs.read_gang(
             PodMarks(spec, labels, annotations, name, workload),
             namespace=namespace,
@@ -175,6 +178,15 @@ def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dic
         "charged_group": GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
         "is_uncharged": marks.UNCHARGED_ANNOTATION in annotations.values,
         "is_charged_alone": marks.ALONE_ANNOTATION in annotations.values,
+    }
+
+
+def _read_standing(parts: _Parts) -> Mapping[str, Any]:
+    """Read as whom a pod runs, and whether it may be ended for others."""
+    return {
+        "service_account": parts.spec.text("serviceAccountName", OBJECT_NAME) or "default",
+        "is_mirror": is_mirror(parts.pod),
+        "is_protected": is_protected(parts.pod),
     }
 
 

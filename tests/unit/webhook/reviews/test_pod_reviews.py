@@ -94,7 +94,8 @@ async def test_gates_are_ours_to_set() -> None:
 
 async def test_a_pod_that_names_its_node_is_not_gated() -> None:
     webhook = Webhook(gates_all=True)
-    _, stored = await _create(webhook, default_scheduler_pod("a").with_spec(nodeName="node-7"))
+    pod = default_scheduler_pod("a").with_spec(nodeName="node-7")
+    _, stored = await _create(webhook, pod, user="root")
     assert "schedulingGates" not in stored["spec"]
 
 
