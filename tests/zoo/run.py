@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from kube.marks import WORKLOAD_ANNOTATION
 from tests.controlplane.cluster import ControlPlane
 from tests.support.installed.installation import Installation
 from tests.zoo import builtin_kinds, operated_kinds, surroundings
@@ -18,7 +19,7 @@ from tests.zoo.leftovers import find_leftovers
 from tests.zoo.lives import Life, RefusedError
 from tests.zoo.observer import Observer
 from tests.zoo.report import Report
-from tests.zoo.snapshots import Snapshots
+from tests.zoo.snapshots import Snapshots, is_bound, is_live
 from tests.zoo.stand_in import StandIn
 
 KINDS: Final[Mapping[str, Callable[[Life], Awaitable[None]]]] = {
@@ -115,12 +116,16 @@ class _Zoo:
             name = pod["metadata"]["name"]
             node, phase = pod["spec"].get("nodeName", "no node"), pod["status"].get("phase")
             gates = ",".join(gate["name"] for gate in pod["spec"].get("schedulingGates") or [])
-            lines.append(f"    {name}: {phase}, {node}, {gates or 'no gate'}")
-        if pods:
-            name = pods[-1]["metadata"]["name"]
-            lines.append(
-                f"    explained: {await self._ask(f'/v1/explain/{life.namespace}/{name}')}"
-            )
+            workload = (pod["metadata"].get("annotations") or {}).get(WORKLOAD_ANNOTATION)
+            lines.append(f"    {name}: {phase}, {node}, {gates or 'no gate'}, of {workload}")
+        for job in self.snapshots.latest.objects["Job"].values():
+            name = job["metadata"]["name"]
+            if name.startswith(life.name):
+                told = {key: job["status"].get(key, 0) for key in ("active", "succeeded", "failed")}
+                lines.append(f"    Job {name}: {told}, suspend {job['spec'].get('suspend', False)}")
+        for pod in [pod for pod in pods if is_live(pod) and not is_bound(pod)][:1]:
+            told = await self._ask(f"/v1/explain/{life.namespace}/{pod['metadata']['name']}")
+            lines.append(f"    explained: {told}")
         return "\n".join(lines)
 
     async def _ask(self, path: str) -> Any:
