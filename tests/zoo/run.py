@@ -43,7 +43,7 @@ class ZooSettings:
     """Kinds and disturbances that are left out."""
     pause_seconds: float = 1.2
     """Between two arrivals, on average."""
-    disturb_seconds: float = 4.0
+    disturb_seconds: float = 2.5
     most_at_once: int = 14
 
 
