@@ -187,6 +187,28 @@ def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
     )
 
 
+def _held_at_binding(*, gang: str, members: int, needed: int) -> Sentence:
+    return (
+        f"gang {gang} is held at binding",
+        f"bound once {needed} members have passed kube-scheduler's checks ({members} so far)",
+    )
+
+
+_GIVEN_UP: Final = {
+    "refused": "kube-scheduler refuses the node of a member",
+    "silent": "not all members passed kube-scheduler's checks in time",
+    "place-lost": "a member has lost its place",
+    "stopped": "this replica stops",
+}
+
+
+def _binding_given_up(*, gang: str, cause: str) -> Sentence:
+    return (
+        f"no member of gang {gang} is bound now: {_GIVEN_UP[cause]}",
+        "planned again; `kubectl describe pod` shows what kube-scheduler says about each member",
+    )
+
+
 # -- gangs that are not planned yet
 
 
@@ -343,6 +365,8 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
     ReasonCode.GATHERING: {"gang": _gathering},
+    ReasonCode.HELD_AT_BINDING: {"gang": _held_at_binding},
+    ReasonCode.BINDING_GIVEN_UP: {"gang": _binding_given_up},
     ReasonCode.QUOTA: {"gang": _over_quota},
     ReasonCode.OTHER_GATE: {"pod": _other_gate},
     ReasonCode.NO_POD_GROUP: {"gang": _no_pod_group},
