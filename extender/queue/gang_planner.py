@@ -14,12 +14,18 @@ a while, so every step starts from the latest state and keeps no conclusion that
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from extender.cells.model import Preempt, Reject, Wait
+from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.held_bindings import GivenUp, HeldBindings
 from extender.queue.in_flight import InFlightPods
-from extender.queue.member_places import decide_unplaced, refusal, shape_now, unplaced
+from extender.queue.member_places import (
+    decide_unplaced,
+    is_too_few,
+    refusal,
+    shape_now,
+    unplaced,
+)
 from extender.queue.model import Action, EvictPod, QueuedPod, ReleasePod, StepResult
 from extender.queue.notices import Notices
 from extender.queue.ports import BindCalls, Cells, Nodes
@@ -340,8 +346,9 @@ class GangPlanner:
         decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
         gang.victims = ()
         refused = refusal(decisions)
-        if refused is not None and gang.starts_whole:
-            self._withdraw(*(placed.request.member for placed in decisions[:-1]))
+        if refused is not None and (gang.starts_whole or is_too_few(gang, self._cells)):
+            placed = (one for one in decisions if isinstance(one, Place))
+            self._withdraw(*(one.request.member for one in placed))
         match refused:
             case None:
                 pass

@@ -68,6 +68,12 @@ def _decide_all(
     return decisions
 
 
+def is_too_few(gang: QueuedGang, cells: Cells) -> bool:
+    """Tell whether fewer members of a gang run or have places than it needs to start."""
+    placed = [pod for pod in gang.pods.values() if pod.node is not None or cells.has_place(pod.uid)]
+    return not gang.has_begun and len(placed) < gang.least
+
+
 def refusal(decisions: Sequence[Decision]) -> Wait | Reject | Preempt | None:
     """Return the last decision that places no member: the one to report."""
     refused = (one for one in reversed(decisions) if not isinstance(one, Place))
