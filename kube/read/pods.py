@@ -151,6 +151,9 @@ def _translate(
         class_name=ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
         priority=spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
         may_preempt=spec.text("preemptionPolicy") != "Never",
+        effective_class=ClassName(annotations.text(marks.EFFECTIVE_CLASS_ANNOTATION, OBJECT_NAME))
+        or None,
+        rises_to=ClassName(annotations.text(marks.OVER_QUOTA_ANNOTATION, OBJECT_NAME)) or None,
         requested_class=ClassName(annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME))
         or None,
         decision=annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
