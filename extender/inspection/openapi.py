@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from extender.inspection import access
 from extender.inspection.explainer import SimulateArguments
+from extender.inspection.leader_only import LEADER_HEADER
 from extender.verbs.wire import BindArguments, FilterArguments, PreemptArguments
 from service.bodies import Body
 
@@ -20,7 +21,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/gangs/{namespace}/{name}", "One gang.", ()),
     ("/v1/leases", "Places that are held and not bound yet.", _PAGED),
     ("/v1/waiting", "Gangs and pods that wait, and why.", _PAGED),
-    ("/v1/vcs", "VCs, and the state of the cells that they were promised.", _PAGED),
+    ("/v1/vcs", "VCs: what was promised, what nodes back, and the state of the cells.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
     ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),
@@ -71,6 +72,8 @@ def _operation(path: str, about: str) -> dict[str, Any]:
     security = _security(path)
     if security:
         answers |= {status: {"description": why} for status, why in _REFUSALS.items()}
+    if path.startswith("/v1/") and not path.startswith(access.VERBS):
+        answers["503"] = {"description": f"Another replica leads; {LEADER_HEADER} names it."}
     return {"summary": about, "responses": answers, "security": security}
 
 

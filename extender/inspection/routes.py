@@ -5,6 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
+from extender.cells.views.state_views import VcView
 from extender.cluster.cluster import Cluster
 from extender.inspection import json_views
 from extender.inspection.explainer import Explainer, SimulateArguments
@@ -14,7 +15,6 @@ from extender.outcomes.waiting_list import WaitingList
 from policy.errors import RequestError
 from policy.submission import GangKey, VcName
 from service.bodies import parse_body
-from service.health import Health
 from service.http import json_answer, read_body
 from service.pagination import page_of, read_limit
 from state.log.log import DecisionLog
@@ -32,14 +32,12 @@ class InspectionRoutes:
         waiting: WaitingList,
         explainer: Explainer,
         log: DecisionLog,
-        health: Health,
     ) -> None:
         self._cluster = cluster
         self._snapshots = snapshots
         self._waiting = waiting
         self._explainer = explainer
         self._log = log
-        self._health = health
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
@@ -95,14 +93,17 @@ class InspectionRoutes:
 
     async def _vcs(self, request: web.Request) -> web.Response:
         vcs = {str(name): vc for name, vc in (await self._snapshots.vcs()).items()}
-        return _page(vcs, request, json_views.show_vc)
+        return _page(vcs, request, self._show_vc)
+
+    def _show_vc(self, vc: VcView) -> json_views.JsonObject:
+        return json_views.show_vc(vc, self._cluster.backing(vc.name))
 
     async def _vc(self, request: web.Request) -> web.Response:
         name = VcName(request.match_info["vc"])
         vc = (await self._snapshots.vcs()).get(name)
         if vc is None:
             raise web.HTTPNotFound(text=f"VC {name} does not exist")
-        return json_answer(json_views.show_vc(vc))
+        return json_answer(self._show_vc(vc))
 
     async def _cells(self, request: web.Request) -> web.Response:
         cells = {str(cell.address): cell for cell in await self._snapshots.cells()}
@@ -127,8 +128,6 @@ class InspectionRoutes:
         return json_answer(found)
 
     async def _simulate(self, request: web.Request) -> web.Response:
-        if not self._health.can_answer:
-            raise web.HTTPServiceUnavailable(text="; ".join(self._health.reasons()))
         arguments = parse_body(SimulateArguments, await read_body(request))
         return json_answer(self._explainer.simulate(arguments))
 

@@ -51,6 +51,7 @@ def respond_to_pod(
         **_quota_annotations(decision),
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
+        **({marks.WORKLOAD_ANNOTATION: pod.workload.mark} if pod.workload else {}),
     }
     # Kubernetes refuses a gate on a pod with a node: it runs there, and is counted there.
     is_gated = pod.node is None and (gates_all or is_queued)
@@ -96,6 +97,7 @@ def _stale_marks(written: Mapping[str, str]) -> list[str]:
         marks.SHAPED_ANNOTATION,
         marks.OVER_QUOTA_ANNOTATION,
         marks.EFFECTIVE_CLASS_ANNOTATION,
+        marks.WORKLOAD_ANNOTATION,
     )
     return [key for key in (*marks.PLACEMENT_ANNOTATIONS, *optional) if key not in written]
 
