@@ -8,11 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 
 from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit, Scope
-from policy.submission import ClassName, GangKey, LeafType
+from policy.submission import ClassName, GangKey
 from state.ledger import rows
 from state.ledger.ledger import (
     MOST_EXPIRED,
@@ -32,9 +31,9 @@ from state.ledger.ledger import (
     find_exceeded,
 )
 from state.ledger.usage import HeldSums, ScopeUsage
+from tests.support.twins.sums import split_days, sums_of
 
 _MICROSECOND = timedelta(microseconds=1)
-_DAY = timedelta(days=1)
 _QUEUED_FOR = timedelta(hours=24)
 
 
@@ -289,7 +288,7 @@ class MemoryLedger:
         self._check_available()
         sums: defaultdict[DayUse, int] = defaultdict(int)
         for charge, since, until in self._billed():
-            for day, micros in _split_days(since, until):
+            for day, micros in split_days(since, until):
                 if first <= day <= last and charge.leaf_count:
                     row = rows.to_charge_row(charge) | {"day": day, "leaf_micros": 0}
                     sums[rows.from_day(row)] += charge.leaf_count * micros
@@ -352,8 +351,8 @@ class MemoryLedger:
         today = self._clock().astimezone(UTC).date()
         return ScopeUsage(
             scope=scope,
-            **_sums_of(held),
-            overflow=HeldSums(**_sums_of([one for one in held if one.rises_to is not None])),
+            **sums_of(held),
+            overflow=HeldSums(**sums_of([one for one in held if one.rises_to is not None])),
             day_micros=self._micros_since(scope, today),
             week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
             month_micros=self._micros_since(scope, today.replace(day=1)),
@@ -368,29 +367,6 @@ class MemoryLedger:
             for charge, since, until in self._billed()
             if scope in charge.scopes and charge.rises_to is None
         )
-
-
-def _sums_of(held: Sequence[Charge]) -> dict[str, Any]:
-    by_type: defaultdict[LeafType, int] = defaultdict(int)
-    for charge in held:
-        if charge.leaf_type is not None and charge.leaf_count:
-            by_type[charge.leaf_type] += charge.leaf_count
-    return {
-        "leaf_cells": sum(charge.leaf_count for charge in held),
-        "leaf_cells_high": sum(charge.leaf_count for charge in held if charge.is_high),
-        "gangs": len(held),
-        "by_leaf_type": dict(by_type),
-    }
-
-
-def _split_days(since: datetime, until: datetime) -> Iterator[tuple[date, int]]:
-    """Yield the microseconds of each UTC day between two moments."""
-    day = since.astimezone(UTC).date()
-    while (start := datetime.combine(day, time(), UTC)) < until:
-        micros = (min(until, start + _DAY) - max(since, start)) // _MICROSECOND
-        if micros:
-            yield day, micros
-        day += _DAY
 
 
 def _is_same(one: Charge, other: Charge) -> bool:
