@@ -186,16 +186,7 @@ class ExtenderVerbs:
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
         unmanaged = UnmanagedPods()
-        self.binding = BindVerb(
-            leading=state.leading,
-            cluster=state.cluster,
-            pods=state.pods,
-            binder=Binder(client, check_leading=state.leading.check),
-            holds=self.planner,
-            unmanaged=unmanaged,
-            metrics=state.metrics,
-            clock=state.clock,
-        )
+        self.binding = _build_binding(state, client, holds=self.planner, unmanaged=unmanaged)
         self.filter = FilterVerb(
             planner=self.planner,
             decider=self.decider,
@@ -245,6 +236,21 @@ class ExtenderUpkeep:
             outcomes=state.outcomes,
             clock=state.clock,
         )
+
+
+def _build_binding(
+    state: ExtenderState, client: KubeClient, *, holds: PlanningLoop, unmanaged: UnmanagedPods
+) -> BindVerb:
+    return BindVerb(
+        leading=state.leading,
+        cluster=state.cluster,
+        pods=state.pods,
+        binder=Binder(client, check_leading=state.leading.check),
+        holds=holds,
+        unmanaged=unmanaged,
+        metrics=state.metrics,
+        clock=state.clock,
+    )
 
 
 def _build_planner(
