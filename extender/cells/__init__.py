@@ -30,7 +30,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
     wording          Sentences for people, such as why a gang waits, made from reason codes
     decide/          From a request to a decision, and from a decision to a changed state
     fit/             Where a gang fits in cells that are idle now
-    observe/         Events of the cluster: pods that run or end, nodes that join or leave, new topologies
+    observe/         Events of the cluster: pods run or end, nodes join or leave, new topologies
     preempt/         Which gangs must end or be downgraded so that a guaranteed gang can start
     state/           Cells, VCs and gangs as they are now, and the operations that change them
     views/           The state as inspection shows it, and the invariants that it must satisfy
