@@ -1,7 +1,8 @@
 """The nodes that were seen lately, in Postgres: each call is one round trip."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -46,7 +47,7 @@ class PostgresSeenNodes:
         ]
         texts = "[" + ",".join(map(to_json, rows)) + "]"
         names = [to_text(name) for name in gone]
-        with _errors("noting nodes"):
+        async with _answering("noting nodes"):
             await self._pool.fetchval(
                 sql("observe_nodes"),
                 term.leadership,
@@ -55,29 +56,25 @@ class PostgresSeenNodes:
                 names,
                 _KEPT,
                 self._now(),
-                timeout=_TIMEOUT_SECONDS,
             )
 
     async def retain(self, names: Sequence[NodeName], *, term: LeaderTerm) -> None:
         """Note that all other nodes are gone."""
         kept = [to_text(name) for name in names]
-        with _errors("noting nodes"):
+        async with _answering("noting nodes"):
             await self._pool.fetchval(
                 sql("retain_nodes"),
                 term.leadership,
                 term.epoch,
                 kept,
                 self._now(),
-                timeout=_TIMEOUT_SECONDS,
             )
 
     async def count(self, keys: Sequence[str]) -> tuple[NodeCount, ...]:
         """Count the nodes by their devices and by these labels."""
         asked = [to_text(key) for key in keys]
-        with _errors("counting nodes"):
-            rows = await self._pool.fetch(
-                sql("seen_nodes"), asked, _KEPT, self._now(), timeout=_TIMEOUT_SECONDS
-            )
+        async with _answering("counting nodes"):
+            rows = await self._pool.fetch(sql("seen_nodes"), asked, _KEPT, self._now())
         return tuple(
             NodeCount(
                 labels=orjson.loads(row["labels"]),
@@ -88,11 +85,13 @@ class PostgresSeenNodes:
         )
 
 
-@contextmanager
-def _errors(doing: str) -> Iterator[None]:
+@asynccontextmanager
+async def _answering(doing: str) -> AsyncIterator[None]:
+    """Translate errors of Postgres, and a server that does not answer in time."""
     with backend_errors(doing):
         try:
-            yield
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                yield
         except asyncpg.PostgresError as exc:
             if exc.sqlstate == _EPOCH_IS_OVER:
                 raise ConflictError(str(exc)) from exc
