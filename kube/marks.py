@@ -44,6 +44,7 @@ SCHEDULER_NAME: Final = "cellgate-scheduler"
 # Kubernetes.
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 DEFAULT_NAMESPACE: Final = "default"
+JOB_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 DEFAULT_LEAF_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 """On a mirror pod, by which a kubelet shows a static pod."""

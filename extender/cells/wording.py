@@ -180,6 +180,14 @@ def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
     )
 
 
+def _members_ending(*, gang: str, members: int) -> Sentence:
+    pods, are = ("pod", "is") if members == 1 else ("pods", "are")
+    return (
+        f"gang {gang} still has {members} earlier {pods} that {are} terminating",
+        f"starts once {'it has' if members == 1 else 'they have'} ended",
+    )
+
+
 def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
     which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")
     return (
@@ -360,6 +368,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
+    ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
     ReasonCode.GATHERING: {"gang": _gathering},
     ReasonCode.QUOTA: {"gang": _over_quota},
     ReasonCode.OTHER_GATE: {"pod": _other_gate},

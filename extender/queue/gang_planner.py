@@ -94,6 +94,10 @@ class GangPlanner:
         self._settle_member(uid)
         self.wake()
 
+    def note_finished(self, gang: GangKey, workload: str, count: int) -> None:
+        """So many members of a gang, of one workload, have succeeded and not been deleted."""
+        self._seen.note_finished(gang, workload, count)
+
     def wake(self) -> None:
         """Leaf cells became free, joined or changed."""
         self._waiting.wake()
@@ -360,7 +364,8 @@ class GangPlanner:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
         self._waiting.put(gang.key, self._shape(gang), gang.rank)
         self._waiting.refuse(gang.key)
-        self._notices.waits(gang, decision.reason)
+        waiting = unplaced(gang, self._cells) or gang.lowest_first()
+        self._notices.waits(gang, decision.reason, waiting=waiting)
 
     # -- actions
 
