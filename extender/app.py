@@ -14,6 +14,7 @@ from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.inspection.access import AccessGuard
+from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
 from extender.inspection.routes import InspectionRoutes
@@ -157,6 +158,7 @@ def _build_app(
         snapshots=state.snapshots,
         waiting=state.outcomes.waiting,
         explainer=verbs.explainer,
+        runs=GangRuns(cluster=state.cluster, pods=state.pods),
         log=state.log,
     ).add_to(app)
     state.leading.add_to(app)

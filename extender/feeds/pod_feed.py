@@ -86,6 +86,11 @@ class PodSink:
         """Return the members of a gang that exist, by the name that the pods state."""
         return [self._pods[uid] for uid in self._of_gang.get(gang, ())]
 
+    def runs_of(self, gang: GangKey) -> list[GangKey]:
+        """Return the gangs that have pods and the same name, whatever their workloads."""
+        same = (gang.namespace, gang.name)
+        return sorted(key for key in self._of_gang if (key.namespace, key.name) == same)
+
     def has_ended(self, uid: PodUid) -> bool:
         """Whether a pod has ended: a late request about it must change nothing."""
         return uid in self._ended

@@ -86,6 +86,13 @@ async def test_two_jobs_with_the_same_label_are_two_gangs(
         owners = {pod["metadata"]["annotations"][marks.WORKLOAD_ANNOTATION] for pod in found}
         assert len(owners) == 1
         assert owners.pop().startswith(f"batch/Job/{name}/")
+    namespace = pods.split("/")[4]
+    live = await cellgate.inspect(f"/v1/gangs/{namespace}/same")
+    runs = [live["workload"], *(run["workload"] for run in live["otherRuns"])]
+    assert sorted(runs) == ["Job one", "Job two"]
+    explained = await cellgate.inspect(f"/v1/explain/{namespace}/{found[0]['metadata']['name']}")
+    assert (explained["gangForm"], explained["workload"]) == ("cellgate", "Job two")
+    assert len(explained["siblings"]) == 1
 
 
 async def test_runs_of_a_cron_job_overlap(
@@ -130,3 +137,18 @@ async def test_a_partly_finished_job_that_lost_its_other_pods_comes_back(
         return states.count((False, "Running")) == 2
 
     await poll_until(is_back, deadline_seconds=20, explain=lambda: "the Job did not come back")
+
+
+async def test_the_last_retry_of_a_native_gang_starts(
+    plane: ControlPlane, cellgate: Installation, pods: str, plane_options: ControlPlaneOptions
+) -> None:
+    if not plane_options.apiserver_flags:
+        pytest.skip("this version has no PodGroups")
+    job = a_gang_job("native", size=2, backoffLimit=6)
+    del job["spec"]["template"]["metadata"]["labels"]
+    job["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}}
+    await submit(plane, pods, job)
+    first, second = await running(plane, pods, "native", size=2)
+    await finish(plane, pods, first, "Succeeded")
+    await finish(plane, pods, second, "Failed")
+    await running(plane, pods, "native", size=1)
