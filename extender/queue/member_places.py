@@ -8,12 +8,25 @@ from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
+from extender.queue.waiting_gangs import GangShape, shape_of
 from policy.submission import NodeName
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
     """Return the members that do not run and have no place either, the lowest rank first."""
     return [pod for pod in gang.lowest_first() if pod.node is None and not cells.has_place(pod.uid)]
+
+
+def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
+    """Return what a gang asks for now."""
+    is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
+    return shape_of(
+        gang.first.request,
+        [pod.request.leaf_count for pod in unplaced(gang, cells)],
+        nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
+        own=gang.key if is_unique else None,
+        may_preempt=gang.first.may_preempt,
+    )
 
 
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
@@ -71,6 +84,12 @@ def _decide_all(
             places = (decision.placement, *decision.others)
             candidates = dict.fromkeys(place.node for place in places)
     return decisions
+
+
+def is_too_few(gang: QueuedGang, cells: Cells) -> bool:
+    """Tell whether fewer members of a gang run or have places than it needs to start."""
+    placed = [pod for pod in gang.pods.values() if pod.node is not None or cells.has_place(pod.uid)]
+    return not gang.has_begun and len(placed) < gang.least
 
 
 def refusal(decisions: Sequence[Decision]) -> Wait | Reject | Preempt | None:

@@ -48,3 +48,10 @@ class Nodes(Protocol):
         self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
     ) -> Collection[NodeName]:
         """Return the nodes that fit all these wishes."""
+
+
+class BindCalls(Protocol):
+    """The calls by which kube-scheduler asks to bind pods."""
+
+    def is_open(self, uid: PodUid) -> bool:
+        """Tell whether kube-scheduler still waits for the answer about a pod."""
