@@ -14,6 +14,7 @@ from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.inspection.access import AccessGuard
+from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
 from extender.inspection.routes import InspectionRoutes
@@ -84,7 +85,7 @@ async def run_extender(
         name: Feed(client, source, clock=clock, on_synced=partial(health.meet, _synced(name)))
         for name, source in sources.items()
     }
-    verbs = ExtenderVerbs(state, client)
+    verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured, guard=guard)
@@ -151,6 +152,7 @@ def _build_app(
         waiting=state.outcomes.waiting,
         feeds=feeds,
         count_problems=state.count_problems,
+        count_held=lambda: verbs.planner.held_gangs,
     )
     app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES, guard=guard)
     app.middlewares.append(only_the_leader(state.leading, health))  # credentials are checked first
@@ -160,6 +162,7 @@ def _build_app(
         snapshots=state.snapshots,
         waiting=state.outcomes.waiting,
         explainer=verbs.explainer,
+        runs=GangRuns(cluster=state.cluster, pods=state.pods),
         log=state.log,
     ).add_to(app)
     state.leading.add_to(app)
@@ -223,7 +226,7 @@ def _leader_tasks(
     yield state.census.run()
     yield expire_leases(
         state.cluster,
-        being_bound=verbs.binding.under_way,
+        being_bound=verbs.calls.under_way,
         clock=state.clock,
         metrics=state.metrics,
     )
