@@ -105,6 +105,7 @@ class ReasonCode(StrEnum):
     BAD_CELLS = "bad-cells"
     NODE_NOT_OFFERED = "node-not-offered"
     GANG_FULL = "gang-full"
+    MEMBERS_ENDING = "members-ending"
     GATHERING = "gathering"
     QUOTA = "quota"
     OTHER_GATE = "other-gate"
