@@ -116,6 +116,10 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
     options.add_switch("--insecure-http", "Serve plain HTTP on an address other than loopback")
     _certificates(options, environment)
     options.add("--cluster FILE", "Read the cluster document from a file, not a ConfigMap")
+    options.add(
+        "--provisioning-class NAME",
+        "Ask an autoscaler for nodes for waiting gangs, by ProvisioningRequests of this class",
+    )
     _service(options, environment)
 
 
