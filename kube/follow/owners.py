@@ -2,9 +2,10 @@
 
 A pod names its own controller. Each further link is read from the API server once and remembered:
 the controller of an object never changes. CronJobs and the like are not part of a chain, since
-each of their runs is a workload of its own. A link that cannot be read ends the chain: the last
-one that is known counts. It is not asked for again for some seconds, so that the pods of one
-controller, which are created together, get the same answer.
+each of their runs is a workload of its own. A link that does not exist, or that we have no right to
+read, ends the chain: the last one that is known counts. It is not asked for again for some seconds,
+so that the pods of one controller, which are created together, get the same answer. A link that the
+API server does not give in time is an error: another answer later would divide a gang.
 """
 
 import asyncio
@@ -20,6 +21,8 @@ _MOST_LINKS: Final = 6
 """The longest chain that is followed; a leader's StatefulSet of a LeaderWorkerSet has five."""
 _KEPT: Final = 50_000
 _UNREAD_SECONDS: Final = 10.0
+_FINAL: Final = (401, 403, 404, 405, 410)
+"""Statuses that the same request would get again."""
 
 
 class OwnerChains:
@@ -37,7 +40,7 @@ class OwnerChains:
     async def resolve(self, obj: Mapping[str, Any], *, namespace: str) -> Workload | None:
         """Return the topmost controller of a pod; None if the pod has no controller.
 
-        The caller sets a time limit; after a timeout, `known` has the links that were read.
+        The caller sets a time limit. Raises KubeError if the API server fails.
         """
         link, found = controller_of(obj), None
         for _ in range(_MOST_LINKS):
@@ -48,7 +51,7 @@ class OwnerChains:
         return found
 
     def known(self, obj: Mapping[str, Any]) -> Workload | None:
-        """Return the topmost controller that is known without a request."""
+        """Return the topmost controller that is known without a request, as far as it is known."""
         link, found = controller_of(obj), None
         for _ in range(_MOST_LINKS):
             if link is None or link.workload.is_schedule:
@@ -60,7 +63,8 @@ class OwnerChains:
         uid = link.workload.uid
         if uid not in self._above and uid not in self._unread:
             if uid not in self._reading:
-                self._reading[uid] = asyncio.create_task(self._read(link, namespace))
+                task = self._reading[uid] = asyncio.create_task(self._read(link, namespace))
+                task.add_done_callback(_note_error)
             # Shielded: all pods of a controller share the request, also one that comes in too late.
             await asyncio.shield(self._reading[uid])
         return self._above.get(uid)
@@ -69,7 +73,9 @@ class OwnerChains:
         uid = link.workload.uid
         try:
             obj = await self._client.request("GET", link.path(namespace), accept=METADATA_ONLY)
-        except KubeError:
+        except KubeError as exc:
+            if exc.status not in _FINAL:
+                raise
             obj = {}
         finally:
             del self._reading[uid]
@@ -77,3 +83,9 @@ class OwnerChains:
             self._above[uid] = controller_of(obj)
         else:
             self._unread[uid] = None
+
+
+def _note_error(task: asyncio.Task[None]) -> None:
+    """Retrieve the error of a request whose callers may all have given up."""
+    if not task.cancelled():
+        task.exception()

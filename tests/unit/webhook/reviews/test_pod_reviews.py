@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kube.api.client import KubeClient, KubeError
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, parse_spec
 from policy.submission import GangKey, VcName
 from simulation.objects.patch import json_patch
@@ -270,3 +271,23 @@ async def test_a_retry_joins_the_gang_of_its_job_that_was_admitted_before_an_upg
     assert "cellgate.io/workload" in stored["metadata"]["annotations"]
     charged = [live.charge.gang for live in await webhook.world.ledger.charges()]
     assert sorted(charged) == [GangKey("lab", "bert"), GangKey("lab", "bert", uid_of("b"))]
+
+
+class _Failing(KubeClient):
+    """An API server that fails."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        raise KubeError(f"{method} {path}: overloaded", status=500)
+
+
+async def test_a_member_whose_workload_cannot_be_read_is_created_again_later() -> None:
+    webhook = Webhook(client=_Failing())
+    refused, _ = await _create(webhook, _a_member("a"), user=JOB_CONTROLLER)
+    assert (refused.is_allowed, refused.code) == (False, 429)
+    assert refused.message == "the controller of Job a cannot be read now; create the pod again"
+    single = default_scheduler_pod("b").controlled_by("Job", "b")
+    _, stored = await _create(webhook, single, user=JOB_CONTROLLER)
+    assert stored["metadata"]["annotations"]["cellgate.io/workload"] == workload_mark("b")
