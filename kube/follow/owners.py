@@ -12,7 +12,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kube.api.client import METADATA_ONLY, KubeClient, KubeError
+from kube.api.client import JSON, METADATA_ONLY, KubeClient, KubeError
+from kube.read.late_members import LateMembers, find_late, may_be_late
 from kube.read.workloads import OwnerLink, Workload, controller_of
 from kube.values.objects import mapping
 from service.memory import BoundedMap, ExpiringMap
@@ -32,6 +33,7 @@ class OwnerChains:
         self._client = client
         self._above: BoundedMap[str, OwnerLink | None] = BoundedMap(_KEPT)
         """By UID: the controller of an object, None if it has none."""
+        self._late: BoundedMap[str, tuple[LateMembers, ...]] = BoundedMap(_KEPT)
         self._reading: dict[str, asyncio.Task[None]] = {}
         self._unread: ExpiringMap[str, None] = ExpiringMap(
             _KEPT, seconds=_UNREAD_SECONDS, monotonic=monotonic
@@ -59,6 +61,10 @@ class OwnerChains:
             found, link = link.workload, self._above.get(link.workload.uid)
         return found
 
+    def late(self, workload: Workload) -> tuple[LateMembers, ...]:
+        """Return the members that a resolved workload creates only after others are Ready."""
+        return self._late.get(workload.uid, ())
+
     async def _controller_of(self, link: OwnerLink, namespace: str) -> OwnerLink | None:
         uid = link.workload.uid
         if uid not in self._above and uid not in self._unread:
@@ -72,7 +78,8 @@ class OwnerChains:
     async def _read(self, link: OwnerLink, namespace: str) -> None:
         uid = link.workload.uid
         try:
-            obj = await self._client.request("GET", link.path(namespace), accept=METADATA_ONLY)
+            accept = JSON if may_be_late(link.workload) else METADATA_ONLY
+            obj = await self._client.request("GET", link.path(namespace), accept=accept)
         except KubeError as exc:
             if exc.status not in _FINAL:
                 raise
@@ -81,6 +88,8 @@ class OwnerChains:
             del self._reading[uid]
         if mapping(obj.get("metadata")).get("uid") == uid:
             self._above[uid] = controller_of(obj)
+            if late := find_late(obj):
+                self._late[uid] = late
         else:
             self._unread[uid] = None
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from kube import marks
 from kube.api.client import KubeClient, KubeError
 from kube.follow.owners import OwnerChains
+from kube.read.late_members import format_late, late_of
 from kube.read.workloads import Workload, controller_of
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import ConflictError
@@ -46,6 +47,9 @@ class PodWorkloads:
             if key not in (marks.WORKLOAD_ANNOTATION, marks.GANG_BY_ANNOTATION)
         }
         own = {marks.WORKLOAD_ANNOTATION: workload.mark} if workload else {}
+        late = late_of(self._owners.late(workload), marks_of(obj, "labels")) if workload else ()
+        if late:
+            own[marks.LATE_ANNOTATION] = format_late(late)
         metadata = {**mapping(obj.get("metadata")), "annotations": {**others, **own}}
         return {**obj, "metadata": metadata}
 
@@ -57,7 +61,7 @@ class PodWorkloads:
             workload = self._owners.known(obj)
             if not _KEYED.isdisjoint(marks_of(obj, "labels")):
                 # With another workload than its siblings it would be a gang of its own.
-                message = f"the controller of {workload} cannot be read now; create the pod again"
+                message = f"the controller of {workload} cannot be read now"
                 raise ConflictError(message) from exc
         gang = marks_of(obj, "labels").get(marks.GANG_LABEL)
         if workload is None or not isinstance(gang, str) or not gang:
