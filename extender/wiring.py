@@ -4,7 +4,6 @@ Every part gets the others that it needs when it is built; there are no globals.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -23,13 +22,14 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.reclaims import Reclaims
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
-from extender.settings import LEADERSHIP
+from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.reconciler import Reconciler
@@ -44,6 +44,7 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodWaker
+from kube.api.suspender import WorkloadSuspender
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -65,8 +66,7 @@ class ExtenderState:
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
-        cluster_file: Path | None,
-        lease_seconds: float,
+        settings: ExtenderSettings,
     ) -> None:
         self.log = log
         self.clock = clock
@@ -74,7 +74,7 @@ class ExtenderState:
         self.events = EventWriter(client, clock)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
-        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        self.cluster = Cluster(lease_seconds=settings.lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.groups = PodGroupFollower(client, clock)
@@ -82,7 +82,7 @@ class ExtenderState:
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = PolicySink(self.events)
-        self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
+        self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
@@ -95,6 +95,16 @@ class ExtenderState:
             pods=self.pods,
             events=PodEvents(self.events),
             metrics=self.metrics,
+            clock=self.clock,
+        )
+        suspender = WorkloadSuspender(
+            client, check_leading=leading.check, monotonic=clock.monotonic
+        )
+        self.reclaims = Reclaims(
+            suspender if settings.reclaims_gently else None,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
             clock=self.clock,
         )
         self.reconciler = Reconciler(
@@ -173,7 +183,9 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
+        self.evictions = Evictions(
+            ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims
+        )
         cells = ClusterCells(
             state.cluster,
             state.pods,
@@ -201,6 +213,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
+            may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
@@ -209,6 +222,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
+            ends=state.outcomes.ends,
             log=state.log,
         )
 

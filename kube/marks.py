@@ -36,6 +36,8 @@ ALONE_ANNOTATION: Final = "cellgate.io/charged-alone"
 """On a pod whose PodGroup is no gang: the pod is charged by itself."""
 WOKEN_ANNOTATION: Final = "cellgate.io/woken"
 """When kube-scheduler was made to try a waiting pod again; has no other meaning."""
+RECLAIMED_MARK: Final = "cellgate.io/reclaimed"
+"""On a workload that Cellgate suspended for another gang: an annotation and a label."""
 QUEUED_GATE: Final = "cellgate.io/queued"
 SCHEDULER_NAME: Final = "cellgate-scheduler"
 
@@ -58,6 +60,8 @@ COSCHEDULING_LIGHT_MIN_LABEL: Final = "pod-group.scheduling.sigs.k8s.io/min-avai
 KUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 """A label, or an annotation of the same key if the name is too long for a label."""
 KUEUE_COUNT_ANNOTATION: Final = "kueue.x-k8s.io/pod-group-total-count"
+KUEUE_QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+"""On a workload that Kueue suspends and resumes."""
 VOLCANO_ANNOTATION: Final = "scheduling.k8s.io/group-name"
 VOLCANO_OWN_ANNOTATION: Final = "scheduling.volcano.sh/group-name"
 
