@@ -15,6 +15,7 @@ from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.inspection.access import AccessGuard
 from extender.inspection.hived_routes import HivedRoutes
+from extender.inspection.leader_only import only_the_leader
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
@@ -148,6 +149,7 @@ def _build_app(
         count_problems=state.count_problems,
     )
     app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES, guard=guard)
+    app.middlewares.append(only_the_leader(state.leading, health))  # credentials are checked first
     VerbRoutes(verbs, state.leading, health, state.metrics).add_to(app)
     InspectionRoutes(
         cluster=state.cluster,
@@ -155,7 +157,6 @@ def _build_app(
         waiting=state.outcomes.waiting,
         explainer=verbs.explainer,
         log=state.log,
-        health=health,
     ).add_to(app)
     state.leading.add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
