@@ -105,6 +105,7 @@ class ExtenderState:
             pods=self.pods,
             has_place=self.cluster.has_place,
             outcomes=self.outcomes,
+            metrics=self.metrics,
             clock=self.clock,
         )
         self.reconciler = Reconciler(

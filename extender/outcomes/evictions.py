@@ -106,10 +106,7 @@ class Evictions:
     async def _execute(self, eviction: _Eviction) -> None:
         pause = _FIRST_PAUSE_SECONDS
         while (why := self._reason(eviction)) is not None:
-            eviction.is_terminating = await self._end_gently(eviction, why)
-            if not eviction.is_terminating:
-                async with self._slots:
-                    eviction.is_terminating = await self._try(eviction, why)
+            eviction.is_terminating = await self._attempt(eviction, why)
             if eviction.is_terminating:
                 break
             await asyncio.sleep(pause)
@@ -138,6 +135,17 @@ class Evictions:
         if is_ending:
             self._outcomes.pod_suspended(eviction.pod, why=why)
         return is_ending
+
+    async def _attempt(self, eviction: _Eviction, why: str) -> bool:
+        """End a pod in the gentlest way that there is; False if the attempt failed."""
+        try:
+            if await self._end_gently(eviction, why):
+                return True
+        except BackendError as exc:
+            logger.warning("workload not suspended yet", extra={"error": str(exc)})
+            return False
+        async with self._slots:
+            return await self._try(eviction, why)
 
     async def _try(self, eviction: _Eviction, why: str) -> bool:
         pod = eviction.pod

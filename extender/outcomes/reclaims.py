@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
 
 from extender.feeds.pod_feed import PodSink
+from extender.metrics import ExtenderMetrics
 from extender.outcomes.outcomes import Outcomes
 from kube.api.client import KubeError
 from kube.api.suspender import CannotSuspendError, MarkedWorkload, Resumption
@@ -40,6 +41,8 @@ _CONTROLLER_SECONDS: Final = 15.0
 _GONE_SECONDS: Final = 600.0
 """How long pods may take to go; then the workload is resumed beside them."""
 _LOOK_SECONDS: Final = 0.5
+_FORBIDDEN: Final = 403
+_SERVER_ERROR: Final = 500
 _LIST_AGAIN_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 5.0
 
@@ -83,6 +86,7 @@ class Reclaims:
         pods: PodSink,
         has_place: Callable[[PodUid], bool],
         outcomes: Outcomes,
+        metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         """Without `suspender`, all pods are ended one by one."""
@@ -90,17 +94,26 @@ class Reclaims:
         self._pods = pods
         self._has_place = has_place
         self._outcomes = outcomes
+        self._metrics = metrics
         self._clock = clock
-        self._under_way: dict[str, asyncio.Future[bool]] = {}
+        self._under_way: dict[str, asyncio.Future[bool | None]] = {}
+        """Attempts by workload; the result is None if the attempt failed."""
         self._open: dict[str, _Open] = {}
         self._refused: ExpiringMap[str, None] = ExpiringMap(
             _REMEMBERED, seconds=_REFUSED_SECONDS, monotonic=clock.monotonic
         )
+        self._failed: ExpiringMap[str, None] = ExpiringMap(
+            _REMEMBERED, seconds=_REFUSED_SECONDS, monotonic=clock.monotonic
+        )
+        """Workloads for which one attempt failed: after the next one, their pods are evicted."""
         self._forbidden: ExpiringMap[tuple[str, str], None] = ExpiringMap(
             len(SUSPENDABLE), seconds=_FORBIDDEN_SECONDS, monotonic=clock.monotonic
         )
         self._news = asyncio.Event()
-        pods.on_end.append(lambda _: self._news.set())
+        self._awaited: dict[PodUid, asyncio.Event] = {}
+        """Pods that their controller is to end; the event is set once it does."""
+        pods.on_appear.append(self._see)
+        pods.on_end.append(self._forget)
 
     # -- suspending
 
@@ -119,13 +132,18 @@ class Reclaims:
     async def end(
         self, pod: ManagedPod, *, why: str, victims: Container[PodUid], is_wanted: IsWanted
     ) -> bool:
-        """End a pod with all others of its workload; False if it must be ended by itself."""
+        """End a pod with all others of its workload; False if it must be ended by itself.
+
+        BackendError if the API server failed and another attempt may succeed.
+        """
         workload = pod.workload
         if workload is None or not self.may_suspend(pod) or self._ends_already(pod):
             return False
         under_way = self._under_way.get(workload.uid)
         if under_way is not None:
             is_suspended = await under_way
+            if is_suspended is None:
+                raise BackendError("the attempt for another pod of the workload failed")
         elif self._are_all(workload, victims):
             is_suspended = await self._suspend_once(pod, workload, why=why, is_wanted=is_wanted)
         else:
@@ -137,7 +155,7 @@ class Reclaims:
     ) -> bool:
         """Suspend a workload; the other pods of it that are to end wait for the result."""
         done = self._under_way[workload.uid] = asyncio.get_running_loop().create_future()
-        is_suspended = False
+        is_suspended: bool | None = None
         try:
             is_suspended = await self._suspend(pod, workload, why=why, is_wanted=is_wanted)
         finally:
@@ -177,35 +195,54 @@ class Reclaims:
                 workload, namespace=pod.namespace, mark=mark, is_wanted=is_wanted
             )
         except CannotSuspendError as exc:
-            self._refuse(workload, str(exc))
+            if is_wanted():
+                self._refuse(workload, "refused", str(exc))
             return False
         except KubeError as exc:
-            if exc.status == 403:
-                self._forbidden[workload.group, workload.kind] = None
-            if not exc.status:
-                self._watch(workload, pod.namespace)  # it may be suspended all the same
-            self._refuse(workload, str(exc))
+            self._note_failure(workload, pod.namespace, exc)
             return False
-        except BackendError:
-            return False  # another replica may lead
         self._pods.note_first_asked(workload.uid, written.first_asked)
         self._watch(workload, pod.namespace)
+        self._metrics.suspensions.labels("suspended").inc()
         self._outcomes.ends.suspended(pod, workload, mark=written)
         return True
 
-    def _refuse(self, workload: Workload, why: str) -> None:
+    def _note_failure(self, workload: Workload, namespace: str, error: KubeError) -> None:
+        """The API server refused or failed: raise what may pass, unless it happens again."""
+        if not error.status:
+            self._watch(workload, namespace)  # it may be suspended all the same
+        if error.status == _FORBIDDEN:
+            self._forbidden[workload.group, workload.kind] = None
+            self._refuse(workload, "forbidden", str(error))
+        elif 0 < error.status < _SERVER_ERROR or workload.uid in self._failed:
+            self._refuse(workload, "failed", str(error))
+        else:
+            self._failed[workload.uid] = None
+            raise error
+
+    def _refuse(self, workload: Workload, outcome: str, why: str) -> None:
         self._refused[workload.uid] = None
+        self._metrics.suspensions.labels(outcome).inc()
         logger.info("workload not suspended", extra={"workload": workload.mark, "why": why})
 
     async def _is_ending(self, pod: ManagedPod) -> bool:
         """Wait until the controller ends a pod; False if that takes too long."""
-        until = self._clock.monotonic() + _CONTROLLER_SECONDS
-        while self._clock.monotonic() < until:
-            now = self._pods.get(pod.uid)
-            if now is None or now.is_deleting:
-                return True
-            await asyncio.sleep(_LOOK_SECONDS / 5)
-        return False
+        now = self._pods.get(pod.uid)
+        if now is None or now.is_deleting:
+            return True
+        ends = self._awaited.setdefault(pod.uid, asyncio.Event())
+        await wait_up_to(_CONTROLLER_SECONDS, ends)
+        self._awaited.pop(pod.uid, None)
+        return ends.is_set()
+
+    def _see(self, pod: ManagedPod) -> None:
+        if pod.is_deleting and pod.uid in self._awaited:
+            self._awaited[pod.uid].set()
+
+    def _forget(self, pod: ManagedPod) -> None:
+        self._news.set()
+        if pod.uid in self._awaited:
+            self._awaited[pod.uid].set()
 
     # -- resuming
 
@@ -246,6 +283,7 @@ class Reclaims:
         if self._open.get(one.workload.uid) is one:
             del self._open[one.workload.uid]
         if done is Resumption.DONE:
+            self._metrics.suspensions.labels("resumed").inc()
             self._outcomes.ends.resumed(one.workload, namespace=one.namespace)
 
     async def _find_marked(self) -> None:

@@ -92,6 +92,7 @@ class Shell:
             pods=self.pods,
             has_place=self.cluster.has_place,
             outcomes=self.outcomes,
+            metrics=self.metrics,
             clock=self.clock,
         )
 

@@ -55,15 +55,20 @@ class Installation:
         webhooks: int = 1,
         serves_tls: bool = False,
         manifests: str = "base",
+        is_gentle: bool = False,
         webhook_flags: Sequence[str] = (),
         webhook_certs: Path | None = None,
     ) -> None:
-        """`manifests` is the base or an overlay; `webhook_certs` stands for a mounted Secret."""
+        """`manifests` is the base or an overlay; `webhook_certs` stands for a mounted Secret.
+
+        With `is_gentle`, the component for gentle reclaim is applied, too.
+        """
         self._plane = control_plane
         self._http = http
         self._database_url = database_url
         self._serves_tls = serves_tls
         self.manifests = manifests
+        self._is_gentle = is_gentle
         self._webhook_certs = (
             ("--certs-secret", CERTS_SECRET)
             if webhook_certs is None
@@ -179,7 +184,8 @@ class Installation:
         """Start an extender as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.extender_ports[replica]}"
         tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
-        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls)
+        gentle = ["--gentle-reclaim"] if self._is_gentle else []
+        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls, *gentle)
         self.extenders[replica] = await self._start("extender", *flags)
         await self.wait_ready(self.url_of(replica))
 
@@ -276,10 +282,12 @@ class Installation:
         overlay = self._plane.directory / "overlay"
         overlay.mkdir(exist_ok=True)
         base = os.path.relpath(MANIFESTS / self.manifests, overlay.resolve())
+        gentle = os.path.relpath(MANIFESTS / "components" / "gentle-reclaim", overlay.resolve())
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [base],
+            "components": [gentle] if self._is_gentle else [],
             "replicas": [{"name": name, "count": 0} for name in DEPLOYMENTS],
             "patches": [
                 self._client_config(configuration) for configuration in self._configurations()

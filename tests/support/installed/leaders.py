@@ -15,9 +15,11 @@ WAYS = ("kill", "pause", "stop")
 
 
 @asynccontextmanager
-async def two_extenders(plane: ControlPlane) -> AsyncIterator[Installation]:
+async def two_extenders(
+    plane: ControlPlane, *, is_gentle: bool = False
+) -> AsyncIterator[Installation]:
     """Cellgate with two extenders, and a stand-in for the Service of their leader."""
-    async with prepared(plane, extenders=2, serves_tls=True) as installation:
+    async with prepared(plane, extenders=2, serves_tls=True, is_gentle=is_gentle) as installation:
         backends = [
             Backend(port, f"{installation.url_of(replica)}/leader")
             for replica, port in enumerate(installation.extender_ports)
