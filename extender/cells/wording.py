@@ -11,7 +11,7 @@ from typing import Final
 from extender.cells.model import Argument, Reason, ReasonCode
 from policy.wording import count_of, listing
 
-WORDING: Final = 1
+WORDING: Final = 2
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
@@ -23,6 +23,8 @@ MEMBER_SIZES: Final = "member sizes"
 Needs = tuple[tuple[int, int], ...]
 """Pairs: so many members of so many leaf cells each, the largest first."""
 
+Shortfall = tuple[tuple[int, int, str, str], ...]
+"""Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
 
 Sentence = tuple[str, str]
 """What is the case, and what would have to change."""
@@ -336,9 +338,25 @@ def _member_of_another_gang(*, gang: str, uid: str, known: str) -> Sentence:
 
 _Writer = Callable[..., Sentence]
 
+
+def _in_a_cut_vc(write: _Writer) -> _Writer:
+    """Add to a sentence which promises to its VC the nodes do not back."""
+
+    def write_both(*, vc: str, shortfall: Shortfall, **others: Argument) -> Sentence:
+        fact, change = write(vc=vc, **others)
+        parts = [
+            f"{backed} of {promised} cells of level {level} and type {leaf_type}"
+            for promised, backed, level, leaf_type in shortfall
+        ]
+        told = f"of the promise to VC {vc}, the nodes back only {' and '.join(parts)}"
+        return f"{fact}; {told}", f"{change}, or once the nodes back all of the promise"
+
+    return write_both
+
+
 _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NO_ROOM: {"gang": _no_room},
-    ReasonCode.VC_FULL: {"gang": _vc_full},
+    ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full},
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
@@ -363,6 +381,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
         "member": _member_not_listed,
     },
     ReasonCode.TOO_LARGE: {
+        "shortfall": _in_a_cut_vc(_gang_too_large),
         "size": _too_many_members,
         "member": _member_too_large,
         "needs": _gang_too_large,
