@@ -4,12 +4,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from tests.controlplane.api import JsonObject
+from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
@@ -138,8 +139,6 @@ async def test_a_stock_job_is_reclaimed_eight_times_and_never_fails(
 
 
 def _seconds(text: str) -> float:
-    from datetime import datetime
-
     return datetime.fromisoformat(text).timestamp()
 
 
@@ -176,6 +175,17 @@ async def test_a_job_that_another_program_suspends_is_evicted(
     assert MARK not in job["metadata"].get("annotations", {})
     (told,) = await _events_of(plane, pods, "low", reason="Preempted")
     assert "is preempted by gang" in told
+
+
+async def test_only_cellgate_may_write_the_mark(plane: ControlPlane, pods: str) -> None:
+    job = _job("old", suspend=True)
+    await plane.api_as("bob").create(_jobs(pods), job)
+    for part in ("annotations", "labels"):
+        with pytest.raises(ApiError, match="only Cellgate may change it"):
+            await plane.api.patch(f"{_jobs(pods)}/old", {"metadata": {part: {MARK: "x"}}})
+        with pytest.raises(ApiError, match="only Cellgate may change it"):
+            await plane.api.create(_jobs(pods), _job("new").with_metadata(**{part: {MARK: "x"}}))
+    await plane.api.patch(f"{_jobs(pods)}/old", {"metadata": {"labels": {"a": "b"}}})
 
 
 async def test_without_the_right_a_job_is_evicted(plane: ControlPlane, pods: str) -> None:
