@@ -40,7 +40,7 @@ async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIter
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
     """Cellgate with two extenders that may suspend workloads, and a VC promised everything."""
-    async with two_extenders(plane, is_gentle=True) as installation:
+    async with two_extenders(plane, components=["gentle-reclaim"]) as installation:
         await promise_nodes(plane, NODES)
         yield installation
 

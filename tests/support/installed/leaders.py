@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tests.controlplane.cluster import ControlPlane
@@ -16,10 +16,10 @@ WAYS = ("kill", "pause", "stop")
 
 @asynccontextmanager
 async def two_extenders(
-    plane: ControlPlane, *, is_gentle: bool = False
+    plane: ControlPlane, *, components: Sequence[str] = ()
 ) -> AsyncIterator[Installation]:
     """Cellgate with two extenders, and a stand-in for the Service of their leader."""
-    async with prepared(plane, extenders=2, serves_tls=True, is_gentle=is_gentle) as installation:
+    async with prepared(plane, extenders=2, serves_tls=True, components=components) as installation:
         backends = [
             Backend(port, f"{installation.url_of(replica)}/leader")
             for replica, port in enumerate(installation.extender_ports)

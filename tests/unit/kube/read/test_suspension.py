@@ -22,7 +22,7 @@ def a_job(**metadata: Any) -> dict[str, Any]:
 
 
 def an_owner(manager: str, *, operation: str = "Update", time: str = CREATED) -> dict[str, Any]:
-    fields = {"f:spec": {"f:suspend": {}}}
+    fields: dict[str, Any] = {"f:spec": {"f:suspend": {}}}
     return {"manager": manager, "operation": operation, "time": time, "fieldsV1": fields}
 
 
@@ -77,7 +77,7 @@ def test_fields_are_where_the_kind_has_them() -> None:
     assert PYTORCH.patch(is_suspended=True) == {"spec": {"runPolicy": {"suspend": True}}}
     assert suspension.is_suspended({"spec": {"runPolicy": {"suspend": True}}}, PYTORCH)
     owner = {"manager": "x", "operation": "Apply"}
-    fields = {"fieldsV1": {"f:spec": {"f:runPolicy": {"f:suspend": {}}}}}
+    fields: dict[str, Any] = {"fieldsV1": {"f:spec": {"f:runPolicy": {"f:suspend": {}}}}}
     assert suspension.obstacle(a_job(managedFields=[owner | fields]), PYTORCH) is not None
 
 
