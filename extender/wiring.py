@@ -101,17 +101,7 @@ class ExtenderState:
             metrics=self.metrics,
             clock=self.clock,
         )
-        suspender = WorkloadSuspender(
-            client, check_leading=leading.check, monotonic=clock.monotonic
-        )
-        self.reclaims = Reclaims(
-            suspender if settings.reclaims_gently else None,
-            pods=self.pods,
-            has_place=self.cluster.has_place,
-            outcomes=self.outcomes,
-            metrics=self.metrics,
-            clock=self.clock,
-        )
+        self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
@@ -128,6 +118,19 @@ class ExtenderState:
         )
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
+
+    def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
+        suspender = WorkloadSuspender(
+            client, check_leading=self.leading.check, monotonic=self.clock.monotonic
+        )
+        return Reclaims(
+            suspender if is_on else None,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
     def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
         return LedgerSync(
@@ -183,10 +186,7 @@ class ExtenderVerbs:
         )
         pending = PendingWrites()
         self.calls = HeldCalls(pending, is_stopping=is_stopping)
-        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-        self.evictions = Evictions(
-            ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims
-        )
+        self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
             state.pods,
@@ -279,6 +279,11 @@ def _build_binding(
         metrics=state.metrics,
         clock=state.clock,
     )
+
+
+def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
+    ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
 
 
 def _build_planner(
