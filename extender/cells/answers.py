@@ -1,9 +1,11 @@
 """Decisions without a place, each with its reason: wait, reject, preempt."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 
 from extender.cells.model import (
     Argument,
+    Decision,
     MemberRequest,
     Preempt,
     Reason,
@@ -13,7 +15,8 @@ from extender.cells.model import (
     Wait,
 )
 from extender.cells.wording import LISTED, count_sizes, explain
-from policy.submission import GangKey
+from policy.pod_resources import Shortage
+from policy.submission import GangKey, NodeName
 
 Arguments = Mapping[str, Argument | None]
 
@@ -33,6 +36,7 @@ def preempt(
     *,
     victims: Sequence[GangKey],
     seats: tuple[Seat, ...] = (),
+    nodes: tuple[NodeName, ...] = (),
     cancelled: tuple[GangKey, ...] = (),
 ) -> Preempt:
     """Build a decision that victims must end first."""
@@ -43,8 +47,19 @@ def preempt(
         reason=_reason(request.gang, ReasonCode.PREEMPTING, told),
         victims=tuple(victims),
         seats=seats,
+        nodes=nodes,
         cancelled=cancelled,
     )
+
+
+def for_lack(decision: Decision, shortage: Shortage | None) -> Decision:
+    """Explain a decision to wait by what nodes lack beside leaf cells."""
+    if shortage is None or not isinstance(decision, Wait):
+        return decision
+    request = decision.request
+    told = {**needed(request, request.gang_leaf_counts), **asdict(shortage)}
+    reason = _reason(request.gang, ReasonCode.LACKS_RESOURCES, told)
+    return replace(decision, reason=reason)
 
 
 def preempted(victim: GangKey, *, by: MemberRequest) -> Reason:

@@ -104,6 +104,7 @@ class ReasonCode(StrEnum):
     VC_FULL = "vc-full"
     BAD_CELLS = "bad-cells"
     NODE_NOT_OFFERED = "node-not-offered"
+    LACKS_RESOURCES = "lacks-resources"
     GANG_FULL = "gang-full"
     GATHERING = "gathering"
     QUOTA = "quota"
@@ -172,6 +173,8 @@ class Preempt:
     """The gangs to end, each of them whole and each of them needed."""
     seats: tuple[Seat, ...] = ()
     """The seats to reserve; empty if they are reserved already."""
+    nodes: tuple[NodeName, ...] = ()
+    """The node of each of these seats."""
     cancelled: tuple[GangKey, ...] = ()
 
 

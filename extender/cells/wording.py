@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from extender.cells.model import Argument, Reason, ReasonCode
+from policy.pod_resources import show_amount
 from policy.wording import count_of, listing
 
 WORDING: Final = 1
@@ -125,6 +126,31 @@ def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str =
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; there is room, but not on "
         "the nodes that kube-scheduler offers",
         "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
+    )
+
+
+def _lacks_resources(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    resource: str,
+    asked: int,
+    short: int,
+    nodes: int,
+    node: str,
+    free: int,
+    total: int,
+    leaf_type: str = "",
+) -> Sentence:
+    each = f" and, for each member, {show_amount(resource, asked)}" if asked else ""
+    what = resource or "room for as many members as they have leaf cells for"
+    has = f" has {show_amount(resource, free)} free of {show_amount(resource, total)}"
+    return (
+        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}{each}; there are leaf cells "
+        f"for it, but {short} of the {nodes} nodes that it may use lack {what}, such as {node}"
+        f"{has if asked else ''}",
+        "starts once pods on these nodes have ended, or with smaller requests",
     )
 
 
@@ -341,6 +367,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.VC_FULL: {"gang": _vc_full},
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
+    ReasonCode.LACKS_RESOURCES: {"gang": _lacks_resources},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
     ReasonCode.GATHERING: {"gang": _gathering},
     ReasonCode.QUOTA: {"gang": _over_quota},
