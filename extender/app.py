@@ -13,8 +13,10 @@ from certs.clients import SCHEDULER
 from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
+from extender.feeds.room_feed import RoomSink
 from extender.inspection.access import AccessGuard
 from extender.inspection.hived_routes import HivedRoutes
+from extender.inspection.leader_only import only_the_leader
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
@@ -120,9 +122,11 @@ def _sources(state: ExtenderState, namespace: str) -> dict[str, FeedSource]:
         "policies": state.policies.source(namespace),
         "namespaces": FeedSource(path="/api/v1/namespaces", sink=state.namespaces),
         "nodes": FeedSource(
-            path="/api/v1/nodes", sink=NodeSink(state.cluster, state.node_choice), trim=trim_node
+            path="/api/v1/nodes", sink=NodeSink(state.cluster, state.fitting_nodes), trim=trim_node
         ),
-        "pods": FeedSource(path="/api/v1/pods", sink=state.pods, trim=trim_pod),
+        "pods": FeedSource(
+            path="/api/v1/pods", sink=RoomSink(state.room, state.pods), trim=trim_pod
+        ),
     }
 
 
@@ -149,6 +153,7 @@ def _build_app(
         count_problems=state.count_problems,
     )
     app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES, guard=guard)
+    app.middlewares.append(only_the_leader(state.leading, health))  # credentials are checked first
     VerbRoutes(verbs, state.leading, health, state.metrics).add_to(app)
     InspectionRoutes(
         cluster=state.cluster,
@@ -156,7 +161,6 @@ def _build_app(
         waiting=state.outcomes.waiting,
         explainer=verbs.explainer,
         log=state.log,
-        health=health,
     ).add_to(app)
     state.leading.add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)

@@ -35,6 +35,8 @@ class Election(Protocol):
     """How the leader is chosen: `kube.api.leadership`, or `SoleReplica`."""
 
     epoch: int
+    holder: str
+    """The replica that led when this one last asked; empty if none did."""
 
     @property
     def is_leading(self) -> bool:
@@ -57,6 +59,7 @@ class SoleReplica:
     """The only replica, as in `cellgate run`: it always leads."""
 
     is_leading = True
+    holder = ""
 
     def __init__(self, clock: Clock) -> None:
         self.epoch = int(clock.now().timestamp() * 1000)
@@ -91,9 +94,19 @@ class LeaderRole:
         return self._has_recovered and self._election.is_leading
 
     @property
+    def is_taking_over(self) -> bool:
+        """Whether this replica was elected, and still builds its state."""
+        return self._election.is_leading and not self._has_recovered
+
+    @property
     def epoch(self) -> int:
         """The number of this leadership term."""
         return self._election.epoch
+
+    @property
+    def holder(self) -> str:
+        """The replica that led when this one last asked; empty if none did."""
+        return self._election.holder
 
     def check(self) -> None:
         """Raise NotLeadingError unless this replica leads at this moment."""

@@ -14,6 +14,7 @@ from extender.cluster.journal import LogJournal, NoJournal
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
+from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
@@ -29,6 +30,8 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
+from extender.room.cluster_room import ClusterRoom
+from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
@@ -47,7 +50,6 @@ from kube.api.pod_writer import PodWaker
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from kube.read.node_choice import NodeChoice
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
@@ -80,7 +82,9 @@ class ExtenderState:
         self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
-        self.node_choice = NodeChoice()
+        self.room = ClusterRoom()
+        self.fitting_nodes = FittingNodes(self.room)
+        follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
         self.topology = TopologyFollower(self.cluster, self.policies)
@@ -243,7 +247,7 @@ def _build_planner(
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        nodes=state.node_choice,
+        nodes=state.fitting_nodes,
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

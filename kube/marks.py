@@ -34,6 +34,8 @@ UNCHARGED_ANNOTATION: Final = "cellgate.io/uncharged"
 """On a gated pod whose quota is used up: it is charged before it is planned."""
 ALONE_ANNOTATION: Final = "cellgate.io/charged-alone"
 """On a pod whose PodGroup is no gang: the pod is charged by itself."""
+WORKLOAD_ANNOTATION: Final = "cellgate.io/workload"
+"""The topmost controller of a pod: `kube.read.workloads` reads it."""
 WOKEN_ANNOTATION: Final = "cellgate.io/woken"
 """When kube-scheduler was made to try a waiting pod again; has no other meaning."""
 QUEUED_GATE: Final = "cellgate.io/queued"
@@ -43,6 +45,8 @@ SCHEDULER_NAME: Final = "cellgate-scheduler"
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 DEFAULT_NAMESPACE: Final = "default"
 DEFAULT_LEAF_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+"""On a mirror pod, by which a kubelet shows a static pod."""
 
 # HiveD.
 HIVED_SPEC_ANNOTATION: Final = "hivedscheduler.microsoft.com/pod-scheduling-spec"
@@ -58,6 +62,9 @@ COSCHEDULING_LIGHT_MIN_LABEL: Final = "pod-group.scheduling.sigs.k8s.io/min-avai
 KUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 """A label, or an annotation of the same key if the name is too long for a label."""
 KUEUE_COUNT_ANNOTATION: Final = "kueue.x-k8s.io/pod-group-total-count"
+LWS_NAME_LABEL: Final = "leaderworkerset.sigs.k8s.io/name"
+LWS_GROUP_LABEL: Final = "leaderworkerset.sigs.k8s.io/group-index"
+"""Of a LeaderWorkerSet: its name, and the index of the pod's group, which is a gang by itself."""
 VOLCANO_ANNOTATION: Final = "scheduling.k8s.io/group-name"
 VOLCANO_OWN_ANNOTATION: Final = "scheduling.volcano.sh/group-name"
 

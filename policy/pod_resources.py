@@ -6,7 +6,7 @@ else. kube-scheduler counts in the same units.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 CPU: Final = "cpu"
 PODS: Final = "pods"
@@ -133,3 +133,15 @@ class Shortage:
     free: int = 0
     total: int = 0
     """How much of the resource this node has."""
+
+
+def shortage_texts(**facts: Any) -> tuple[str, str]:  # noqa: ANN401 - of a `Shortage`
+    """Write what each member requests, and which nodes lack it, as parts of a sentence."""
+    one = Shortage(**facts)
+    what = one.resource or "room for as many members as they have leaf cells for"
+    lack = f"{one.short} of the {one.nodes} nodes that it may use lack {what}, such as {one.node}"
+    if not one.asked:
+        return "", lack
+    amounts = [show_amount(one.resource, amount) for amount in (one.asked, one.free, one.total)]
+    asked, free, total = amounts
+    return f" and {asked} for each member", f"{lack} with {free} free of {total}"

@@ -16,6 +16,7 @@ from webhook.admission.memory_decider import LiveUsage
 from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
 from webhook.cluster_view import ClusterView
 from webhook.guard.binding_guard import BindingGuard
+from webhook.guard.node_guard import NodeGuard
 from webhook.guard.pod_guard import PodGuard
 from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.catch_up import catch_up
@@ -73,23 +74,23 @@ def build_reviews(
     )
     recent = RecentGangs(monotonic=clock.monotonic)
     admitter = Admitter(ledger=state.ledger, usage=state.usage, breaker=breaker, recent=recent)
+    trusted = (settings.extender, *settings.admins)
+    binders = (settings.scheduler, *settings.binders)
+    nodes = NodeGuard(view.policies, binders=(*trusted, *binders))
     pods = PodReviews(
         view=view,
         client=client,
         admitter=admitter,
         recorder=DecisionRecorder(log=state.log, metrics=metrics, events=pending, clock=clock),
+        check_node=nodes.check,
         clock=clock,
         gates_all=settings.gates_all,
     )
     groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client)
     return WebhookReviews(
         pods=pods,
-        guard=PodGuard(events=pending, trusted=(settings.extender, *settings.admins)),
-        bindings=BindingGuard(
-            client,
-            writers=(settings.extender, *settings.admins),
-            binders=(settings.scheduler, *settings.binders),
-        ),
+        guard=PodGuard(events=pending, nodes=nodes, trusted=trusted),
+        bindings=BindingGuard(client, writers=trusted, binders=binders),
         templates=TemplateReviews(policies=view.policies, pods=pods, groups=groups),
         policies=PolicyReviews(
             view.policies,

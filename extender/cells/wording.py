@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from extender.cells.model import Argument, Reason, ReasonCode
-from policy.pod_resources import show_amount
+from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
 WORDING: Final = 1
@@ -130,26 +130,12 @@ def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str =
 
 
 def _lacks_resources(
-    *,
-    gang: str,
-    needs: Needs,
-    members: int,
-    resource: str,
-    asked: int,
-    short: int,
-    nodes: int,
-    node: str,
-    free: int,
-    total: int,
-    leaf_type: str = "",
+    *, gang: str, needs: Needs, members: int, leaf_type: str = "", **facts: int | str
 ) -> Sentence:
-    each = f" and, for each member, {show_amount(resource, asked)}" if asked else ""
-    what = resource or "room for as many members as they have leaf cells for"
-    has = f" has {show_amount(resource, free)} free of {show_amount(resource, total)}"
+    each, lack = shortage_texts(**facts)
     return (
         f"gang {gang} needs {_needs_text(needs, members, leaf_type)}{each}; there are leaf cells "
-        f"for it, but {short} of the {nodes} nodes that it may use lack {what}, such as {node}"
-        f"{has if asked else ''}",
+        f"for it, but {lack}",
         "starts once pods on these nodes have ended, or with smaller requests",
     )
 

@@ -88,7 +88,7 @@ class LogJournal:
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> None:
         """Gangs have other priorities, because their classes changed."""
-        told = [[gang.namespace, gang.name, rank] for gang, rank in sorted(priorities.items())]
+        told = [[*rows.encode_gang(gang), rank] for gang, rank in sorted(priorities.items())]
         self.note(RowKind.DOCUMENT, "classes", "reranked", inputs={"priorities": told})
 
     def prepare(self, running: PlacedMember) -> None:
@@ -127,7 +127,8 @@ class LogJournal:
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """A lease was started again."""
-        self.note(RowKind.EXPIRY, str(gang), "renewed", inputs={"now": now})
+        owner = {"owner": gang.owner} if gang.owner else {}
+        self.note(RowKind.EXPIRY, str(gang), "renewed", inputs={"now": now, **owner})
 
     def decide(
         self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext

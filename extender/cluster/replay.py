@@ -119,7 +119,8 @@ class Replay:
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":
-                gang = GangKey(*record.subject.split("/", 1))
+                namespace, _, name = record.subject.partition("/")
+                gang = GangKey(namespace, name, record.inputs.get("owner", ""))
                 self._cluster.renew(gang, now=record.inputs["now"])
             case RowKind.EXPIRY, _:
                 self._cluster.expire(now=record.inputs["now"])

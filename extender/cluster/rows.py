@@ -27,11 +27,16 @@ _PLACEMENT_OPTIONS: Final = ("chain", "vc_cell", "vc_cell_type")
 _STORED_NAMES: Final = {name: name for name in _REQUEST_DEFAULTS} | {"free_mode": "release"}
 
 
+def encode_gang(gang: GangKey) -> list[str]:
+    """Encode the key of a gang; `GangKey(*row)` reads it."""
+    return [gang.namespace, gang.name, *([gang.owner] if gang.owner else [])]
+
+
 def encode_request(request: MemberRequest) -> Row:
     """Encode a request; equal members are one pair of numbers, however many there are."""
     row: Row = {
         "member": request.member,
-        "gang": [request.gang.namespace, request.gang.name],
+        "gang": encode_gang(request.gang),
         "leafCount": request.leaf_count,
         "gangLeafCounts": [
             [size, len(list(same))] for size, same in groupby(request.gang_leaf_counts)

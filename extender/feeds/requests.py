@@ -1,6 +1,7 @@
 """Translates a pod into a request to the engine: gang, size, priority, and HiveD's options."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest, PlacedMember
@@ -91,7 +92,7 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
 
 def single_gang(pod: ManagedPod) -> GangKey:
     """Return the name under which a member is placed by itself, without its gang."""
-    return GangKey(pod.namespace, f"{pod.gang.key.name}/{pod.name}")
+    return replace(pod.gang.key, name=f"{pod.gang.key.name}/{pod.name}")
 
 
 def _gang_leaf_counts(pod: ManagedPod, size: int) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ cost no more than one. Only `extender.app` and `extender.wiring` import this pac
     openapi       the OpenAPI document
     snapshots     views of the cluster, shared by all readers
     census        counts of leaf cells and cells, for metrics
+    leader_only   a replica that does not lead answers no inspection, and names the leader
     access        which callers an extender that serves TLS accepts
     tokens        checks of Kubernetes tokens, remembered for some seconds
 """

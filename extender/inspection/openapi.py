@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from extender.inspection import access
 from extender.inspection.explainer import SimulateArguments
+from extender.inspection.leader_only import LEADER_HEADER
 from extender.verbs.wire import BindArguments, FilterArguments, PreemptArguments
 from service.bodies import Body
 
@@ -71,6 +72,8 @@ def _operation(path: str, about: str) -> dict[str, Any]:
     security = _security(path)
     if security:
         answers |= {status: {"description": why} for status, why in _REFUSALS.items()}
+    if path.startswith("/v1/") and not path.startswith(access.VERBS):
+        answers["503"] = {"description": f"Another replica leads; {LEADER_HEADER} names it."}
     return {"summary": about, "responses": answers, "security": security}
 
 

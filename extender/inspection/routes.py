@@ -14,7 +14,6 @@ from extender.outcomes.waiting_list import WaitingList
 from policy.errors import RequestError
 from policy.submission import GangKey, VcName
 from service.bodies import parse_body
-from service.health import Health
 from service.http import json_answer, read_body
 from service.pagination import page_of, read_limit
 from state.log.log import DecisionLog
@@ -32,14 +31,12 @@ class InspectionRoutes:
         waiting: WaitingList,
         explainer: Explainer,
         log: DecisionLog,
-        health: Health,
     ) -> None:
         self._cluster = cluster
         self._snapshots = snapshots
         self._waiting = waiting
         self._explainer = explainer
         self._log = log
-        self._health = health
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
@@ -127,8 +124,6 @@ class InspectionRoutes:
         return json_answer(found)
 
     async def _simulate(self, request: web.Request) -> web.Response:
-        if not self._health.can_answer:
-            raise web.HTTPServiceUnavailable(text="; ".join(self._health.reasons()))
         arguments = parse_body(SimulateArguments, await read_body(request))
         return json_answer(self._explainer.simulate(arguments))
 

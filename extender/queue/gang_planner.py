@@ -174,6 +174,7 @@ class GangPlanner:
     def step(self, *, now: float) -> StepResult:
         """Update the gangs that have changed, and plan the first gangs that wait."""
         step = StepResult()
+        self._waiting.wake_needing(self._nodes.take_grown())
         self._handle_due(now)
         self._settle_changed(step, now=now)
         self._plan_first(step, now=now)
@@ -316,7 +317,8 @@ class GangPlanner:
         return shape_of(
             gang.first.request,
             [pod.request.leaf_count for pod in unplaced(gang, self._cells)],
-            nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
+            needs=gang.node_wishes(),
+            nodes=tuple(sorted(gang.refused_nodes)),
             own=gang.key if is_unique else None,
             may_preempt=gang.first.may_preempt,
         )

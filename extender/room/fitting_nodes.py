@@ -55,7 +55,7 @@ class FittingNodes:
     """Implements `extender.queue.ports.Nodes`."""
 
     def __init__(self, room: ClusterRoom) -> None:
-        self._room = room
+        self.room = room
         self._traits: dict[NodeName, Any] = {}
         self._fits: OrderedDict[Need, _Fit] = OrderedDict()
         self._grown: dict[Need, None] = {}
@@ -64,7 +64,7 @@ class FittingNodes:
 
     def upsert(self, name: NodeName, traits: object, capacity: Mapping[str, int]) -> bool:
         """A node joined or changed; True if any wish may be affected."""
-        self._room.put_node(name, capacity)
+        self.room.put_node(name, capacity)
         if self._traits.get(name) == traits:
             return False
         self._traits[name] = traits
@@ -75,7 +75,7 @@ class FittingNodes:
     def remove(self, name: NodeName) -> None:
         """A node left."""
         self._traits.pop(name, None)
-        self._room.drop_node(name)
+        self.room.drop_node(name)
         for fit in self._fits.values():
             _take_out(fit, name)
 
@@ -96,7 +96,9 @@ class FittingNodes:
         """Return the nodes that would have room if all pods that may be ended had ended."""
         fits = self._all_fits(needs)
         stuck = {name: None for fit in fits for name in fit.stuck}
-        return _common([_suiting(fit) for fit in fits] or [self._traits], {**stuck, **_dict(without)})
+        return _common(
+            [_suiting(fit) for fit in fits] or [self._traits], {**stuck, **_dict(without)}
+        )
 
     def suiting(
         self, needs: Sequence[Hashable], *, without: Collection[NodeName] = ()
@@ -106,7 +108,7 @@ class FittingNodes:
 
     def closed_to(self, members: Iterable[PodUid]) -> Collection[NodeName]:
         """Return the nodes with pods whose anti-affinity keeps one of these members off."""
-        return self._room.closed_to(members)
+        return self.room.closed_to(members)
 
     def crowded(
         self,
@@ -122,7 +124,7 @@ class FittingNodes:
         found = [
             node
             for node, members in by_node.items()
-            if self._room.lack_together(node, members, ending=ending) is not None
+            if self.room.lack_together(node, members, ending=ending) is not None
         ]
         for fit in self._all_fits(needs) if found else ():
             fit.missed.update(dict.fromkeys(found))
@@ -167,7 +169,7 @@ class FittingNodes:
         """Return the needs that fit more nodes, or nodes with more room, than they did before."""
         self._catch_up()
         grown, self._grown = self._grown, {}
-        return dict.fromkeys(self._fits) if self._room.take_opened() else grown
+        return dict.fromkeys(self._fits) if self.room.take_opened() else grown
 
     # -- needs and nodes
 
@@ -189,7 +191,7 @@ class FittingNodes:
 
     def _catch_up(self) -> None:
         """Look again at the nodes whose room has changed."""
-        for name in self._room.take_changed():
+        for name in self.room.take_changed():
             if name in self._traits:
                 for need in self._fits:
                     self._place(need, name)
@@ -200,7 +202,7 @@ class FittingNodes:
         was_roomy, was_stuck = name in fit.roomy, name in fit.stuck
         was_missed = name in fit.missed
         suits = need.wish.suits(self._traits[name])
-        room, wanted = self._room.node(name), (need.resources,)
+        room, wanted = self.room.node(name), (need.resources,)
         lack = room.lack(wanted) if suits else None
         if suits and lack is None:
             if not was_roomy:

@@ -133,6 +133,8 @@ class Leadership:
         self._record: Record | None = None
         self.epoch = 0
         """Fencing number of our term; it grows with every change of leader."""
+        self.holder = ""
+        """The holder of the Lease when it was last read or written; empty if it has none."""
 
     @property
     def is_leading(self) -> bool:
@@ -193,7 +195,7 @@ class Leadership:
         if record is None:
             self._leads_until = float("-inf")
             return False
-        self._record = record
+        self._record, self.holder = record, record.holder
         self._leads_until = asked + self._settings.renew_within_seconds
         return self.is_leading
 
@@ -221,6 +223,7 @@ class Leadership:
             if not exc.is_missing:
                 raise
             record = None
+        self.holder = record.holder if record else ""
         if not self._may_take(record):
             return None
         try:

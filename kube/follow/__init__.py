@@ -5,6 +5,7 @@ nodes) is in `extender.feeds`. Nothing here decides or writes to Kubernetes, exc
 invalid policy documents. `extender`, `webhook` and `cli` may import this package.
 
     policies          policy documents in ConfigMaps: the policy in force, and its problems
+    owners            the topmost controller of a pod, by its owner chain
     pod_groups        PodGroups of every kind that the cluster has, found by discovery
     namespaces        the VC that a namespace gives to its pods
     priority_classes  the values of PriorityClasses

@@ -13,6 +13,8 @@ May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
     pod_groups    PodGroups of Kubernetes, the coscheduling plugin and Volcano: sizes of gangs.
     pod_resources  What pods request beside leaf cells, and what nodes offer.
     pods          Reads a pod: `read_pod`.
+    protection    Which pods are never ended to make room: those of the cluster itself.
     submitters    The user and groups that the template webhook stamps on a pod template.
     trimming      Drops what we never read of pods and nodes, to save memory.
+    workloads     The topmost controller of a pod, and the mark that names it on the pod.
 """

@@ -5,7 +5,10 @@ HiveD would treat it. Then come the forms of other projects, the native one firs
 labels. Only the first form found counts. A pod without any mark is a gang of one.
 
 A gang's key is the pod's namespace and the gang's name. This holds for HiveD's gangs too, although
-HiveD's names are global: a pod must not be able to join a gang of another namespace.
+HiveD's names are global: a pod must not be able to join a gang of another namespace. A gang by our
+labels also belongs to one workload, the topmost controller of its pods, where they have one: two
+Jobs with the same labels are two gangs. Each group of a LeaderWorkerSet is a gang. The gangs of all
+other forms are named by objects, or by annotations that name one gang each.
 """
 
 from collections.abc import Callable
@@ -15,6 +18,7 @@ from typing import Final, NamedTuple
 
 from kube import marks
 from kube.hived.spec import HivedSpec
+from kube.read.workloads import Workload
 from kube.values.fields import Fields
 from kube.values.size_limits import MAX_GANG_SIZE
 from kube.values.texts import LABEL_VALUE, OBJECT_NAME
@@ -51,6 +55,8 @@ class PodMarks(NamedTuple):
     spec: Fields
     labels: Fields
     annotations: Fields
+    name: str = ""
+    workload: Workload | None = None
 
 
 class _Named(NamedTuple):
@@ -70,8 +76,10 @@ def read_gang(
     for form, read in _READERS if _has_marks(pod) else ():
         named = read(pod)
         if named is not None:
+            is_owned = form is GangForm.CELLGATE and pod.workload is not None
+            owner = pod.workload.uid if is_owned and pod.workload else ""
             return DeclaredGang(
-                key=GangKey(namespace, named.name),
+                key=GangKey(namespace, named.name, owner),
                 size=named.size,
                 min_size=named.min_size,
                 form=form,
@@ -124,15 +132,36 @@ def _read_volcano(pod: PodMarks) -> _Named | None:
 
 
 def _read_cellgate(pod: PodMarks) -> _Named | None:
-    if not pod.labels.text(marks.GANG_LABEL):
-        for key in (marks.GANG_SIZE_LABEL, marks.GANG_MIN_LABEL):
-            if pod.labels.text(key):
-                pod.labels.note(key, f"needs the label {marks.GANG_LABEL} beside it")
-        return None
     name = pod.labels.text(marks.GANG_LABEL, LABEL_VALUE)
+    if not pod.labels.text(marks.GANG_LABEL):
+        if pod.workload is None or not pod.labels.text(marks.GANG_SIZE_LABEL):
+            _note_nameless(pod)
+            return None
+        name = pod.workload.name
+    name = f"{name}{_group_suffix(pod)}"
     size = _required_size(pod.labels, marks.GANG_SIZE_LABEL)
     min_size = pod.labels.number_text(marks.GANG_MIN_LABEL, maximum=size or MAX_GANG_SIZE)
     return _Named(name, size=size, min_size=min_size)
+
+
+def _note_nameless(pod: PodMarks) -> None:
+    """Note labels that say something of a gang that no label and no workload names."""
+    for key in (marks.GANG_SIZE_LABEL, marks.GANG_MIN_LABEL):
+        if pod.labels.text(key):
+            needed = marks.GANG_SIZE_LABEL if pod.workload else marks.GANG_LABEL
+            pod.labels.note(key, f"needs the label {needed} beside it")
+
+
+def _group_suffix(pod: PodMarks) -> str:
+    """Return what tells the groups of a LeaderWorkerSet apart; empty for all other pods.
+
+    A leader has no index while it is being created, but a name that ends with it.
+    """
+    if not pod.labels.text(marks.LWS_NAME_LABEL):
+        return ""
+    index = pod.labels.text(marks.LWS_GROUP_LABEL, LABEL_VALUE)
+    index = index or pod.name.rpartition("-")[2]
+    return f"-{index}" if index.isdecimal() else ""
 
 
 def _required_size(texts: Fields, key: str) -> int | None:

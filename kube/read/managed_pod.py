@@ -12,6 +12,7 @@ from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.node_choice import NodeWish, read_wish
+from kube.read.workloads import Workload
 from policy.errors import Problem
 from policy.placement import Placement
 from policy.submission import (
@@ -73,8 +74,16 @@ class ManagedPod:
     node_rules: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
+    service_account: str = "default"
+    """The account that it runs as, in its namespace."""
+    is_mirror: bool = False
+    """Whether it only shows a static pod, which its kubelet runs."""
+    is_protected: bool = False
+    """Whether it is never ended to make room (`kube.read.protection`)."""
 
     gang: DeclaredGang
+    workload: Workload | None = None
+    """Its topmost controller, as the webhook wrote it on the pod."""
     vc: VcName = DEFAULT_VC
     leaf_type: LeafType | None = None
     leaf_count: int

@@ -1,4 +1,4 @@
-"""What pods request of their node beside leaf cells, and what nodes offer, as kube-scheduler counts.
+"""What pods request beside leaf cells, and what nodes offer, as kube-scheduler counts it.
 
 A pod counts as the sum of its containers and sidecars, or as the largest init container with the
 sidecars that start before it, whichever is more, and its overhead. Requests of the pod itself

@@ -18,6 +18,8 @@ from kube.read.gangs import PodMarks
 from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
+from kube.read.protection import is_mirror, is_protected
+from kube.read.workloads import Workload
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items
 from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
@@ -98,17 +100,18 @@ class _Parts(NamedTuple):
     metadata: Fields
     spec: Fields
     status: Fields
+    pod: Mapping[str, Any]
 
 
 def _split(pod: Mapping[str, Any], problems: Problems) -> _Parts:
     fields = Fields(pod, key="", parent=None, problems=problems)
-    return _Parts(fields.fields("metadata"), fields.fields("spec"), fields.fields("status"))
+    return _Parts(fields.fields("metadata"), fields.fields("spec"), fields.fields("status"), pod)
 
 
 def _translate(
     parts: _Parts, *, demand: LeafDemand, namespace_labels: Mapping[str, str], request_uid: str
 ) -> ManagedPod:
-    metadata, spec, status = parts
+    metadata, spec, status, _ = parts
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     hived_spec = _read_hived(annotations, demand)
     namespace = metadata.text("namespace", NAMESPACE) or marks.DEFAULT_NAMESPACE
@@ -118,6 +121,8 @@ def _translate(
     node = NodeName(spec.text("nodeName", OBJECT_NAME)) or None
     gates = {gate.text("name") for gate in spec.items("schedulingGates")}
     is_gated = marks.QUEUED_GATE in gates
+    workload = Workload.parse(annotations.text(marks.WORKLOAD_ANNOTATION))
+    single_name = name or f"{generate_name}*{request_uid}"
     is_released = marks.PLACEMENT_ANNOTATION in annotations.values and not is_gated
     waits = node is None and (is_gated or is_released)
     return ManagedPod(
@@ -137,34 +142,52 @@ def _translate(
         is_refused=waits and _is_refused(status),
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
+        **_read_standing(parts),
         gang=gangs.read_gang(
-            PodMarks(spec, labels, annotations),
+            PodMarks(spec, labels, annotations, name, workload),
             namespace=namespace,
-            single_name=name or f"{generate_name}*{request_uid}",
+            single_name=single_name,
             hived=hived_spec,
         ),
+        workload=workload,
         vc=_read_vc(labels, namespace_labels=namespace_labels, hived_spec=hived_spec),
         leaf_type=_read_leaf_type(labels, hived_spec),
         leaf_count=hived_spec.leaf_count if hived_spec else demand.device_count,
         leaf_resource=demand.resource,
         device_count=demand.device_count,
-        class_name=ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
-        priority=spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
-        may_preempt=spec.text("preemptionPolicy") != "Never",
-        requested_class=ClassName(annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME))
-        or None,
-        decision=annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
-        submitter=submitters.read_submitter(annotations),
-        submitter_groups=submitters.read_submitter_groups(annotations),
-        charged_group=GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
+        **_read_admission(spec, labels=labels, annotations=annotations),
         hived=hived_spec,
         placement=placement,
         placement_problem=placement_problem,
-        is_uncharged=marks.UNCHARGED_ANNOTATION in annotations.values,
-        is_charged_alone=marks.ALONE_ANNOTATION in annotations.values,
         is_released=is_released,
         labels=labels.values,
     )
+
+
+def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dict[str, Any]:
+    """Read who submitted a pod, in which class, and what was decided about it."""
+    requested_class = annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME)
+    return {
+        "class_name": ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
+        "priority": spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
+        "may_preempt": spec.text("preemptionPolicy") != "Never",
+        "requested_class": ClassName(requested_class) or None,
+        "decision": annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
+        "submitter": submitters.read_submitter(annotations),
+        "submitter_groups": submitters.read_submitter_groups(annotations),
+        "charged_group": GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
+        "is_uncharged": marks.UNCHARGED_ANNOTATION in annotations.values,
+        "is_charged_alone": marks.ALONE_ANNOTATION in annotations.values,
+    }
+
+
+def _read_standing(parts: _Parts) -> Mapping[str, Any]:
+    """Read as whom a pod runs, and whether it may be ended for others."""
+    return {
+        "service_account": parts.spec.text("serviceAccountName", OBJECT_NAME) or "default",
+        "is_mirror": is_mirror(parts.pod),
+        "is_protected": is_protected(parts.pod),
+    }
 
 
 def _read_hived(annotations: Fields, demand: LeafDemand) -> HivedSpec | None:

@@ -12,18 +12,18 @@ from kube.read.node_choice import POD_FIELDS
 
 _METADATA: Final = (
     "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
-    "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "ownerReferences",
 )  # fmt: skip
 _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
-    "priority", "preemptionPolicy", "overhead", "resources",
+    "priority", "preemptionPolicy", "overhead", "resources", "serviceAccountName",
 )  # fmt: skip
 # Only the planner reads these, of pods that are not bound.
 _UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _ANNOTATION_DOMAINS: Final = ("cellgate.io/", "hivedscheduler.microsoft.com/")
-_GANG_MARKS: Final = frozenset(marks.GANG_MARKS)
+_OTHER_ANNOTATIONS: Final = frozenset((*marks.GANG_MARKS, marks.MIRROR_ANNOTATION))
 
 
 def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,14 +54,14 @@ def _some(fields: object, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def _annotations(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep ours, HiveD's and those that name a gang; others may be as large as the pod itself."""
+    """Keep those that we read; others may be as large as the pod itself."""
     annotations = metadata.get("annotations")
     if not isinstance(annotations, Mapping):
         return {}
     kept = {
         key: text
         for key, text in annotations.items()
-        if key.startswith(_ANNOTATION_DOMAINS) or key in _GANG_MARKS
+        if key.startswith(_ANNOTATION_DOMAINS) or key in _OTHER_ANNOTATIONS
     }
     return {"annotations": kept}
 

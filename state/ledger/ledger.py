@@ -366,7 +366,7 @@ def check_storable(charge: Charge) -> None:
             f"{_LARGEST_COUNT}"
         )
     holder = (charge.user, charge.group or "", charge.vc, charge.class_name, charge.leaf_type or "")
-    for key in ((charge.gang.namespace, charge.gang.name), holder):
+    for key in ((charge.gang.namespace, charge.gang.stored_name), holder):
         length = sum(len(name.encode(errors="replace")) for name in key)
         if length > _LONGEST_KEY:
             raise ValueError(

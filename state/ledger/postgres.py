@@ -193,7 +193,7 @@ class PostgresLedger:
 
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
         """Return the gangs, among those given, that have a live charge."""
-        names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
+        names = [gang.namespace for gang in gangs], [gang.stored_name for gang in gangs]
         return frozenset(map(rows.from_gang, await self._read("charged_gangs", *names)))
 
     async def usage(self, scope: Scope) -> ScopeUsage:

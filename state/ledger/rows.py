@@ -32,7 +32,7 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
     return {
         "decision": str(charge.decision),
         "namespace": to_text(charge.gang.namespace),
-        "gang": to_text(charge.gang.name),
+        "gang": to_text(charge.gang.stored_name),
         "user_name": to_text(charge.user),
         "group_name": to_text(charge.group or ""),
         "vc": to_text(charge.vc),
@@ -66,7 +66,9 @@ def _to_limit_row(index: int, limit: Limit) -> Row:
 
 def to_gangs_json(gangs: Sequence[GangKey]) -> str:
     """Return the keys of gangs as JSON."""
-    names = [{"namespace": to_text(gang.namespace), "gang": to_text(gang.name)} for gang in gangs]
+    names = [
+        {"namespace": to_text(gang.namespace), "gang": to_text(gang.stored_name)} for gang in gangs
+    ]
     return orjson.dumps(names).decode()
 
 
@@ -85,7 +87,7 @@ def _to_seen(live: LiveCharge | None) -> dict[str, Any]:
 
 def from_gang(row: Row) -> GangKey:
     """Build the key of a gang from a row."""
-    return GangKey(row["namespace"], row["gang"])
+    return GangKey.from_stored(row["namespace"], row["gang"])
 
 
 def from_charge(row: Row) -> Charge:

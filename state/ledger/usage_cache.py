@@ -261,7 +261,7 @@ class UsageCache:
         gangs = self.assumed.expected(_MOST_EXPECTED)
         if not gangs:
             return set()
-        names = [gang.namespace for gang in gangs], [gang.name for gang in gangs]
+        names = [gang.namespace for gang in gangs], [gang.stored_name for gang in gangs]
         found = await connection.fetch(sql("charged_gangs"), *names)
         return {rows.from_gang(row) for row in found}
 

@@ -12,8 +12,10 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gang_stream import GangStream
 from tests.support.installed.gangs import check_no_leaf_cell_twice, create, gang_pods, running
-from tests.support.installed.installation import OWN_PODS, Installation
+from tests.support.installed.installation import NAMESPACE, OWN_PODS, Installation
 from tests.support.installed.leaders import WAYS, depose, leader_of, two_extenders
+
+_LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/cellgate-extender"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,42 @@ async def test_a_standby_is_ready_and_answers_no_verb(cellgate: Installation, po
     answered, connection = await _ask(cellgate, leader)
     assert answered["Error"] == ""
     assert connection != "close"
+
+
+async def test_a_standby_shows_nothing_and_says_which_replica_can(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """What it could show would be wrong: it has made no decision."""
+    await create(plane, pods, gang_pods("whole", size=2, gpus=8))
+    await create(plane, pods, gang_pods("part", size=3, gpus=8)[:2])
+    await running(plane, pods, "whole", size=2)
+    leader = await leader_of(cellgate)
+    holder = (await plane.api.get(_LEASE))["spec"]["holderIdentity"]
+    namespace = pods.split("/")[4]
+    for path in (
+        f"/v1/explain/{namespace}/part-0",
+        f"/v1/gangs/{namespace}/whole",
+        "/v1/waiting",
+        "/v1/inspect/affinitygroups",
+    ):
+        status, answer, named = await _inspect(cellgate, 1 - leader, path)
+        assert (status, named) == (503, holder), path
+        assert answer["error"] == (
+            f"this replica does not lead: {holder} does, and only the leader can answer; "
+            "ask the Service cellgate-extender, which selects it"
+        )
+        assert (await _inspect(cellgate, leader, path))[0] == 200, path
+
+
+async def _inspect(
+    cellgate: Installation, replica: int, path: str
+) -> tuple[int, dict[str, str], str | None]:
+    """Ask one replica as the admin: status, answer, and the leader that it names."""
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=cellgate.trust())) as http,
+        http.get(cellgate.url_of(replica) + path, headers=cellgate.admin) as said,
+    ):
+        return said.status, await said.json(), said.headers.get("X-Cellgate-Leader")
 
 
 async def _labelled(plane: ControlPlane) -> list[str]:

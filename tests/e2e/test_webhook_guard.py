@@ -72,6 +72,18 @@ def _binding(name: str, **annotations: str) -> JsonObject:
     }
 
 
+async def test_a_user_creates_no_managed_pod_on_a_node(plane: ControlPlane) -> None:
+    refusal, spec = "spec.nodeName: is .node-0.; only Cellgate", {"nodeName": "node-0"}
+    with pytest.raises(ApiError, match=refusal):
+        await create_pod(plane, "default", "here", user="bob", spec=spec)
+    job = a_job("here")
+    job["spec"]["template"]["spec"] |= spec
+    with pytest.raises(ApiError, match=f"spec.template.{refusal}"):
+        await plane.api_as("bob").create("/apis/batch/v1/namespaces/default/jobs", job)
+    stored = await create_pod(plane, "default", "here", user="admin", spec=spec)
+    assert stored["spec"]["nodeName"] == "node-0"
+
+
 async def test_a_stranger_binds_others_pods_but_not_ours(plane: ControlPlane) -> None:
     await create_pod(plane, "default", "ours")
     bob = plane.api_as("bob")

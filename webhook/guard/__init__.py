@@ -6,4 +6,5 @@ charges or patches. What shapes protect is in `webhook.shaping.shaped_fields`. I
 
     pod_guard      pods: a new one must match its decision; later only Cellgate changes its marks
     binding_guard  Bindings: only the extender and known schedulers bind managed pods
+    node_guard     New pods that name their node: by the same users, or mirror pods by a kubelet
 """

@@ -19,6 +19,7 @@ from kube.read.pods import read_pod
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote
+from webhook.guard.node_guard import NodeGuard
 from webhook.records.pending_events import PendingEvents
 from webhook.responses.request_line import SEPARATOR, describe_request
 from webhook.shaping.shaped_fields import find_undone
@@ -34,25 +35,29 @@ _HINT: Final = (
 class PodGuard:
     """Reviews pods that are about to be stored."""
 
-    def __init__(self, *, events: PendingEvents, trusted: Collection[str]) -> None:
+    def __init__(
+        self, *, events: PendingEvents, nodes: NodeGuard, trusted: Collection[str]
+    ) -> None:
         """`trusted` are users and groups that may change everything: the extender and admins."""
         self._events = events
+        self._nodes = nodes
         self._trusted = trusted
 
     async def validate(self, review: ReviewRequest) -> ReviewResponse:
         """Raise RequestError for a pod that differs from its decision, or a change by others."""
         if review.operation == "CREATE" and review.object is not None:
-            self._check_new(review.object, is_dry_run=review.dry_run)
+            self._check_new(review, review.object)
         elif review.object is not None and review.old_object is not None:
             self._check_change(review.user, review.old_object, review.object)
         return ALLOWED
 
-    def _check_new(self, obj: Mapping[str, Any], *, is_dry_run: bool) -> None:
+    def _check_new(self, review: ReviewRequest, obj: Mapping[str, Any]) -> None:
         pod = read_pod(obj)
         if pod is None:
             return
         decision = _check_decided(obj, pod)
-        if not is_dry_run:
+        self._nodes.check(review, pod)
+        if not review.dry_run:
             self._events.write(obj, decision)
 
     def _check_change(

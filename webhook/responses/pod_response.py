@@ -50,6 +50,7 @@ def respond_to_pod(
         **shaped.annotations,
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
+        **({marks.WORKLOAD_ANNOTATION: pod.workload.mark} if pod.workload else {}),
     }
     # Kubernetes refuses a gate on a pod with a node: it runs there, and is counted there.
     is_gated = pod.node is None and (gates_all or is_queued)
@@ -89,7 +90,12 @@ def forget_decision(obj: Mapping[str, Any]) -> ReviewResponse:
 
 def _stale_marks(written: Mapping[str, str]) -> list[str]:
     """Return the marks that only we write, and that this decision does not."""
-    optional = (marks.UNCHARGED_ANNOTATION, marks.ALONE_ANNOTATION, marks.SHAPED_ANNOTATION)
+    optional = (
+        marks.UNCHARGED_ANNOTATION,
+        marks.ALONE_ANNOTATION,
+        marks.SHAPED_ANNOTATION,
+        marks.WORKLOAD_ANNOTATION,
+    )
     return [key for key in (*marks.PLACEMENT_ANNOTATIONS, *optional) if key not in written]
 
 

@@ -5,6 +5,7 @@ response. No module here charges, applies rules or words a decision. Imported by
 only.
 
     pod_reviews        new pods: decide the class, charge, record, write the decision into the pod
+    pod_workloads      the workload of a new pod, by its owners, and whether its gang has one
     pod_request        what a pod means for its gang: submitter, class, VC, the group that pays
     submitter          which user submitted a pod, and which stamps are believed
     pod_groups         the PodGroup of a pod: the size and class of its gang

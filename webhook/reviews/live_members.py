@@ -4,14 +4,17 @@ Only asked about gangs of which pods were seen running, and whose members share 
 that are created together, the extender starts no more than the gang's size.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kube import marks
 from kube.api.client import KubeClient, KubeError
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod
-from kube.values.objects import items, mapping
+from kube.read.pods import read_pod
+from kube.values.objects import items
 from policy.errors import RequestError
+from policy.submission import GangKey
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 
 _LABELS: Final = {GangForm.CELLGATE: marks.GANG_LABEL, GangForm.KUEUE: marks.KUEUE_GROUP}
@@ -31,8 +34,9 @@ async def check_room(client: KubeClient, pod: ManagedPod) -> None:
 
 async def _count(client: KubeClient, pod: ManagedPod, label: str) -> int:
     """Count the live members; 0 if the API server does not answer, so that none is refused."""
+    named = pod.labels.get(label)
     query = {
-        "labelSelector": f"{label}={pod.gang.key.name}",
+        "labelSelector": f"{label}={named}" if named else marks.GANG_SIZE_LABEL,
         "fieldSelector": _LIVE,
         "resourceVersion": "0",  # from the API server's cache
     }
@@ -42,5 +46,12 @@ async def _count(client: KubeClient, pod: ManagedPod, label: str) -> int:
             found = await client.request("GET", path, query=query)
     except (KubeError, TimeoutError):
         return 0
-    pods = [mapping(one.get("metadata")) for one in items(found.get("items"))]
-    return sum(metadata.get("deletionTimestamp") is None for metadata in pods)
+    return sum(_is_live_member(one, pod.gang.key) for one in items(found.get("items")))
+
+
+def _is_live_member(obj: Mapping[str, Any], gang: GangKey) -> bool:
+    try:
+        pod = read_pod(obj)
+    except RequestError:
+        return False
+    return pod is not None and pod.gang.key == gang and not pod.is_deleting

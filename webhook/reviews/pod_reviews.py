@@ -4,7 +4,7 @@ Fails closed on a pod that is invalid, and open on an unavailable ledger: then t
 a warning (`webhook.admission.admitter`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,11 @@ from webhook.responses.pod_response import forget_decision, respond_to_pod, resp
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_groups import find_group
 from webhook.reviews.pod_request import build_pod_request
+from webhook.reviews.pod_workloads import PodWorkloads
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
+
+CheckNode = Callable[[ReviewRequest, ManagedPod], None]
+"""Raises RequestError if the user of a review may not choose the node of a pod."""
 
 
 class PodReviews:
@@ -37,6 +41,7 @@ class PodReviews:
         client: KubeClient,
         admitter: Admitter,
         recorder: DecisionRecorder,
+        check_node: CheckNode,
         clock: Clock,
         gates_all: bool,
     ) -> None:
@@ -45,7 +50,9 @@ class PodReviews:
         self._client = client
         self._admitter = admitter
         self._recorder = recorder
+        self._check_node = check_node
         self._clock = clock
+        self._workloads = PodWorkloads(client, clock=clock)
         self._gates_all = gates_all
 
     async def mutate(self, review: ReviewRequest) -> ReviewResponse:
@@ -56,9 +63,11 @@ class PodReviews:
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
         try:
-            pod = self.read_pod(review, review.object)
+            obj = await self._workloads.with_workload(review.object, namespace=review.namespace)
+            pod = self.read_pod(review, obj)
             if pod is None:
                 return forget_decision(review.object)
+            self._check_node(review, pod)
             group = await find_group(self._view.pod_groups, pod)
             policy = self._view.policies.policy
             request = build_pod_request(review, review.object, pod=pod, group=group, policy=policy)
@@ -85,6 +94,7 @@ class PodReviews:
         pod = self.read_pod(review, obj)
         if pod is None:
             return ALLOWED
+        self._check_node(review, pod)
         policy = self._view.policies.policy
         request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
         decision = self._admitter.preview(request.charge)

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
+from uuid import UUID
 
 from kube import marks
 from kube.read.submitters import format_submitter_groups
+from kube.read.workloads import Workload
 from kube.values.objects import mapping, marks_of
 from policy.identity.identity import TemplateKind
 from webhook.responses.patches import annotations_patch, escape_pointer
@@ -14,6 +16,8 @@ from webhook.wire import Operation, ReviewRequest, UserInfo
 
 MAX_TEMPLATES: Final = 200
 _EVERY: Final = "*"
+_NO_UID: Final = str(UUID(int=0))
+"""Stands for the UID of an object that is being created."""
 
 Pointer = tuple[str | int, ...]
 
@@ -70,12 +74,27 @@ class PodTemplate:
         """Return the pod that a controller would create from it, with these annotations."""
         metadata = {
             **mapping(self.content.get("metadata")),
-            "annotations": {**marks_of(self.content, "annotations"), **annotations},
+            "annotations": {
+                **marks_of(self.content, "annotations"),
+                **annotations,
+                marks.WORKLOAD_ANNOTATION: _workload_of(review).mark,
+            },
             "namespace": review.namespace,
             "generateName": f"{(review.name or 'template')[:200].lower()}-",
             "name": "",
         }
         return {"metadata": metadata, "spec": self.content["spec"]}
+
+
+def _workload_of(review: ReviewRequest) -> Workload:
+    """Return the object as the workload of its pods."""
+    obj = review.object or {}
+    return Workload(
+        group=str(obj.get("apiVersion")).rpartition("/")[0],
+        kind=str(obj.get("kind")),
+        name=review.name or "template",
+        uid=str(mapping(obj.get("metadata")).get("uid") or _NO_UID),
+    )
 
 
 def find_templates(obj: Mapping[str, Any], kinds: Sequence[TemplateKind]) -> list[PodTemplate]:

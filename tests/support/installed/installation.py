@@ -237,11 +237,20 @@ class Installation:
         return await self._look("/v1/nodes")
 
     async def _look(self, path: str) -> list[dict[str, Any]]:
-        """Ask the first extender, as the admin."""
-        headers = {"Authorization": f"Bearer {self._plane.token()}"}
-        url = self.extender_url + path
-        async with self._http.get(url, headers=headers, ssl=self.trust()) as answer:
-            found: list[dict[str, Any]] = (await answer.json())["items"]
+        found: list[dict[str, Any]] = (await self.inspect(path))["items"]
+        return found
+
+    @property
+    def admin(self) -> dict[str, str]:
+        """What the admin's requests to an extender carry."""
+        return {"Authorization": f"Bearer {self._plane.token()}"}
+
+    async def inspect(self, path: str) -> dict[str, Any]:
+        """Ask the leader, as the admin, where the Service leads to it."""
+        url = self.scheduler_asks + path
+        async with self._http.get(url, headers=self.admin, ssl=self.trust()) as answer:
+            answer.raise_for_status()
+            found: dict[str, Any] = await answer.json()
             return found
 
     async def wait_ready(self, url: str) -> None:

@@ -2,9 +2,15 @@
 
 from copy import deepcopy
 from typing import Any, Self
+from uuid import NAMESPACE_URL, uuid5
 
 NVIDIA = "nvidia.com/gpu"
 AMD = "amd.com/gpu"
+
+
+def uid_of(name: str) -> str:
+    """Return the UID that an object of this name has in tests."""
+    return str(uuid5(NAMESPACE_URL, name))
 
 
 class ObjectBuilder(dict[str, Any]):
@@ -19,9 +25,17 @@ class ObjectBuilder(dict[str, Any]):
         annotations = {**self["metadata"].get("annotations", {}), key: value}
         return self._changed("metadata", annotations=annotations)
 
-    def controlled_by(self, kind: str, name: str, *, api_version: str = "batch/v1") -> Self:
-        """Let a controller own it."""
-        owner = {"apiVersion": api_version, "kind": kind, "name": name, "controller": True}
+    def controlled_by(
+        self, kind: str, name: str, *, api_version: str = "batch/v1", is_controller: bool = True
+    ) -> Self:
+        """Let a controller own it, or an object that is not its controller."""
+        owner = {
+            "apiVersion": api_version,
+            "kind": kind,
+            "name": name,
+            "uid": uid_of(name),
+            "controller": is_controller,
+        }
         return self._changed("metadata", ownerReferences=[owner])
 
     def with_metadata(self, **fields: object) -> Self:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.support.kube.objects import ObjectBuilder
+from kube.read.workloads import Workload
+from tests.support.kube.objects import ObjectBuilder, uid_of
 from tests.support.kube.pods import PodBuilder, a_new_pod
 
 _VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
@@ -33,3 +34,14 @@ def a_workload(
         metadata={"name": name, **({"namespace": namespace} if namespace else {})},
         spec={"jobTemplate": {"spec": inner}} if kind == "CronJob" else inner,
     )
+
+
+def workload_mark(name: str, *, kind: str = "Job", group: str = "batch") -> str:
+    """The mark of a workload on its pods."""
+    return Workload(group=group, kind=kind, name=name, uid=uid_of(name)).mark
+
+
+def a_stored_owner(name: str, *, kind: str = "Job", uid_name: str = "") -> ObjectBuilder:
+    """The metadata of a controller, as an API server returns them."""
+    metadata = {"name": name, "namespace": "lab", "uid": uid_of(uid_name or name)}
+    return ObjectBuilder(kind=kind, metadata=metadata)

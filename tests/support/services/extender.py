@@ -64,6 +64,12 @@ class Caller:
         async with self._http.get(self._url + path) as answer:
             return await answer.json() if answer.status == 200 else answer.status
 
+    async def look(self, path: str) -> tuple[int, Mapping[str, str], Any]:
+        """Status, headers and body; the body of an answer that is not JSON is None."""
+        async with self._http.get(self._url + path) as answer:
+            is_json = answer.content_type == "application/json"
+            return answer.status, answer.headers, await answer.json() if is_json else None
+
     async def until(self, path: str, is_so: Callable[[Any], bool]) -> Any:
         """Ask until the answer is as expected; the answer."""
         async with asyncio.timeout(30):

@@ -9,6 +9,7 @@ import pytest
 
 from extender.feeds.node_feed import NodeSink
 from extender.feeds.requests import to_member_request
+from extender.feeds.room_feed import RoomSink, follow_members
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
@@ -16,11 +17,12 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.queue.model import Action, ReleasePod
+from extender.room.cluster_room import ClusterRoom
+from extender.room.fitting_nodes import FittingNodes
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
-from kube.read.node_choice import NodeChoice
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import BackendError
 from policy.placement import Placement
@@ -77,15 +79,18 @@ class Planning:
         self.groups = Groups()
         self.classes: Classes = NO_CLASSES
         self.executor = RecordingExecutor()
-        choice = NodeChoice()
-        self.nodes = NodeSink(self.shell.cluster, choice)
+        self.room = ClusterRoom()
+        fitting = FittingNodes(self.room)
+        follow_members(self.shell.cluster.members, self.room)
+        self.nodes = NodeSink(self.shell.cluster, fitting)
+        self.pods = RoomSink(self.room, self.shell.pods)
         self.quota = Quota()
         self.planner = PlanningLoop(
             cells=ClusterCells(
                 self.shell.cluster, self.shell.pods, outcomes=self.shell.outcomes, being_bound=()
             ),
             pods=self.shell.pods,
-            nodes=choice,
+            nodes=fitting,
             to_request=lambda pod: to_member_request(pod, classes=self.classes, sizes=self.groups),
             executor=executor or self.executor,  # type: ignore[arg-type] # all that it uses
             held=HeldPods(

@@ -7,7 +7,9 @@ import pytest
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, parse_spec
 from policy.submission import GangKey, VcName
 from simulation.objects.patch import json_patch
+from tests.support.kube.objects import uid_of
 from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.workloads import workload_mark
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld
 from tests.support.webhook.review_requests import a_review
@@ -92,7 +94,8 @@ async def test_gates_are_ours_to_set() -> None:
 
 async def test_a_pod_that_names_its_node_is_not_gated() -> None:
     webhook = Webhook(gates_all=True)
-    _, stored = await _create(webhook, default_scheduler_pod("a").with_spec(nodeName="node-7"))
+    pod = default_scheduler_pod("a").with_spec(nodeName="node-7")
+    _, stored = await _create(webhook, pod, user="root")
     assert "schedulingGates" not in stored["spec"]
 
 
@@ -231,3 +234,39 @@ rules:
         _, stored = await _create(webhook, default_scheduler_pod(name).with_gpus(3))
         got.append(stored["spec"]["priorityClassName"])
     assert got == ["test", "test", "oppo"]
+
+
+def _a_member(of: str) -> PodBuilder:
+    return default_scheduler_pod(f"{of}-0").in_gang("bert", size=2).controlled_by("Job", of)
+
+
+async def test_jobs_with_the_same_label_are_charged_as_two_gangs() -> None:
+    webhook = Webhook()
+    for job in ("a", "b"):
+        _, stored = await _create(webhook, _a_member(job), user=JOB_CONTROLLER)
+        mark = stored["metadata"]["annotations"]["cellgate.io/workload"]
+        assert mark == f"batch/Job/{job}/{uid_of(job)}"
+    charged = [live.charge.gang for live in await webhook.world.ledger.charges()]
+    assert sorted(charged) == sorted(GangKey("lab", "bert", uid_of(job)) for job in ("a", "b"))
+
+
+async def test_a_mark_of_a_workload_that_an_author_wrote_is_dropped() -> None:
+    webhook = Webhook()
+    for pod in (default_scheduler_pod("x"), _a_member("a").controlled_by("Job", "b")):
+        forged = pod.annotated("cellgate.io/workload", workload_mark("a"))
+        _, stored = await _create(webhook, forged)
+        assert stored["metadata"]["annotations"].get("cellgate.io/workload") in (
+            None,
+            workload_mark("b"),
+        )
+
+
+async def test_a_retry_joins_the_gang_of_its_job_that_was_admitted_before_an_upgrade() -> None:
+    older = _a_member("a").annotated("cellgate.io/decision", "1")
+    webhook = Webhook(stored=[older, older.controlled_by("Job", "c")])
+    _, stored = await _create(webhook, _a_member("a"), user=JOB_CONTROLLER)
+    assert "cellgate.io/workload" not in stored["metadata"]["annotations"]
+    _, stored = await _create(webhook, _a_member("b"), user=JOB_CONTROLLER)
+    assert "cellgate.io/workload" in stored["metadata"]["annotations"]
+    charged = [live.charge.gang for live in await webhook.world.ledger.charges()]
+    assert sorted(charged) == [GangKey("lab", "bert"), GangKey("lab", "bert", uid_of("b"))]

@@ -1,0 +1,88 @@
+"""The workload of a new pod: its topmost controller, unless the pod joins a gang without one.
+
+Pods that an earlier version of Cellgate admitted do not name their workload, and their gang has no
+owner. A new pod of the same controller, for example a retry, joins that gang as long as it has
+live pods; otherwise a gang that runs during an upgrade would be divided.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kube import marks
+from kube.api.client import KubeClient, KubeError
+from kube.follow.owners import OwnerChains
+from kube.read.workloads import Workload, controller_of
+from kube.values.objects import items, mapping, marks_of
+from service.clock import Clock
+from service.memory import BoundedMap
+from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
+
+_LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
+_METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_KEPT: Final = 10_000
+
+
+class PodWorkloads:
+    """Finds the workloads of pods that are being created. Used from one event loop."""
+
+    def __init__(self, client: KubeClient, *, clock: Clock) -> None:
+        self._client = client
+        self._owners = OwnerChains(client, monotonic=clock.monotonic)
+        self._new: BoundedMap[tuple[str, str, str], None] = BoundedMap(_KEPT)
+        """Gangs, by namespace, label and owner, that have no members without an owner."""
+
+    async def with_workload(self, obj: Mapping[str, Any], *, namespace: str) -> Mapping[str, Any]:
+        """Return a pod with the mark of its workload, whatever its author wrote there."""
+        workload = await self._find(obj, namespace)
+        others = {
+            key: text
+            for key, text in marks_of(obj, "annotations").items()
+            if key != marks.WORKLOAD_ANNOTATION
+        }
+        own = {marks.WORKLOAD_ANNOTATION: workload.mark} if workload else {}
+        metadata = {**mapping(obj.get("metadata")), "annotations": {**others, **own}}
+        return {**obj, "metadata": metadata}
+
+    async def _find(self, obj: Mapping[str, Any], namespace: str) -> Workload | None:
+        try:
+            async with within_budget(KUBE_SECONDS):
+                workload = await self._owners.resolve(obj, namespace=namespace)
+        except TimeoutError:
+            workload = self._owners.known(obj)
+        gang = marks_of(obj, "labels").get(marks.GANG_LABEL)
+        if workload is None or not isinstance(gang, str) or not gang:
+            return workload
+        key = (namespace, gang, workload.uid)
+        if key not in self._new:
+            if await self._has_older_members(obj, workload, namespace=namespace, gang=gang):
+                return None
+            self._new[key] = None
+        return workload
+
+    async def _has_older_members(
+        self, obj: Mapping[str, Any], workload: Workload, *, namespace: str, gang: str
+    ) -> bool:
+        """Tell whether live pods of the same workload have the label, and no mark."""
+        query = {
+            "labelSelector": f"{marks.GANG_LABEL}={gang}",
+            "fieldSelector": _LIVE,
+            "resourceVersion": "0",  # from the API server's cache
+        }
+        try:
+            async with within_budget(KUBE_SECONDS):
+                path = f"/api/v1/namespaces/{namespace}/pods"
+                found = await self._client.request("GET", path, query=query, accept=_METADATA_LIST)
+        except (KubeError, TimeoutError):
+            return False
+        own = controller_of(obj)
+        return any(
+            controller_of(one) == own or self._owners.known(one) == workload
+            for one in items(found.get("items"))
+            if _is_without_mark(marks_of(one, "annotations"))
+        )
+
+
+def _is_without_mark(annotations: Mapping[str, Any]) -> bool:
+    """Tell whether Cellgate admitted a pod and did not name its workload."""
+    is_decided = marks.DECISION_ANNOTATION in annotations
+    return is_decided and marks.WORKLOAD_ANNOTATION not in annotations
