@@ -55,6 +55,13 @@ class ExtenderMetrics:
         self.expired = counter(
             "leases_expired", "Leases that expired before all members were bound."
         )
+        self.refused_nodes = counter(
+            "refused_nodes",
+            "Times that kube-scheduler refused the node that was planned for a pod, by what the "
+            "node lacks: cpu, memory, ephemeral-storage, other-resource, pods, ports, taints, "
+            "node-affinity, pod-affinity, volumes or other.",
+            "lacks",
+        )
         self.drift = counter(
             "drift",
             "Differences between pods and the engine, or pods and the ledger, that were corrected, "

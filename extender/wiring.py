@@ -24,6 +24,7 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HeldPods
@@ -101,6 +102,7 @@ class ExtenderState:
             metrics=self.metrics,
             clock=self.clock,
         )
+        RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,

@@ -8,5 +8,6 @@ wiring; imports none of them.
 evictions     Ends the pods of victims: retries, spares pods that need not end, writes an Event.
 outcomes      Reports every decision to Events, metrics and the waiting list.
 pod_events    Events on pods: Waiting, Placed, Downgraded, Preempted.
+refused_nodes  Counts how often kube-scheduler refuses the node that is planned for a pod.
 waiting_list  Gangs and pods that wait: for which reason, and since when.
 """
