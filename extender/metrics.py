@@ -155,6 +155,24 @@ class StateMetrics(Collector):
         for labels, count in sorted(self._census.cells.items()):
             cells.add_metric(labels, count)
         yield cells
+        yield from self._promises()
+
+    def _promises(self) -> Iterator[Metric]:
+        labels = "vc", "leaf_type", "level"
+        promised = _family(
+            "promised_cells", "Cells that the Cluster document promises to VCs.", *labels
+        )
+        backed = _family(
+            "backed_cells",
+            "Those of the promised cells for which there are nodes. Fewer than promised: see "
+            "PromisesCut in failures.md.",
+            *labels,
+        )
+        for vc in self._cluster.topology.vcs if self._cluster.topology else ():
+            for one in self._cluster.backing(vc):
+                promised.add_metric([vc, one.leaf_type, one.level], one.promised)
+                backed.add_metric([vc, one.leaf_type, one.level], one.backed)
+        yield from (promised, backed)
 
 
 def _family(name: str, about: str, *labels: str) -> GaugeMetricFamily:

@@ -7,6 +7,7 @@ of cells of some level of a chain, any of them, or a *pinned* cell, one particul
     chain "4-NODE":   4-NODE (level 4) → 2-NODE (3) → NODE (2, node level) → A100 (1)
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NewType
@@ -68,13 +69,31 @@ class Promise:
     count: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Backing:
+    """How many cells of a level a VC was promised, and for how many of them there are cells."""
+
+    leaf_type: LeafType
+    level: str
+    """The cell type of the level."""
+    promised: int
+    backed: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is a cell for each that was promised."""
+        return self.backed >= self.promised
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualCluster:
-    """What one VC was promised."""
+    """What one VC was promised, as far as there are cells for it."""
 
     name: VcName
     promises: tuple[Promise, ...] = ()
     pinned: tuple[PinnedCellId, ...] = ()
+    shortfall: tuple[Backing, ...] = ()
+    """The promises of the document for which there are too few cells, each level once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +102,21 @@ class Topology:
 
     chains: Mapping[ChainName, Chain]
     vcs: Mapping[VcName, VirtualCluster]
+
+    def backing(self, name: VcName) -> tuple[Backing, ...]:
+        """Return what a VC was promised and what is backed, by leaf type and level, sorted.
+
+        Pinned cells, which always exist, are left out.
+        """
+        vc = self.vcs[name]
+        backed: Counter[tuple[LeafType, str]] = Counter()
+        for promise in vc.promises:
+            chain = self.chains[promise.chain]
+            level = chain.levels[promise.level - 1].cell_type
+            backed[chain.leaf_type, level] += promise.count
+        whole = [
+            Backing(leaf_type, level, count, count)
+            for (leaf_type, level), count in backed.items()
+            if not any((one.leaf_type, one.level) == (leaf_type, level) for one in vc.shortfall)
+        ]
+        return tuple(sorted([*whole, *vc.shortfall]))

@@ -25,6 +25,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
     answers   Decisions without a place, each with its reason: wait, reject, preempt
     budget    How much one decision may cost: all bounds of the search in one place
     engine    The engine's public methods: plan, apply, observe, recover, views
+    hold_wording  Sentences about gangs that are not planned yet
     model     What goes into the engine and what comes out: requests, decisions, views
     wording   Sentences for people, such as why a gang waits, made from reason codes
     decide/   From a request to a decision, and from a decision to a changed state

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from extender.cells import hold_wording
 from extender.cells.model import Argument, Reason, ReasonCode
 from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
-WORDING: Final = 1
+WORDING: Final = 2
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
@@ -24,6 +25,8 @@ MEMBER_SIZES: Final = "member sizes"
 Needs = tuple[tuple[int, int], ...]
 """Pairs: so many members of so many leaf cells each, the largest first."""
 
+Shortfall = tuple[tuple[int, int, str, str], ...]
+"""Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
 
 Sentence = tuple[str, str]
 """What is the case, and what would have to change."""
@@ -199,38 +202,6 @@ def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
     )
 
 
-# -- gangs that are not planned yet
-
-
-def _over_quota(*, gang: str, group: str, leaf_cells: int) -> Sentence:
-    needed = count_of(leaf_cells, "more leaf cell") if leaf_cells else "the gang"
-    return (
-        f"gang {gang} waits for quota of group {group}",
-        f"starts once the group's quota has room for {needed}",
-    )
-
-
-def _other_gate(*, pod: str) -> Sentence:
-    return (
-        f"pod {pod} has a scheduling gate of another controller",
-        "scheduled once that controller has removed its gate",
-    )
-
-
-def _no_pod_group(*, gang: str) -> Sentence:
-    return (
-        f"gang {gang} has no PodGroup that gives its size",
-        "create the PodGroup, or correct its name in the pods",
-    )
-
-
-def _unknown_class(*, gang: str, problem: str) -> Sentence:
-    return (
-        f"gang {gang} is not valid: {problem}",
-        "add the class to the document, or create the pods again with another class",
-    )
-
-
 # -- preemption
 
 
@@ -348,18 +319,34 @@ def _member_of_another_gang(*, gang: str, uid: str, known: str) -> Sentence:
 
 _Writer = Callable[..., Sentence]
 
+
+def _in_a_cut_vc(write: _Writer) -> _Writer:
+    """Add to a sentence which promises to its VC the nodes do not back."""
+
+    def write_both(*, vc: str, shortfall: Shortfall, **others: Argument) -> Sentence:
+        fact, change = write(vc=vc, **others)
+        parts = [
+            f"{backed} of {promised} cells of level {level} and type {leaf_type}"
+            for promised, backed, level, leaf_type in shortfall
+        ]
+        told = f"of the promise to VC {vc}, the nodes back only {' and '.join(parts)}"
+        return f"{fact}; {told}", f"{change}, or once the nodes back all of the promise"
+
+    return write_both
+
+
 _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NO_ROOM: {"gang": _no_room},
-    ReasonCode.VC_FULL: {"gang": _vc_full},
+    ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full},
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.LACKS_RESOURCES: {"gang": _lacks_resources},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
     ReasonCode.GATHERING: {"gang": _gathering},
-    ReasonCode.QUOTA: {"gang": _over_quota},
-    ReasonCode.OTHER_GATE: {"pod": _other_gate},
-    ReasonCode.NO_POD_GROUP: {"gang": _no_pod_group},
-    ReasonCode.UNKNOWN_CLASS: {"gang": _unknown_class},
+    ReasonCode.QUOTA: {"gang": hold_wording.over_quota},
+    ReasonCode.OTHER_GATE: {"pod": hold_wording.other_gate},
+    ReasonCode.NO_POD_GROUP: {"gang": hold_wording.no_pod_group},
+    ReasonCode.UNKNOWN_CLASS: {"gang": hold_wording.unknown_class},
     ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
     ReasonCode.PREEMPTING: {"gang": _preempting},
     ReasonCode.PREEMPTED: {"gang": _preempted},
@@ -376,6 +363,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
         "member": _member_not_listed,
     },
     ReasonCode.TOO_LARGE: {
+        "shortfall": _in_a_cut_vc(_gang_too_large),
         "size": _too_many_members,
         "member": _member_too_large,
         "needs": _gang_too_large,

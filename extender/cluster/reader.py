@@ -6,8 +6,8 @@ from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest
 from extender.cluster.members import MemberIndex
 from policy.errors import Problem
-from policy.submission import NodeName
-from policy.topology import Topology
+from policy.submission import NodeName, VcName
+from policy.topology import Backing, Topology
 
 
 class ClusterReader:
@@ -38,6 +38,11 @@ class ClusterReader:
         """Promises that the nodes which are alive cannot hold."""
         self.version = 0
         """Grows with every change that a plan could see."""
+
+    def backing(self, vc: VcName) -> tuple[Backing, ...]:
+        """Return what a VC was promised and how much of it nodes back; empty if it is unknown."""
+        topology = self.topology
+        return topology.backing(vc) if topology is not None and vc in topology.vcs else ()
 
     def what_if(self, request: MemberRequest, *, candidate_nodes: Collection[NodeName]) -> Decision:
         """Return what would be decided now."""

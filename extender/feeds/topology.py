@@ -8,11 +8,14 @@ from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cluster.cluster import Cluster
 from kube.follow.policies import PolicySink
 from policy.errors import Problem
+from policy.wording import count_of
 
 logger = logging.getLogger(__name__)
 
 _GATHER_SECONDS: Final = 0.5
 """Nodes that join or leave within this time are built into cells together, to save work."""
+_EVENT_PROBLEMS: Final = 3
+"""How many promises an Event names; the log has all."""
 
 
 class TopologyFollower:
@@ -25,6 +28,8 @@ class TopologyFollower:
         self._is_live = False
         self.problems: tuple[Problem, ...] = ()
         """Why the cells differ from the document that exists, or from none."""
+        self._unbacked: list[str] = []
+        """The promises that nodes do not back, as reported last."""
         self.usable = asyncio.Event()
         """Set once there is a valid Cluster document, or none at all."""
         policies.on_change.append(self._follow)
@@ -73,3 +78,20 @@ class TopologyFollower:
         problems = [str(problem) for problem in self._cluster.problems]
         extra = {"gangs": len(effects), "changed": [effect.reason for effect in changed]}
         logger.info("cells built", extra={**extra, "problems": problems})
+        self._report_promises(problems)
+
+    def _report_promises(self, problems: list[str]) -> None:
+        """Tell admins, once for each change, which promises to VCs nodes do not back."""
+        before, self._unbacked = self._unbacked, problems
+        if problems == before:
+            return
+        if problems:
+            logger.warning("promises cut: nodes do not back them", extra={"problems": problems})
+            rest = len(problems) - _EVENT_PROBLEMS
+            more = f"; and {count_of(rest, 'more promise')}" if rest > 0 else ""
+            message = f"Cut until nodes are added: {'; '.join(problems[:_EVENT_PROBLEMS])}{more}"
+            self._policies.report_on_cluster("PromisesCut", message, is_warning=True)
+        else:
+            logger.info("all promises are backed by nodes again")
+            message = "Nodes back all promises to VCs again"
+            self._policies.report_on_cluster("PromisesBacked", message, is_warning=False)

@@ -8,6 +8,7 @@ from extender.cells.views.listings import Holders
 from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry
 from policy.placement import Placement
+from policy.topology import Backing
 from state.log.records import DecisionRecord
 
 JsonObject = dict[str, Any]
@@ -68,10 +69,19 @@ def show_placement(placement: Placement) -> JsonObject:
     }
 
 
-def show_vc(vc: VcView) -> JsonObject:
-    """Show a VC, and the state of each cell that it was promised."""
+def show_vc(vc: VcView, backing: Sequence[Backing]) -> JsonObject:
+    """Show a VC: what it was promised, how much of it nodes back, and the state of each cell."""
     return {
         "vc": vc.name,
+        "promises": [
+            {
+                "leafType": one.leaf_type,
+                "level": one.level,
+                "promised": one.promised,
+                "backed": one.backed,
+            }
+            for one in backing
+        ],
         "cells": [
             {
                 "address": cell.address,

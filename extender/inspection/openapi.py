@@ -21,7 +21,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/gangs/{namespace}/{name}", "One gang.", ()),
     ("/v1/leases", "Places that are held and not bound yet.", _PAGED),
     ("/v1/waiting", "Gangs and pods that wait, and why.", _PAGED),
-    ("/v1/vcs", "VCs, and the state of the cells that they were promised.", _PAGED),
+    ("/v1/vcs", "VCs: what was promised, what nodes back, and the state of the cells.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
     ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),

@@ -5,6 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
+from extender.cells.views.state_views import VcView
 from extender.cluster.cluster import Cluster
 from extender.inspection import json_views
 from extender.inspection.explainer import Explainer, SimulateArguments
@@ -92,14 +93,17 @@ class InspectionRoutes:
 
     async def _vcs(self, request: web.Request) -> web.Response:
         vcs = {str(name): vc for name, vc in (await self._snapshots.vcs()).items()}
-        return _page(vcs, request, json_views.show_vc)
+        return _page(vcs, request, self._show_vc)
+
+    def _show_vc(self, vc: VcView) -> json_views.JsonObject:
+        return json_views.show_vc(vc, self._cluster.backing(vc.name))
 
     async def _vc(self, request: web.Request) -> web.Response:
         name = VcName(request.match_info["vc"])
         vc = (await self._snapshots.vcs()).get(name)
         if vc is None:
             raise web.HTTPNotFound(text=f"VC {name} does not exist")
-        return json_answer(json_views.show_vc(vc))
+        return json_answer(self._show_vc(vc))
 
     async def _cells(self, request: web.Request) -> web.Response:
         cells = {str(cell.address): cell for cell in await self._snapshots.cells()}

@@ -45,7 +45,13 @@ class Event:
 
     @classmethod
     def about(
-        cls, obj: Mapping[str, Any], *, reason: str, message: str, is_unique: bool = False
+        cls,
+        obj: Mapping[str, Any],
+        *,
+        reason: str,
+        message: str,
+        is_unique: bool = False,
+        is_warning: bool = True,
     ) -> "Event":
         """Build an Event about a Kubernetes object; without a kind it is a pod."""
         metadata = obj["metadata"]
@@ -58,6 +64,7 @@ class Event:
             reason=reason,
             message=message[:_MESSAGE_CHARS],
             is_unique=is_unique,
+            is_warning=is_warning,
             resource_version=str(metadata.get("resourceVersion") or "") if is_unique else "",
         )
 

@@ -146,6 +146,15 @@ class PolicySink:
         for tell in self.on_change:
             tell()
 
+    def report_on_cluster(self, reason: str, message: str, *, is_warning: bool) -> None:
+        """Write an Event on the ConfigMap of the Cluster document; on none if it is a file."""
+        for config_map in self._config_maps.values() if self._cluster_file is None else ():
+            if marks_of(config_map, "labels").get(LABEL) == DocumentKind.CLUSTER.label:
+                obj = {**config_map, "apiVersion": "v1", "kind": "ConfigMap"}
+                self._events.write(
+                    Event.about(obj, reason=reason, message=message, is_warning=is_warning)
+                )
+
     def _report(self, problems: Mapping[str, Sequence[Problem]]) -> None:
         if self.problems:
             told = [str(problem) for problem in self.problems]

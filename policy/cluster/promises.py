@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from policy.cluster.safety import Composition, Shortage, find_shortage, find_shortage_in
+from policy.cluster.safety import Shortage, find_shortage
 from policy.errors import Problem
 from policy.submission import VcName
 from policy.topology import Chain, ChainName, PhysicalCell, PinnedCellId, Topology, VirtualCluster
@@ -27,14 +27,6 @@ def check_promises(topology: Topology) -> list[Problem]:
         if len(problems) == _MAX_SHORTAGES:
             break
     return problems
-
-
-def composition_shortage(
-    composition: Composition, chain: Chain, vcs: Mapping[VcName, VirtualCluster]
-) -> Shortage | None:
-    """Return the level of a chain that has too few cells; None proves that all promises fit."""
-    promised = _promised_by_chain(vcs)[chain.name]
-    return find_shortage_in(composition, top_level=len(chain.levels), promised=promised)
 
 
 def _promised_by_chain(

@@ -70,20 +70,15 @@ Composition = tuple[tuple["Composition", int], ...]
 """What a cell is made of: what each child is made of, with their numbers, sorted. A leaf is ()."""
 
 
-def find_shortage_in(
-    composition: Composition, *, top_level: int, promised: Mapping[int, int]
-) -> Shortage | None:
-    """Return the same of a chain without pinned cells; `composition` is that of all of it together.
+def plant(composition: Composition, *, top_level: int, levels: Iterable[int]) -> "Forest":
+    """Return the cells of these levels of a chain without pinned cells, all without a claim.
 
-    Its cost is that of the cells that are different, not of all.
+    `composition` is that of the whole chain. The cost is that of the cells that are different.
     """
-    needed = {level: count for level, count in promised.items() if count > 0}
-    if not needed:
-        return None
-    forest = Forest(needed)
+    forest = Forest(levels)
     for top, times in composition:
         forest.add(_bag_of(forest, top, top_level), level=top_level, times=times)
-    return forest.find_shortage(needed)
+    return forest
 
 
 def _bag_of(forest: "Forest", composition: Composition, level: int) -> "Bag":

@@ -6,8 +6,9 @@ from functools import partial
 from extender.cells.answers import needed, owner, wait
 from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
-from extender.cells.model import ReasonCode, Wait
+from extender.cells.model import Argument, ReasonCode, Wait
 from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.wording import LISTED
 from policy.topology import ChainName
 
 
@@ -28,7 +29,8 @@ class WaitReasons:
         most = _over_chains(ask, chains, lambda chain: count(ask, chain))
         too_large = partial(wait, request, ReasonCode.TOO_LARGE, **owner(request))
         if sum(ask.sizes) > most:
-            return too_large(**needed(request, ask.sizes), total=sum(ask.sizes), limit=most)
+            told = {**needed(request, ask.sizes), **self._shortfall(ask)}
+            return too_large(**told, total=sum(ask.sizes), limit=most)
         widest = max(self._widest(ask, chain) for chain in chains)
         if ask.sizes[0] > widest:
             return too_large(member=max(request.gang_leaf_counts), limit=widest)
@@ -63,6 +65,7 @@ class WaitReasons:
             if left < sum(sizes):
                 promised = _over_chains(ask, chains, lambda chain: self._promised(ask, chain))
                 told = {"promised": promised, "unused": left, **owner(request)}
+                told |= self._shortfall(ask)
                 return wait(request, ReasonCode.VC_FULL, **needs, **told)
         if any(self._chains.fits_anywhere(ask, chain) for chain in chains):
             return wait(request, ReasonCode.NODE_NOT_OFFERED, **needs)
@@ -74,6 +77,19 @@ class WaitReasons:
         rooms = [self._table.idle[chain] for chain in chains]
         found = max((room.capacity(room.root, sizes[-1]) for room in rooms), default=0)
         return wait(request, ReasonCode.NO_ROOM, **needs, room=min(found, len(sizes) - 1))
+
+    def _shortfall(self, ask: Ask) -> dict[str, Argument | None]:
+        """Return, as an argument, the promises to a gang's VC that the nodes do not back."""
+        request = ask.request
+        if not self._table.is_guaranteed(request) or request.pinned is not None:
+            return {}
+        lacking = [
+            one
+            for one in self._table.vcs[request.vc].shortfall
+            if request.leaf_type in (None, one.leaf_type)
+        ]
+        told = tuple((one.promised, one.backed, one.level, one.leaf_type) for one in lacking)
+        return {"shortfall": told[:LISTED] or None}
 
     def _unused(self, ask: Ask, chain: ChainName) -> int:
         """Return the leaf cells of a VC in a chain that its guaranteed gangs do not use."""

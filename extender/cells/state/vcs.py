@@ -14,7 +14,7 @@ from extender.cells.state.ranking import Ranking
 from extender.cells.state.supply import Supply
 from extender.cells.state.tree import Cell, ChainTree
 from policy.submission import GangKey, VcName
-from policy.topology import ChainName, PinnedCellId, VirtualCluster
+from policy.topology import Backing, ChainName, PinnedCellId, VirtualCluster
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +60,8 @@ class Vc:
         self.rankings: dict[ChainName, Ranking] = {}
         """Idle room in its mapped cells, without pinned cells."""
         self.pinned_rankings: dict[PinnedCellId, Ranking] = {}
+        self.shortfall: tuple[Backing, ...] = ()
+        """Promises of the document for which there are too few cells."""
 
     def unused(self, chain: ChainName, level: int) -> int:
         """Promised cells of a level that are not mapped."""
@@ -85,6 +87,7 @@ class Vc:
 def build_vc(spec: VirtualCluster, pinned: dict[PinnedCellId, Cell]) -> Vc:
     """Number the promised cells as HiveD does: promises in document order, then pinned cells."""
     vc = Vc(spec.name)
+    vc.shortfall = spec.shortfall
     for promise in spec.promises:
         left = vc.unmapped.setdefault((promise.chain, promise.level), [])
         rung = promise.chain, promise.level
@@ -115,6 +118,7 @@ def renumber(vc: Vc, spec: VirtualCluster) -> list[Claim] | None:
             return None
         kept[free.pop(0)] = claim
     vc.virtual, vc.promised, vc.unmapped = fresh.virtual, fresh.promised, left
+    vc.shortfall = fresh.shortfall
     vc.claims = dict(sorted(kept.items()))
     for index, claim in vc.claims.items():
         claim.virtual = vc.virtual[index]

@@ -27,6 +27,19 @@ async def vcs(caller: Caller) -> dict[str, int]:
     return {vc["vc"]: len(vc["cells"]) for vc in (await caller.get("/v1/vcs"))["items"]}
 
 
+async def backing(caller: Caller) -> dict[str, list[tuple[int, int]]]:
+    """Promised and backed cells of each VC."""
+    return {
+        vc["vc"]: [(one["promised"], one["backed"]) for one in vc["promises"]]
+        for vc in (await caller.get("/v1/vcs"))["items"]
+    }
+
+
+async def _events_of(client: KubeClient, count: int) -> list[tuple[str, str]] | None:
+    found = await events(client, about="cellgate-cluster")
+    return found if len(found) == count else None
+
+
 @pytest.mark.parametrize("text", [hived_text(lab=1), derived_text(lab=1)], ids=["hived", "derived"])
 async def test_a_vc_gets_its_share_and_not_more(tmp_path: Path, text: str) -> None:
     async with (
@@ -102,6 +115,39 @@ async def test_derived_cells_follow_the_nodes(tmp_path: Path) -> None:
             await client.request("DELETE", f"/api/v1/nodes/{name}")
         await until(lambda: _has_racks(caller, 1))
         assert await vcs(caller) == {"lab": 2}
+
+
+async def test_promises_that_nodes_cannot_back_are_cut_fairly_and_shown(tmp_path: Path) -> None:
+    text = derived_text(lab=30, other=2)
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": text}) as client,
+        extending(client) as caller,
+    ):
+        assert await backing(caller) == {"lab": [(30, 2)], "other": [(2, 2)]}
+        metrics = await caller.text("/metrics")
+        labels = 'leaf_type="A100",level="kubernetes.io/hostname",vc="lab"'
+        assert f"cellgate_extender_promised_cells{{{labels}}} 30.0" in metrics
+        assert f"cellgate_extender_backed_cells{{{labels}}} 2.0" in metrics
+        (event,) = await until(lambda: events(client, about="cellgate-cluster"))
+        assert event == (
+            "PromisesCut",
+            "Cut until nodes are added: virtualClusters.lab.virtualCells[0]: 30 cells promised of "
+            'level "kubernetes.io/hostname", but the nodes of leaf type "A100" back only 2 of '
+            "them: no VC loses a cell while another one keeps more leaf cells",
+        )
+        for name in ("first", "second"):
+            await caller.place(await create(client, name), FOUR)
+        (reason,) = (await caller.filter(await create(client, "third"), FOUR))[
+            "FailedAndUnresolvableNodes"
+        ].values()
+        assert (
+            "of the promise to VC lab, the nodes back only 2 of 30 cells of level "
+            "kubernetes.io/hostname and type A100" in reason
+        )
+        await apply(client, derived_text(lab=2, other=2))
+        await until(lambda: _is(backing(caller), {"lab": [(2, 2)], "other": [(2, 2)]}))
+        told = await until(lambda: _events_of(client, 2))
+        assert ("PromisesBacked", "Nodes back all promises to VCs again") in told
 
 
 async def test_a_cluster_file_is_followed_and_the_config_map_ignored(tmp_path: Path) -> None:

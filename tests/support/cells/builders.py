@@ -11,6 +11,7 @@ from extender.cells.engine import Engine
 from extender.cells.model import FreeMode, MemberRequest, NodeCell
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import (
+    Backing,
     CellAddress,
     CellTypeName,
     Chain,
@@ -75,6 +76,13 @@ class ClusterBuilder:
             promises=known.promises + promises,
             pinned=known.pinned + tuple(map(PinnedCellId, pinned)),
         )
+        return self
+
+    def lacking(self, vc: str, level: str, *, promised: int, backed: int) -> "ClusterBuilder":
+        """Say that a VC was promised more cells of a level than there are."""
+        leaf_type, _ = next(iter(self._chains.values()))
+        shortfall = (Backing(leaf_type, level, promised, backed),)
+        self._vcs[VcName(vc)] = replace(self._vcs[VcName(vc)], shortfall=shortfall)
         return self
 
     def promise(self, vc: str, chain: str, *, level: int) -> "ClusterBuilder":

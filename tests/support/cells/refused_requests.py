@@ -100,6 +100,21 @@ def too_large_for_its_vc() -> Decision:
     return EngineWorld(two_nodes()).ask(a_gang("bert").of(2, 2))
 
 
+def _cut() -> EngineWorld:
+    cluster = a_cluster("2 nodes x 2").promising("a", node=1)
+    return EngineWorld(cluster.lacking("a", "node", promised=3, backed=1))
+
+
+def too_large_for_a_cut_vc() -> Decision:
+    return _cut().ask(a_gang("bert").of(2, 2))
+
+
+def cut_vc_full() -> Decision:
+    world = _cut()
+    world.place(a_gang("one").of(2))
+    return world.ask(a_gang("bert").of(1))
+
+
 def too_large_for_the_cluster() -> Decision:
     return EngineWorld(two_nodes()).ask(a_gang("bert").of(2, 2, 2).typed("A100").at(-1))
 

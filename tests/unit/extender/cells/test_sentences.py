@@ -104,6 +104,20 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         "gang ns/bert needs 2 x 2 leaf cells, 4 in total; one gang can use at most 2 of VC a; "
         "starts once it is smaller or VC a is promised more cells",
     ),
+    requests.too_large_for_a_cut_vc: (
+        ReasonCode.TOO_LARGE,
+        "gang ns/bert needs 2 x 2 leaf cells, 4 in total; one gang can use at most 2 of VC a; of "
+        "the promise to VC a, the nodes back only 1 of 3 cells of level node and type gpu; starts "
+        "once it is smaller or VC a is promised more cells, or once the nodes back all of the "
+        "promise",
+    ),
+    requests.cut_vc_full: (
+        ReasonCode.VC_FULL,
+        "gang ns/bert needs 1 x 1 leaf cells, each member in one cell of VC a; 0 of the 2 leaf "
+        "cells promised to VC a are unused; of the promise to VC a, the nodes back only 1 of 3 "
+        "cells of level node and type gpu; starts once other gangs of VC a have ended, or with a "
+        "higher priority than theirs, or once the nodes back all of the promise",
+    ),
     requests.too_large_for_the_cluster: (
         ReasonCode.TOO_LARGE,
         "gang ns/bert needs 3 x 2 leaf cells of type A100, 6 in total; one gang can use at most 4 "
@@ -261,7 +275,7 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (1, 1447749843), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (2, 3463768036), told
 
 
 def test_long_lists_are_cut() -> None:

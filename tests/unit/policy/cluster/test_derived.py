@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 
-import pytest
-
-from policy.cluster.derived_promises import fair_shares
 from policy.cluster.document import BuiltCluster, LiveNode
 from policy.submission import NodeName, VcName
 from policy.topology import CellAddress, CellTypeName, ChainName, Level, PhysicalCell, Promise
@@ -132,8 +129,12 @@ def test_promises_that_the_live_nodes_cannot_hold_are_cut_fairly_and_told() -> N
     document = cluster_of(derived(promised(NODE, 3), promised(NODE, 1), more=more))
     built = document.build([a_live_node("n1"), a_live_node("n2"), a_live_node("n3")])
     assert told(built) == [
-        f'virtualClusters: chain "A100", level 2 ("{NODE}"): 5 cells promised ("lab": 4, "other": '
-        '1), but only 3 of 3 can be given; kept are "lab": 2, "other": 1'
+        f'virtualClusters.lab.virtualCells[0]: 3 cells promised of level "{NODE}", but the nodes '
+        'of leaf type "A100" back only 2 of them: no VC loses a cell while another one keeps more '
+        "leaf cells",
+        f'virtualClusters.lab.virtualCells[1]: 1 cell promised of level "{NODE}", but the nodes of '
+        'leaf type "A100" back only 0 of them: no VC loses a cell while another one keeps more '
+        "leaf cells",
     ]
     kept = {name: vc.promises for name, vc in built.topology.vcs.items()}
     chain = ChainName("A100")
@@ -206,8 +207,9 @@ def test_of_several_entries_the_first_counts_for_each_leaf_resource() -> None:
         "v5#2": ["n2", "n2/0"],
     }
     assert told(built) == [
-        f'virtualClusters: chain "A100", level 2 ("{NODE}"): 1 cell promised ("lab": 1), but only '
-        '0 of 1 can be given: 1 is inside cells promised at higher levels; kept are "lab": 0',
+        f'virtualClusters.lab.virtualCells[0]: 1 cell promised of level "{NODE}", but the nodes of '
+        'leaf type "A100" back only 0 of them: no VC loses a cell while another one keeps more '
+        "leaf cells",
         'nodeTopology[2].leafResource: 1 node of a leaf type, but without any tpu, left out: "n1"',
         f'virtualClusters.lab.virtualCells[0]: 1 cell promised of level "{NODE}" could be of any '
         'of the chains "A100", "A100#1"; the first is taken',
@@ -244,19 +246,3 @@ def test_everything_wrong_with_the_document_is_told_at_once() -> None:
 def test_the_derived_form_needs_its_head() -> None:
     text = derived().replace(f"{HEAD}Cluster\n", "")
     assert problems_of(text) == ["apiVersion: is required", "kind: is required"]
-
-
-@pytest.mark.parametrize(
-    ("promises", "available", "shares"),
-    [
-        ({"a": 4, "b": 1}, 3, {"a": 2, "b": 1}),
-        ({"a": 5, "b": 5, "c": 5}, 7, {"a": 2, "b": 2, "c": 3}),
-        ({"a": 1, "b": 2}, 0, {"a": 0, "b": 0}),
-        ({"a": 1, "b": 2}, 9, {"a": 1, "b": 2}),
-    ],
-)
-def test_what_there_is_is_shared_fairly(
-    promises: dict[str, int], available: int, shares: dict[str, int]
-) -> None:
-    wanted = {VcName(name): count for name, count in promises.items()}
-    assert fair_shares(wanted, available) == shares
