@@ -82,7 +82,7 @@ async def run_extender(
         name: Feed(client, source, clock=clock, on_synced=partial(health.meet, _synced(name)))
         for name, source in sources.items()
     }
-    verbs = ExtenderVerbs(state, client)
+    verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
     app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured, guard=guard)
@@ -151,6 +151,7 @@ def _build_app(
         waiting=state.outcomes.waiting,
         feeds=feeds,
         count_problems=state.count_problems,
+        count_held=lambda: verbs.planner.held_gangs,
     )
     app = build_app(health=health, metrics=measured, max_body_bytes=_MAX_BODY_BYTES, guard=guard)
     app.middlewares.append(only_the_leader(state.leading, health))  # credentials are checked first
@@ -223,7 +224,7 @@ def _leader_tasks(
     yield state.census.run()
     yield expire_leases(
         state.cluster,
-        being_bound=verbs.binding.under_way,
+        being_bound=verbs.calls.under_way,
         clock=state.clock,
         metrics=state.metrics,
     )

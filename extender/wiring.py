@@ -27,6 +27,7 @@ from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
@@ -43,6 +44,7 @@ from extender.verbs.bind import BindVerb
 from extender.verbs.filter import FilterVerb
 from extender.verbs.pod_decider import PodDecider
 from extender.verbs.preempt import PreemptVerb
+from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
@@ -159,7 +161,10 @@ class ExtenderState:
 class ExtenderVerbs:
     """The parts that answer: the planner, kube-scheduler's verbs, and explanations."""
 
-    def __init__(self, state: ExtenderState, client: KubeClient) -> None:
+    def __init__(
+        self, state: ExtenderState, client: KubeClient, *, is_stopping: Callable[[], bool]
+    ) -> None:
+        """`is_stopping` tells whether this process was asked to end."""
         to_request = state.translating(to_member_request)
         self.decider = PodDecider(
             cluster=state.cluster,
@@ -169,22 +174,14 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         pending = PendingWrites()
-        self.binding = BindVerb(
-            leading=state.leading,
-            cluster=state.cluster,
-            pods=state.pods,
-            binder=Binder(client, check_leading=state.leading.check),
-            pending=pending,
-            metrics=state.metrics,
-            clock=state.clock,
-        )
+        self.calls = HeldCalls(pending, is_stopping=is_stopping)
         ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
         self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
         cells = ClusterCells(
             state.cluster,
             state.pods,
             outcomes=state.outcomes,
-            being_bound=self.binding.under_way,
+            calls=self.calls,
         )
         executor = ActionExecutor(
             client,
@@ -194,10 +191,13 @@ class ExtenderVerbs:
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
+        unmanaged = UnmanagedPods()
+        self.binding = _build_binding(state, client, holds=self.planner, unmanaged=unmanaged)
         self.filter = FilterVerb(
             planner=self.planner,
             decider=self.decider,
             cluster=state.cluster,
+            unmanaged=unmanaged,
             metrics=state.metrics,
         )
         self.preemption = PreemptVerb(
@@ -215,6 +215,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
+            held_reason=self.planner.held_reason,
             log=state.log,
         )
 
@@ -241,6 +242,21 @@ class ExtenderUpkeep:
             outcomes=state.outcomes,
             clock=state.clock,
         )
+
+
+def _build_binding(
+    state: ExtenderState, client: KubeClient, *, holds: PlanningLoop, unmanaged: UnmanagedPods
+) -> BindVerb:
+    return BindVerb(
+        leading=state.leading,
+        cluster=state.cluster,
+        pods=state.pods,
+        binder=Binder(client, check_leading=state.leading.check),
+        holds=holds,
+        unmanaged=unmanaged,
+        metrics=state.metrics,
+        clock=state.clock,
+    )
 
 
 def _build_planner(

@@ -124,6 +124,8 @@ class ReasonCode(StrEnum):
     GANG_MISMATCH = "gang-mismatch"
     TOO_LARGE = "too-large"
     SEARCH_ENDED = "search-ended"
+    HELD_AT_BINDING = "held-at-binding"
+    BINDING_GIVEN_UP = "binding-given-up"
 
 
 Argument = int | str | tuple["Argument", ...]

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from extender.cells import hold_wording
+from extender.cells import queue_sentences
 from extender.cells.model import Argument, Reason, ReasonCode
+from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
@@ -27,9 +28,6 @@ Needs = tuple[tuple[int, int], ...]
 
 Shortfall = tuple[tuple[int, int, str, str], ...]
 """Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
-
-Sentence = tuple[str, str]
-"""What is the case, and what would have to change."""
 
 
 def explain(code: ReasonCode, **arguments: Argument) -> Reason:
@@ -193,15 +191,6 @@ def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
     )
 
 
-def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
-    which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")
-    return (
-        f"gang {gang} is incomplete",
-        f"scheduled once {which} members exist ({members} of {needed} so far); check "
-        f"`cellgate.io/{label}`",
-    )
-
-
 # -- preemption
 
 
@@ -342,11 +331,13 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.LACKS_RESOURCES: {"gang": _lacks_resources},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
-    ReasonCode.GATHERING: {"gang": _gathering},
-    ReasonCode.QUOTA: {"gang": hold_wording.over_quota},
-    ReasonCode.OTHER_GATE: {"pod": hold_wording.other_gate},
-    ReasonCode.NO_POD_GROUP: {"gang": hold_wording.no_pod_group},
-    ReasonCode.UNKNOWN_CLASS: {"gang": hold_wording.unknown_class},
+    ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
+    ReasonCode.HELD_AT_BINDING: {"gang": queue_sentences.held_at_binding},
+    ReasonCode.BINDING_GIVEN_UP: {"gang": queue_sentences.binding_given_up},
+    ReasonCode.QUOTA: {"gang": queue_sentences.over_quota},
+    ReasonCode.OTHER_GATE: {"pod": queue_sentences.other_gate},
+    ReasonCode.NO_POD_GROUP: {"gang": queue_sentences.no_pod_group},
+    ReasonCode.UNKNOWN_CLASS: {"gang": queue_sentences.unknown_class},
     ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
     ReasonCode.PREEMPTING: {"gang": _preempting},
     ReasonCode.PREEMPTED: {"gang": _preempted},

@@ -9,12 +9,26 @@ from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.room_search import Choice, RoomSearch
+from extender.queue.waiting_gangs import GangShape, shape_of
 from policy.submission import NodeName
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
     """Return the members that do not run and have no place either."""
     return [pod for pod in gang.members() if pod.node is None and not cells.has_place(pod.uid)]
+
+
+def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
+    """Return what a gang asks for now."""
+    is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
+    return shape_of(
+        gang.first.request,
+        [pod.request.leaf_count for pod in unplaced(gang, cells)],
+        needs=gang.node_wishes(),
+        nodes=tuple(sorted(gang.refused_nodes)),
+        own=gang.key if is_unique else None,
+        may_preempt=gang.first.may_preempt,
+    )
 
 
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
@@ -68,6 +82,12 @@ def _held(
     """Give a member one of the places that the first decision holds for its gang."""
     decision = cells.plan(request, candidate_nodes=nodes, now=now)
     return Choice(decision=decision, candidates=nodes)
+
+
+def is_too_few(gang: QueuedGang, cells: Cells) -> bool:
+    """Tell whether fewer members of a gang run or have places than it needs to start."""
+    placed = [pod for pod in gang.pods.values() if pod.node is not None or cells.has_place(pod.uid)]
+    return not gang.has_begun and len(placed) < gang.least
 
 
 def refusal(decisions: Sequence[Decision]) -> Wait | Reject | Preempt | None:

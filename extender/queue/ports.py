@@ -92,3 +92,10 @@ class Nodes(Protocol):
 
     def take_grown(self) -> Collection[Hashable]:
         """Return the needs for which nodes have more room than when this was last asked."""
+
+
+class BindCalls(Protocol):
+    """The calls by which kube-scheduler asks to bind pods."""
+
+    def is_open(self, uid: PodUid) -> bool:
+        """Tell whether kube-scheduler still waits for the answer about a pod."""

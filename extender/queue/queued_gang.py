@@ -1,7 +1,7 @@
 """One gang as the planner sees it: its pods that exist, and the planner's notes about it."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field, replace
 
 from extender.cells.answers import disagreement, terms
@@ -26,6 +26,8 @@ class QueuedGang:
     refused_nodes: dict[NodeName, float] = field(default_factory=dict)
     """Nodes that kube-scheduler refused for it, and when they may be tried again."""
     _refusals: Counter[NodeName] = field(default_factory=Counter)
+    _refused_for: dict[NodeName, PodUid] = field(default_factory=dict)
+    """The member that was last refused on each of them."""
     victims: tuple[GangKey, ...] = ()
     """The gangs that it preempts at present."""
     has_reserved: bool = False
@@ -136,7 +138,7 @@ class QueuedGang:
         """
         return -self.first.request.priority, max(self.first.created, self.waits_since)
 
-    def refuse_node(self, node: NodeName, *, now: float) -> None:
+    def refuse_node(self, node: NodeName, *, member: PodUid, now: float) -> None:
         """Avoid a node that kube-scheduler refused, for longer after each refusal.
 
         It takes seconds to find out that a node is refused. With many such nodes and a fixed
@@ -144,7 +146,22 @@ class QueuedGang:
         """
         seconds = min(_REFUSED_SECONDS * 2 ** self._refusals[node], _LONGEST_REFUSED_SECONDS)
         self._refusals[node] += 1
+        self._refused_for[node] = member
         self.refused_nodes[node] = now + seconds
+
+    def accept_nodes(self, nodes: Collection[NodeName], *, member: PodUid) -> bool:
+        """Use nodes again that kube-scheduler now offers to the member that it had refused there.
+
+        Return whether there are such nodes.
+        """
+        accepted = [
+            node
+            for node in self.refused_nodes
+            if self._refused_for.get(node) == member and node in nodes
+        ]
+        for node in accepted:
+            del self.refused_nodes[node]
+        return bool(accepted)
 
     def shorten_refusals(self, *, now: float) -> None:
         """Retry refused nodes after the shortest pause, because no other node is left."""

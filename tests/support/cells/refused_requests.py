@@ -210,6 +210,14 @@ def gathering() -> Reason:
     return explain(ReasonCode.GATHERING, gang="ns/bert", members=2, needed=4, size=4)
 
 
+def held_at_binding() -> Reason:
+    return explain(ReasonCode.HELD_AT_BINDING, gang="ns/bert", members=2, needed=4)
+
+
+def given_up_at_binding() -> Reason:
+    return explain(ReasonCode.BINDING_GIVEN_UP, gang="ns/bert", cause="refused")
+
+
 def gathering_a_minimum() -> Reason:
     return explain(ReasonCode.GATHERING, gang="ns/bert", members=2, needed=3, size=4)
 

@@ -10,7 +10,9 @@ from extender.feeds.requests import to_member_request
 from extender.feeds.room_feed import RoomSink, follow_members
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
+from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.queue.model import Action, ReleasePod
 from extender.room.cluster_room import ClusterRoom
@@ -74,7 +76,10 @@ class Planning:
         self.quota = Quota()
         self.planner = PlanningLoop(
             cells=ClusterCells(
-                self.shell.cluster, self.shell.pods, outcomes=self.shell.outcomes, being_bound=()
+                self.shell.cluster,
+                self.shell.pods,
+                outcomes=self.shell.outcomes,
+                calls=HeldCalls(PendingWrites()),
             ),
             pods=self.shell.pods,
             nodes=fitting,

@@ -308,13 +308,13 @@ class Installation:
         path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/cellgate-scheduler"
         stored = await self._plane.api.get(path)
         configuration: dict[str, Any] = yaml.safe_load(stored["data"]["scheduler.yaml"])
-        (extender,) = configuration["extenders"]
-        extender["urlPrefix"] = f"{self.scheduler_asks}/v1/extender"
         certificate, key = self.paths_of(SCHEDULER)
         paths = {"caFile": self._certificates / "ca.crt", "certFile": certificate, "keyFile": key}
-        extender["tlsConfig"] = {name: str(path) for name, path in paths.items()}
-        if not self._serves_tls:
-            del extender["tlsConfig"], extender["enableHTTPS"]
+        for extender in configuration["extenders"]:
+            extender["urlPrefix"] = f"{self.scheduler_asks}/v1/extender"
+            extender["tlsConfig"] = {name: str(path) for name, path in paths.items()}
+            if not self._serves_tls:
+                del extender["tlsConfig"], extender["enableHTTPS"]
         return configuration
 
 
