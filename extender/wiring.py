@@ -37,6 +37,7 @@ from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
+from extender.upkeep.node_recorder import NodeRecorder
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
@@ -56,6 +57,7 @@ from kube.follow.policies import PolicySink
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
+from state.nodes.seen_nodes import SeenNodes
 
 
 class ExtenderState:
@@ -128,7 +130,7 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
-            term=self._term,
+            term=self.term,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -139,10 +141,11 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
-            term=self._term,
+            term=self.term,
         )
 
-    def _term(self) -> LeaderTerm:
+    def term(self) -> LeaderTerm:
+        """Return the leadership term under which this replica writes."""
         return LeaderTerm(leadership=LEADERSHIP, epoch=self.leading.epoch)
 
     def begin_term(self) -> None:
@@ -223,8 +226,18 @@ class ExtenderVerbs:
 class ExtenderUpkeep:
     """Background work of the leader beyond keeping the state up to date."""
 
-    def __init__(self, state: ExtenderState, verbs: ExtenderVerbs, client: KubeClient) -> None:
+    def __init__(
+        self,
+        state: ExtenderState,
+        verbs: ExtenderVerbs,
+        client: KubeClient,
+        *,
+        seen_nodes: SeenNodes | None,
+    ) -> None:
         to_request = state.translating(to_member_request)
+        self.node_recorder = (
+            NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
+        )
         self.waker = Waker(
             cluster=state.cluster,
             pods=state.pods,

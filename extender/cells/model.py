@@ -106,6 +106,7 @@ class ReasonCode(StrEnum):
     NODE_NOT_OFFERED = "node-not-offered"
     LACKS_RESOURCES = "lacks-resources"
     GANG_FULL = "gang-full"
+    MEMBERS_ENDING = "members-ending"
     GATHERING = "gathering"
     QUOTA = "quota"
     OTHER_GATE = "other-gate"

@@ -191,6 +191,14 @@ def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
     )
 
 
+def _members_ending(*, gang: str, members: int) -> Sentence:
+    pods, are = ("pod", "is") if members == 1 else ("pods", "are")
+    return (
+        f"gang {gang} still has {members} earlier {pods} that {are} terminating",
+        f"starts once {'it has' if members == 1 else 'they have'} ended",
+    )
+
+
 # -- preemption
 
 
@@ -331,6 +339,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.LACKS_RESOURCES: {"gang": _lacks_resources},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
+    ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
     ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
     ReasonCode.HELD_AT_BINDING: {"gang": queue_sentences.held_at_binding},
     ReasonCode.BINDING_GIVEN_UP: {"gang": queue_sentences.binding_given_up},

@@ -11,6 +11,7 @@ from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
 from extender.inspection.json_views import (
     JsonObject,
+    if_any,
     show_decision,
     show_placement,
     show_record,
@@ -81,6 +82,7 @@ class Explainer:
             "uid": pod.uid,
             "gang": str(pod.gang.key),
             "gangForm": pod.gang.form,
+            **if_any("workload", str(pod.workload) if pod.workload else None),
             "vc": pod.vc,
             "class": pod.class_name,
             "leafCells": pod.leaf_count,

@@ -83,6 +83,9 @@ class Outcomes:
     def gang_waits(self, gang: GangKey, pod: ManagedPod, reason: Reason) -> None:
         """A gang waits; `pod` is the member that carries the Event. No news: no change, no cost."""
         entry = WaitingEntry(gang=gang, pod=pod, reason=reason, since=self._clock.now())
+        before = self.waiting.gangs.get(gang)
+        if before is not None and self._cluster.has_place(before.pod.uid):
+            del self.waiting.gangs[gang]  # a part of the gang starts: those that wait are told
         if self.waiting.put_gang(entry):
             self._events.waiting(pod, reason)
 

@@ -34,6 +34,7 @@ class ClusterCells:
         self.placement = cluster.placement
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
+        self.leaf_counts = cluster.leaf_counts
         self.members_of = cluster.members.of_gang
 
     def apply(

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import ToRequest, to_placement, to_single_request
+from extender.feeds.requests import ToRequest, member_rank, to_placement, to_single_request
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
@@ -62,6 +62,7 @@ class PlanningLoop:
         nodes.room.on_growth.append(self._news.set)
         pods.on_change.append(self._observe)
         pods.on_end.append(self._forget)
+        pods.finished.on_change.append(self._observe_finished)
         cells.cluster.on_room.append(self.wake)
         cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
         cells.cluster.on_loss.append(self._and_plan(self._gangs.unseat))
@@ -155,6 +156,8 @@ class PlanningLoop:
             placement=to_placement(pod),
             node_wish=Need(pod.node_wish, self._room.pod(pod.uid).resources),
             may_preempt=pod.may_preempt,
+            workload=pod.workload.uid if pod.workload else "",
+            rank=member_rank(pod),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
         )
@@ -168,6 +171,10 @@ class PlanningLoop:
         held = ((other, self._held.reason(other.uid)) for other in others)
         still = next(((other, why) for other, why in held if why is not None), None)
         self._outcomes.hold_ended(gang_of(pod), reported.code, still=still)
+
+    def _observe_finished(self, gang: GangKey, workload: str, count: int) -> None:
+        self._gangs.note_finished(gang, workload, count)
+        self._news.set()
 
     def _forget(self, pod: ManagedPod) -> None:
         self._held.remove(pod)

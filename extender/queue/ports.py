@@ -48,6 +48,9 @@ class Cells(Protocol):
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """Return the members of a gang that have a place."""
 
+    def leaf_counts(self, gang: GangKey) -> Sequence[int]:
+        """Return the leaf cells of each member of a gang that has places; empty for any other."""
+
     def is_preempting(self, gang: GangKey) -> bool:
         """Tell whether cells are reserved for a gang until its victims have ended."""
 

@@ -76,6 +76,14 @@ def gang_full() -> Decision:
     return world.engine.plan(extra, candidate_nodes=world.nodes)
 
 
+def members_ending() -> Decision:
+    world = EngineWorld(two_nodes())
+    request = world.place(a_gang("bert").of(2)).request
+    world.engine.observe_ending(request.member)
+    extra = replace(request, member=PodUid("bert-9"))
+    return world.engine.plan(extra, candidate_nodes=world.nodes)
+
+
 def being_preempted() -> Decision:
     world = EngineWorld(two_nodes())
     world.apply(world.ask(a_gang("bert").of(1, 1)))

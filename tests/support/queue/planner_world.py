@@ -48,6 +48,7 @@ class EngineCells:
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
+        self.leaf_counts = engine.leaf_counts
 
     def plan(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -194,9 +195,14 @@ class PlannerWorld:
 
     # -- users
 
-    def create(self, request: MemberRequest, *, size: int) -> None:
+    def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
         pod = FakePod(
-            QueuedPod(request=replace(request, created=self.now), gang_size=size, is_gated=True)
+            QueuedPod(
+                request=replace(request, created=self.now),
+                gang_size=size,
+                is_gated=True,
+                **fields,  # type: ignore[arg-type]
+            )
         )
         self.pods[pod.uid] = pod
         self.undelivered[pod.uid] = None
