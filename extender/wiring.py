@@ -4,7 +4,6 @@ Every part gets the others that it needs when it is built; there are no globals.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -24,6 +23,7 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.reclaims import Reclaims
 from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
@@ -34,7 +34,7 @@ from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
-from extender.settings import LEADERSHIP
+from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
@@ -51,6 +51,7 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodWaker
+from kube.api.suspender import WorkloadSuspender
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -72,8 +73,7 @@ class ExtenderState:
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
-        cluster_file: Path | None,
-        lease_seconds: float,
+        settings: ExtenderSettings,
     ) -> None:
         self.log = log
         self.clock = clock
@@ -81,7 +81,7 @@ class ExtenderState:
         self.events = EventWriter(client, clock)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
-        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        self.cluster = Cluster(lease_seconds=settings.lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.groups = PodGroupFollower(client, clock)
@@ -91,7 +91,7 @@ class ExtenderState:
         self.fitting_nodes = FittingNodes(self.room)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
-        self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
+        self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
@@ -107,6 +107,7 @@ class ExtenderState:
             clock=self.clock,
         )
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
+        self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
@@ -123,6 +124,19 @@ class ExtenderState:
         )
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
+
+    def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
+        suspender = WorkloadSuspender(
+            client, check_leading=self.leading.check, monotonic=self.clock.monotonic
+        )
+        return Reclaims(
+            suspender if is_on else None,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
     def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
         return LedgerSync(
@@ -178,8 +192,7 @@ class ExtenderVerbs:
         )
         pending = PendingWrites()
         self.calls = HeldCalls(pending, is_stopping=is_stopping)
-        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
+        self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
             state.pods,
@@ -210,6 +223,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
+            may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
@@ -218,6 +232,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
+            ends=state.outcomes.ends,
             held_reason=self.planner.held_reason,
             log=state.log,
         )
@@ -270,6 +285,11 @@ def _build_binding(
         metrics=state.metrics,
         clock=state.clock,
     )
+
+
+def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
+    ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
 
 
 def _build_planner(

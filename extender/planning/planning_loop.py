@@ -160,6 +160,7 @@ class PlanningLoop:
             rank=member_rank(pod),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
+            first_asked=self._pods.workloads.first_asked(pod),
         )
 
     def _end_hold(self, pod: ManagedPod) -> None:

@@ -16,6 +16,7 @@ May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
     protection    Which pods are never ended to make room: those of the cluster itself.
     refusals      Why kube-scheduler refused a pod, by the message of its condition.
     submitters    The user and groups that the template webhook stamps on a pod template.
+    suspension    Workloads that can be suspended: kinds, obstacles, the mark of a reclaim.
     trimming      Drops what we never read of pods and nodes, to save memory.
     workloads     The topmost controller of a pod, and the mark that names it on the pod.
 """
