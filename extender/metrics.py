@@ -28,6 +28,7 @@ class ExtenderMetrics:
         def counter(name: str, about: str, *labels: str) -> Counter:
             return Counter(f"cellgate_extender_{name}", about, labels, registry=registry)
 
+        self._add_corrections(counter)
         self.verb_seconds = Histogram(
             "cellgate_extender_verb_seconds",
             "Time to answer kube-scheduler, by verb and outcome (answered, refused, not-ready).",
@@ -68,6 +69,9 @@ class ExtenderMetrics:
             "the field), forbidden (a missing right) or failed.",
             "outcome",
         )
+
+    def _add_corrections(self, counter: Callable[..., Counter]) -> None:
+        """Add what should be rare: each shows that something did not go as planned."""
         self.woken = counter(
             "pods_woken", "Refused pods that were touched so that kube-scheduler retries them."
         )
