@@ -32,6 +32,7 @@ class ClusterCells:
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
         self.members_of = cluster.members.of_gang
+        self.is_foreign = cluster.members.is_foreign
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float

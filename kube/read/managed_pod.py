@@ -120,6 +120,12 @@ class ManagedPod:
         return f"{self.namespace}/{self.name or f'{self.generate_name}*'}"
 
     @property
+    def charged_user(self) -> UserName:
+        """The user that pays for it: its submitter, else the service account that it runs as."""
+        account = f"system:serviceaccount:{self.namespace}:{self.service_account}"
+        return self.submitter or UserName(account)
+
+    @property
     def node_wish(self) -> NodeWish:
         """Which nodes it may use; read on demand, since only the planner asks."""
         return read_wish(self.node_rules)
