@@ -96,6 +96,10 @@ class ManagedPod:
     priority: int | None = None
     may_preempt: bool = True
     """False for `preemptionPolicy: Never`: it waits, and no gang is preempted for it."""
+    effective_class: ClassName | None = None
+    """The class of its gang, if the leader has raised that one above the pod's own class."""
+    rises_to: ClassName | None = None
+    """The class that the quotas of its group kept from it when it was admitted."""
     requested_class: ClassName | None = None
     decision: str | None = None
     submitter: UserName | None = None
@@ -113,6 +117,11 @@ class ManagedPod:
     is_released: bool = False
     """Whether the planner lifted its gate: it has our placement and not our gate."""
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def charged_class(self) -> ClassName | None:
+        """The class that its gang is charged and ranked in."""
+        return self.effective_class or self.class_name
 
     @property
     def display_name(self) -> str:

@@ -167,10 +167,14 @@ def _translate(
 def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dict[str, Any]:
     """Read who submitted a pod, in which class, and what was decided about it."""
     requested_class = annotations.text(marks.REQUESTED_CLASS_ANNOTATION, OBJECT_NAME)
+    effective_class = annotations.text(marks.EFFECTIVE_CLASS_ANNOTATION, OBJECT_NAME)
+    rises_to = annotations.text(marks.OVER_QUOTA_ANNOTATION, OBJECT_NAME)
     return {
         "class_name": ClassName(spec.text("priorityClassName", OBJECT_NAME)) or None,
         "priority": spec.number("priority", minimum=-_MAX_INT32 - 1, maximum=_MAX_INT32),
         "may_preempt": spec.text("preemptionPolicy") != "Never",
+        "effective_class": ClassName(effective_class) or None,
+        "rises_to": ClassName(rises_to) or None,
         "requested_class": ClassName(requested_class) or None,
         "decision": annotations.text(marks.DECISION_ANNOTATION, FREE_TEXT) or None,
         "submitter": submitters.read_submitter(annotations),

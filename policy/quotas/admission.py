@@ -80,6 +80,12 @@ class AdmissionDecision:
         return self.rules.final_class if self.quota is None else self.quota.class_after
 
     @property
+    def rises_to(self) -> ClassName | None:
+        """The class that quotas keep from a gang that runs beyond them; None within quota."""
+        is_beyond = self.quota is not None and self.outcome is Outcome.ADMITTED
+        return self.quota.class_before if self.quota is not None and is_beyond else None
+
+    @property
     def is_lowered(self) -> bool:
         """Whether the gang may be created, in a lower class than asked for."""
         is_in = self.outcome is not Outcome.REFUSED

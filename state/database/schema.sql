@@ -18,6 +18,8 @@ TABLE charges (
     places integer,
     gang_size integer,
     leaf_count_each integer,
+    rises_to text,
+    raised_from text,
     CONSTRAINT charges_leaf_count_check CHECK ((leaf_count >= 0)),
     CONSTRAINT charges_namespace_gang_key UNIQUE (namespace, gang),
     CONSTRAINT charges_pkey PRIMARY KEY (decision),
@@ -133,6 +135,7 @@ TABLE holdings (
     counted_at timestamp with time zone NOT NULL,
     version bigint NOT NULL,
     changed_in xid8 NOT NULL,
+    overflow jsonb,
     CONSTRAINT holdings_check CHECK (((leaf_count >= 0) AND (leaf_count_high >= 0) AND (gang_count >= 0))),
     CONSTRAINT holdings_pkey PRIMARY KEY (user_name, group_name)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
@@ -273,17 +276,17 @@ FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=
 
 FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- f2176e24711ff7626a9860cd823d3837
 
-FUNCTION grant_rights() RETURNS void; -- d40aeefd0f341c2d93f09b38c3b536b0
+FUNCTION grant_rights() RETURNS void; -- 03439cf2d7adbc034e543e858d0c5dd6
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
-FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 8c66c959cd81352418f3995bd24398d1
+FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- f6928d631827675469326954462e9650
 
-FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 78223f0a9537e5b3504d21e52f21b241
+FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 5e4aade62ef91a2f90cbbbe5c59ce619
 
 FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- e413c3ce74232f7fd0ae3b0555ed6eaa
 
-FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 53e18b592888107817e9cbecdb9a515c
+FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- c1f0a75e25f1b29f71d10732789a7be5
 
 FUNCTION ledger_confirm(text,bigint,jsonb) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 8eed46e075eb8e2351166f7ca58a06ec
 
@@ -291,7 +294,7 @@ FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) 
 
 FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges; -- 5a138c111d71884d290d646dbd4b826a
 
-FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 5bccb583bde1432f82d06db453f57c28
+FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 593d65dd4944c7818490d6c2d9e2f1e7
 
 FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 20aaa6615056b03a941583a4a796a486
 
@@ -299,11 +302,11 @@ FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jso
 
 FUNCTION ledger_fence(text,bigint) RETURNS void; -- bd97c355dc136e2c1d5f0f97c1757ac1
 
-FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- a37c12fd3e0a8ff9744f46258368d622
+FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 64a6e5b72ce36b37d0cd9725c13339b0
 
 FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
 
-FUNCTION ledger_join_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 1b49871a9602ae019b36add234f4b368
+FUNCTION ledger_join_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 892f9722d90d4812430743da197207d2
 
 FUNCTION ledger_lock(text[],text[],timestamp with time zone) RETURNS void; -- 1605e8418b3dc7749c36b21d2dd519fc
 
@@ -311,15 +314,21 @@ FUNCTION ledger_lock_and_end(uuid[],text,timestamp with time zone) RETURNS jsonb
 
 FUNCTION ledger_micros(interval) RETURNS bigint; -- 67009d3819315bb6c2c72d27b34f23b0
 
+FUNCTION ledger_overflow(jsonb,charges,integer) RETURNS jsonb; -- afad4f5b0014353e2bc71e0a61510e56
+
 FUNCTION ledger_queue_one(jsonb,interval,timestamp with time zone) RETURNS json; -- 90a3eafc574d20937ca444bcae34760b
+
+FUNCTION ledger_raise(text,bigint,jsonb,text,boolean,jsonb,timestamp with time zone) RETURNS json SECURITY DEFINER SET search_path=public, pg_temp; -- c06483a6b799f8a284840195eaf9e7db
 
 FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 53ad7966c8ef1ae778222c80f2b46981
 
 FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 614de525389d4eb35673340045878af7
 
+FUNCTION ledger_replace(charges,charges,jsonb) RETURNS record; -- 5c38edeeb9d489ddc2524a7953983821
+
 FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 
-FUNCTION ledger_usage(holdings) RETURNS json; -- 80f8e1d241b96dcdf892276247acf091
+FUNCTION ledger_usage(holdings) RETURNS json; -- e4c36789c2d07fdab9ca9e8e9aa005e8
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 

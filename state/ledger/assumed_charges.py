@@ -13,11 +13,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Final
+from typing import Any, Final
 
 from policy.quotas.limits import Scope
 from policy.submission import GangKey, LeafType
-from state.ledger.ledger import Charge, ScopeUsage
+from state.ledger.ledger import Charge
+from state.ledger.usage import HeldSums, ScopeUsage
 
 _MOST: Final = 20_000
 """About 1 kB each."""
@@ -33,14 +34,14 @@ class _Assumed:
 
 @dataclass(slots=True)
 class _Sum:
-    """The sum of the assumed charges of one scope."""
+    """The sum of the assumed charges of one scope, or of those beyond quota."""
 
     leaf_cells: int = 0
     leaf_cells_high: int = 0
     gangs: int = 0
     by_leaf_type: dict[LeafType, int] = field(default_factory=dict)
 
-    def add(self, assumed: _Assumed, *, times: int = 1) -> None:
+    def add(self, assumed: _Assumed, *, times: int) -> None:
         charge = assumed.charge
         more = (charge.leaf_count - assumed.held) * times
         self.leaf_cells += more
@@ -49,17 +50,38 @@ class _Sum:
         if charge.leaf_type is not None:
             self.by_leaf_type[charge.leaf_type] = self.by_leaf_type.get(charge.leaf_type, 0) + more
 
-    def add_to(self, usage: ScopeUsage) -> ScopeUsage:
-        by_type = dict(usage.by_leaf_type)
+    def added_to(self, sums: HeldSums | ScopeUsage) -> dict[str, Any]:
+        """Return the fields of sums with this sum added."""
+        by_type = dict(sums.by_leaf_type)
         for leaf_type, leaf_cells in self.by_leaf_type.items():
             by_type[leaf_type] = by_type.get(leaf_type, 0) + leaf_cells
-        return replace(
-            usage,
-            leaf_cells=usage.leaf_cells + self.leaf_cells,
-            leaf_cells_high=usage.leaf_cells_high + self.leaf_cells_high,
-            gangs=usage.gangs + self.gangs,
-            by_leaf_type=by_type,
-        )
+        return {
+            "leaf_cells": sums.leaf_cells + self.leaf_cells,
+            "leaf_cells_high": sums.leaf_cells_high + self.leaf_cells_high,
+            "gangs": sums.gangs + self.gangs,
+            "by_leaf_type": by_type,
+        }
+
+
+@dataclass(slots=True)
+class _Sums:
+    """The sums of the assumed charges of one scope."""
+
+    total: _Sum = field(default_factory=_Sum)
+    overflow: _Sum = field(default_factory=_Sum)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.total.leaf_cells and not self.total.gangs
+
+    def add(self, assumed: _Assumed, *, times: int = 1) -> None:
+        self.total.add(assumed, times=times)
+        if assumed.charge.rises_to is not None:
+            self.overflow.add(assumed, times=times)
+
+    def add_to(self, usage: ScopeUsage) -> ScopeUsage:
+        overflow = replace(usage.overflow, **self.overflow.added_to(usage.overflow))
+        return replace(usage, overflow=overflow, **self.total.added_to(usage))
 
 
 class AssumedCharges:
@@ -69,8 +91,8 @@ class AssumedCharges:
         self._most = most
         self._unsent: OrderedDict[GangKey, _Assumed] = OrderedDict()
         self._sent: OrderedDict[GangKey, _Assumed] = OrderedDict()
-        self._sums: dict[Scope, _Sum] = {}
-        self._unnamed: OrderedDict[Scope, _Sum] = OrderedDict()
+        self._sums: dict[Scope, _Sums] = {}
+        self._unnamed: OrderedDict[Scope, _Sums] = OrderedDict()
         self._unnamed_since = 0.0
 
     def __len__(self) -> int:
@@ -135,9 +157,9 @@ class AssumedCharges:
 
     def _change_sums(self, assumed: _Assumed, *, times: int) -> None:
         for scope in assumed.charge.scopes:
-            total = self._sums.setdefault(scope, _Sum())
+            total = self._sums.setdefault(scope, _Sums())
             total.add(assumed, times=times)
-            if not total.leaf_cells and not total.gangs:
+            if total.is_empty:
                 del self._sums[scope]
 
     def _drop_oldest_name(self) -> None:
@@ -146,6 +168,6 @@ class AssumedCharges:
         self._change_sums(oldest, times=-1)
         self._unnamed_since = oldest.since
         for scope in oldest.charge.scopes:
-            self._unnamed.setdefault(scope, _Sum()).add(oldest)
+            self._unnamed.setdefault(scope, _Sums()).add(oldest)
         while len(self._unnamed) > self._most:
             self._unnamed.popitem(last=False)

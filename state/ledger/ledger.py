@@ -7,7 +7,8 @@ have a twin in memory, and one contract suite tests both.
 
 A *scope* names the holder of a sum: a user, a group, or a user within a group. A charge counts in
 every scope it belongs to, so checking a limit is one comparison. All limits of a charge are checked
-in one atomic step.
+in one atomic step. A charge beyond the quotas of its group (*overflow*) is held like any other, but
+uses up no limit of the group; `raise_class` brings it within quota when there is room.
 
 A charge has four possible answers, none of them an exception: `Charged`; `Held`, when the gang has
 a charge that differs from the requested one (a gang has one decision); `Queued`, when the gang
@@ -20,21 +21,21 @@ pods that never appear cannot use up the hours of a user.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Protocol
 from uuid import UUID
 
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
+from policy.rules.decision import Range
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
+from state.ledger.usage import MICROS_PER_HOUR, ScopeUsage
 
 logger = logging.getLogger(__name__)
 
-MICROS_PER_HOUR = 3_600_000_000
 MOST_EXPIRED = 1000
 """Charges that one call of `expire` ends."""
-_MICROSECOND = timedelta(microseconds=1)
 _UNLIMITED = 2**63 - 1
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_KEY = 2500
@@ -61,6 +62,11 @@ class Charge:
     """The number of members that it was charged for, if known."""
     leaf_count_each: int | None = field(default=None, compare=False)
     """The leaf cells that each member was charged with, if members may differ."""
+    rises_to: ClassName | None = field(default=None, compare=False)
+    """The class that the quotas of its group keep from it. Such a charge is overflow: it uses up no
+    limit of the group. None within quota."""
+    raised_from: ClassName | None = field(default=None, compare=False)
+    """The class of its pods, if it was overflow and the leader has raised it since."""
 
     @property
     def covers_each_member(self) -> bool:
@@ -85,62 +91,6 @@ class LiveCharge:
     charged_at: datetime
     expires_at: datetime | None
     """When it expires unless its pods appear; None once they have appeared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeUsage:
-    """What one scope holds now, and the leaf-cell-time it has used in the current periods."""
-
-    scope: Scope
-    leaf_cells: int = 0
-    leaf_cells_high: int = 0
-    gangs: int = 0
-    by_leaf_type: Mapping[LeafType, int] = field(default_factory=dict)
-    day_micros: int = 0
-    week_micros: int = 0
-    month_micros: int = 0
-    counted_at: datetime | None = field(default=None, compare=False)
-    """When the leaf-cell-time was counted; it has grown since. None if nothing was ever held."""
-    version: int = field(default=0, compare=False)
-    """Increases with each change: the higher of two versions is the newer one."""
-
-    def advance(self, now: datetime) -> "ScopeUsage":
-        """Return the usage at a later moment if nothing is charged or released until then."""
-        if self.counted_at is None or now <= self.counted_at:
-            return self
-        day = datetime.combine(now.astimezone(UTC).date(), time(), UTC)
-        week, month = day - timedelta(days=day.weekday()), day.replace(day=1)
-        return replace(
-            self,
-            day_micros=self._since(day, self.day_micros, now),
-            week_micros=self._since(week, self.week_micros, now),
-            month_micros=self._since(month, self.month_micros, now),
-            counted_at=now,
-        )
-
-    def _since(self, begin: datetime, used: int, now: datetime) -> int:
-        """Return the use since `begin`; a period that began after the last count starts at zero."""
-        assert self.counted_at is not None
-        counted = used if begin <= self.counted_at else 0
-        return counted + self.leaf_cells * ((now - max(begin, self.counted_at)) // _MICROSECOND)
-
-    def used(self, measure: Measure, leaf_type: LeafType | None = None) -> int:
-        """Return the use of a measure: leaf cells, gangs, or leaf-cell-microseconds."""
-        match measure:
-            case Measure.LEAF_CELLS:
-                return self.leaf_cells
-            case Measure.LEAF_CELLS_HIGH:
-                return self.leaf_cells_high
-            case Measure.LEAF_CELLS_OF_TYPE:
-                return self.by_leaf_type.get(leaf_type or LeafType(""), 0)
-            case Measure.GANGS:
-                return self.gangs
-            case Measure.HOURS_DAY:
-                return self.day_micros
-            case Measure.HOURS_WEEK:
-                return self.week_micros
-            case Measure.HOURS_MONTH:
-                return self.month_micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +213,20 @@ class Ledger(Protocol):
         another charge, or none that can grow. A call that is repeated may count a member twice.
         """
 
+    async def raise_class(
+        self,
+        live: Charge,
+        class_name: ClassName,
+        *,
+        is_high: bool,
+        limits: Sequence[Limit] = (),
+        term: LeaderTerm,
+    ) -> Charged | Held | Refused | None:
+        """Charge an overflow gang in a higher class, within the limits, in one step.
+
+        Returns Held if the charge is no longer `live`, or no overflow; None if it has ended.
+        """
+
     async def confirm(self, gangs: Sequence[GangKey], *, term: LeaderTerm) -> frozenset[GangKey]:
         """Keep the charges of gangs whose pods appeared; return the gangs that have a charge.
 
@@ -318,6 +282,8 @@ def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
 
 
 def _applies(limit: Limit, charge: Charge) -> bool:
+    if charge.rises_to is not None and limit.scope.group is not None:
+        return False  # it runs beyond the quotas of its group
     match limit.measure:
         case Measure.LEAF_CELLS_HIGH:
             return charge.is_high
@@ -325,6 +291,24 @@ def _applies(limit: Limit, charge: Charge) -> bool:
             return limit.leaf_type is not None and limit.leaf_type == charge.leaf_type
         case _:
             return True
+
+
+def range_limits(charge: Charge, valid: Range) -> tuple[Limit, ...]:
+    """Turn the range in which a rule decision holds into limits on what its submitter then holds.
+
+    If usage has left the range since the decision, the charge is refused and the decision is made
+    again.
+    """
+    own, own_high = charge.leaf_count, charge.leaf_count * charge.is_high
+    ends = (
+        (Measure.LEAF_CELLS, valid.occupied, own),
+        (Measure.LEAF_CELLS_HIGH, valid.occupied_high, own_high),
+    )
+    return tuple(
+        Limit(scope=Scope(charge.user), measure=measure, most=beside + counted)
+        for measure, beside, counted in ends
+        if beside is not None
+    )
 
 
 def find_exceeded(

@@ -15,7 +15,7 @@ import orjson
 
 from policy.errors import ConflictError
 from policy.quotas.limits import Limit, Scope
-from policy.submission import GangKey
+from policy.submission import ClassName, GangKey
 from state.database.database import backend_errors
 from state.database.queries import sql
 from state.ledger import rows
@@ -33,12 +33,12 @@ from state.ledger.ledger import (
     LiveCharge,
     Queued,
     Refused,
-    ScopeUsage,
     build_exceeded,
     check_storable,
     choose_applicable,
     choose_storable,
 )
+from state.ledger.usage import ScopeUsage
 
 _EPOCH_IS_OVER = "CG001"
 # SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too long.
@@ -136,6 +136,28 @@ class PostgresLedger:
         applicable = choose_applicable(grown, limits)
         extra = {"joins": leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
+    async def raise_class(
+        self,
+        live: Charge,
+        class_name: ClassName,
+        *,
+        is_high: bool,
+        limits: Sequence[Limit] = (),
+        term: LeaderTerm,
+    ) -> Charged | Held | Refused | None:
+        """Charge an overflow gang in a higher class, within the limits."""
+        raised = replace(live, class_name=class_name, is_high=is_high, rises_to=None)
+        applicable = choose_applicable(raised, limits)
+        values = rows.to_raise_values(raised, seen=live, limits=applicable)
+        row = orjson.loads(await self._write("raise", term, *values, self._now()))
+        if row["outcome"] == "gone":
+            return None
+        answer = _to_answer(_Asked(charge=raised, limits=applicable), row)
+        assert isinstance(answer, Charged | Held | Refused), "a raise has no other answer"
+        if isinstance(answer, Charged):
+            self._on_usage(answer.usage)
+        return answer
 
     async def _ask(self, asked: _Asked) -> ChargeAnswer:
         check_storable(asked.charge)

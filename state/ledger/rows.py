@@ -20,9 +20,9 @@ from state.ledger.ledger import (
     Holding,
     LedgerDrift,
     LiveCharge,
-    ScopeUsage,
     to_units,
 )
+from state.ledger.usage import HeldSums, ScopeUsage
 
 Row = Mapping[str, Any]
 
@@ -43,6 +43,8 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "places": charge.places,
         "gang_size": charge.gang_size,
         "leaf_count_each": charge.leaf_count_each,
+        "rises_to": None if charge.rises_to is None else to_text(charge.rises_to),
+        "raised_from": None if charge.raised_from is None else to_text(charge.raised_from),
     }
 
 
@@ -62,6 +64,18 @@ def _to_limit_row(index: int, limit: Limit) -> Row:
         "leaf_type": to_text(limit.leaf_type or ""),
         "most": to_units(limit),
     }
+
+
+def to_raise_values(
+    raised: Charge, *, seen: Charge, limits: Sequence[Limit]
+) -> tuple[str, str, bool, str]:
+    """Return the charge that the leader saw, the new class, and the limits, for `ledger_raise`."""
+    return (
+        orjson.dumps(to_charge_row(seen)).decode(),
+        to_text(raised.class_name),
+        raised.is_high,
+        orjson.dumps(to_limit_rows(limits)).decode(),
+    )
 
 
 def to_gangs_json(gangs: Sequence[GangKey]) -> str:
@@ -101,6 +115,8 @@ def from_charge(row: Row) -> Charge:
         places=row.get("places") or 0,
         gang_size=row.get("gang_size"),
         leaf_count_each=row.get("leaf_count_each"),
+        rises_to=row.get("rises_to"),
+        raised_from=row.get("raised_from"),
     )
 
 
@@ -142,6 +158,7 @@ def from_usage(row: Row) -> ScopeUsage:
         leaf_cells_high=row["leaf_cells_high"],
         gangs=row["gangs"],
         by_leaf_type=row["by_leaf_type"],
+        overflow=HeldSums(**(row["overflow"] or {})),
         day_micros=row["day_micros"],
         week_micros=row["week_micros"],
         month_micros=row["month_micros"],

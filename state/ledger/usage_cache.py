@@ -40,7 +40,8 @@ from state.database.database import (
 from state.database.queries import sql
 from state.ledger import rows
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, ScopeUsage
+from state.ledger.ledger import Charge
+from state.ledger.usage import ScopeUsage
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,6 @@ from policy.errors import ConflictError
 from policy.quotas.limits import Exceeded, Measure, Scope
 from policy.submission import ClassName, GroupName, LeafType, UserName, VcName
 from state.ledger.ledger import (
-    MICROS_PER_HOUR,
     Charge,
     Charged,
     DayUse,
@@ -23,8 +22,8 @@ from state.ledger.ledger import (
     LedgerDrift,
     LiveCharge,
     Refused,
-    ScopeUsage,
 )
+from state.ledger.usage import MICROS_PER_HOUR, ScopeUsage
 from tests.support.clocks import EVENING, FrozenTime
 from tests.support.state.charges import (
     ALICE,

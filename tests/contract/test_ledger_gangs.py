@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from policy.quotas.limits import Exceeded, Measure
 from state.ledger.ledger import (
-    MICROS_PER_HOUR,
     Charged,
     Held,
     Ledger,
@@ -13,6 +12,7 @@ from state.ledger.ledger import (
     Queued,
     Refused,
 )
+from state.ledger.usage import MICROS_PER_HOUR
 from tests.support.clocks import EVENING, FrozenTime
 from tests.support.state.charges import ALICE, TERM, a_charge, at_most
 

@@ -27,8 +27,9 @@ from hypothesis.stateful import (
 from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GroupName, LeafType, UserName
-from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge, ScopeUsage
+from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
 from state.ledger.postgres import PostgresLedger
+from state.ledger.usage import ScopeUsage
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import a_charge, gang_key
 from tests.support.twins.ledger import MemoryLedger
@@ -73,6 +74,7 @@ charges = st.builds(
     leaf_type=st.sampled_from([None, *_TYPES]),
     leaf_count=st.integers(0, 5),
     places=st.integers(0, 2),
+    rises_to=st.sampled_from([None, None, ClassName("prod")]),
 )
 gangs = st.lists(st.sampled_from(_GANGS), unique=True).map(lambda names: [*map(gang_key, names)])
 
@@ -147,6 +149,15 @@ class _Machine(RuleBasedStateMachine):
             self._both(lambda ledger: ledger.join(charge, leaf_count, limits=_LIMITS))
             assert self._places(self._ledger) == self._places(self._twin)
 
+    @rule(number=st.integers(0, 9), is_high=st.booleans())
+    def raise_class(self, number: int, is_high: bool) -> None:
+        charge = self._chosen(number)
+        if charge is not None:
+            raised = partial(
+                _raise_class, charge=charge, is_high=is_high, limits=_LIMITS, term=self._term
+            )
+            self._both(raised)
+
     def _chosen(self, number: int) -> Charge | None:
         """Return one of the charges there are, if there is one."""
         charged: tuple[LiveCharge, ...] = self._run(self._twin.charges())
@@ -154,6 +165,10 @@ class _Machine(RuleBasedStateMachine):
 
     def _places(self, ledger: Ledger) -> list[int]:
         return [live.charge.places for live in self._run(ledger.charges())]
+
+    def _standings(self, ledger: Ledger) -> list[object]:
+        live = self._run(ledger.charges())
+        return [(one.charge.rises_to, one.charge.raised_from) for one in live]
 
     @rule(gangs=gangs)
     def confirm(self, gangs: list[Any]) -> None:
@@ -214,6 +229,7 @@ class _Machine(RuleBasedStateMachine):
     @invariant()
     def both_hold_the_same(self) -> None:
         self._both(lambda ledger: ledger.charges())
+        assert self._standings(self._ledger) == self._standings(self._twin)
         self._both(lambda ledger: ledger.holdings())
         self._both(lambda ledger: ledger.days(date(2026, 5, 1), date(2027, 12, 31)))
         for scope in _SCOPES:
@@ -229,6 +245,14 @@ class _Machine(RuleBasedStateMachine):
 
 async def _usage(ledger: Ledger, *, scope: Scope) -> ScopeUsage:
     return await ledger.usage(scope)
+
+
+async def _raise_class(
+    ledger: Ledger, *, charge: Charge, is_high: bool, limits: list[Limit], term: LeaderTerm
+) -> object:
+    return await ledger.raise_class(
+        charge, ClassName("test"), is_high=is_high, limits=limits, term=term
+    )
 
 
 async def _outcome(call: Awaitable[Any]) -> Any:

@@ -24,12 +24,11 @@ from policy.quotas.admission import AdmissionDecision, over_quota
 from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Occupancy, UserName
-from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused
+from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused, range_limits
 from webhook.admission.charge_request import (
     ChargeRequest,
     build_charge,
     impossible_limits,
-    range_limits,
 )
 from webhook.admission.gang_decision import (
     GangDecision,
@@ -134,7 +133,7 @@ class Admitter:
     ) -> GangDecision | Occupancy:
         """Put a decision into effect if usage is still in the range in which it holds."""
         check_fixed_class(request, admission.final_class)
-        charge = build_charge(request, admission.final_class)
+        charge = build_charge(request, admission.final_class, rises_to=admission.rises_to)
         ranges = range_limits(charge, admission.rules.valid)
         answer = await self._ledger.charge(charge, limits=(*ranges, *quotas))
         match answer:

@@ -6,7 +6,6 @@ from uuid import UUID
 from policy.policy import Policy
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaGroup
-from policy.rules.decision import Range
 from policy.submission import ClassName, GroupName, Submission, UserName
 from state.ledger.ledger import Charge
 
@@ -50,8 +49,10 @@ class ChargeRequest:
         return self.may_grow and not self.is_group
 
 
-def build_charge(request: ChargeRequest, class_name: ClassName) -> Charge:
-    """Build the charge of a new gang in a class."""
+def build_charge(
+    request: ChargeRequest, class_name: ClassName, *, rises_to: ClassName | None = None
+) -> Charge:
+    """Build the charge of a new gang in a class; `rises_to` is the class beyond its quotas."""
     submission = request.submission
     return Charge(
         decision=request.decision,
@@ -66,6 +67,7 @@ def build_charge(request: ChargeRequest, class_name: ClassName) -> Charge:
         places=submission.gang_size - request.joins if request.may_grow else 0,
         gang_size=submission.gang_size,
         leaf_count_each=None if request.may_grow else request.member_leaf_count,
+        rises_to=rises_to,
     )
 
 
@@ -101,24 +103,6 @@ def with_member(request: ChargeRequest, held: Charge) -> Charge:
     if held.places:
         return replace(held, places=held.places - 1)
     return replace(held, leaf_count=held.leaf_count + (request.member_leaf_count or 0))
-
-
-def range_limits(charge: Charge, valid: Range) -> tuple[Limit, ...]:
-    """Turn the range in which a rule decision holds into limits on what its submitter then holds.
-
-    If usage has left the range since the decision, the charge is refused and the decision is made
-    again.
-    """
-    own, own_high = charge.leaf_count, charge.leaf_count * charge.is_high
-    ends = (
-        (Measure.LEAF_CELLS, valid.occupied, own),
-        (Measure.LEAF_CELLS_HIGH, valid.occupied_high, own_high),
-    )
-    return tuple(
-        Limit(scope=Scope(charge.user), measure=measure, most=beside + counted)
-        for measure, beside, counted in ends
-        if beside is not None
-    )
 
 
 def impossible_limits(user: UserName) -> tuple[Limit, ...]:

@@ -25,8 +25,13 @@ class GangDecision:
     admission: AdmissionDecision
     id: UUID
     final_class: ClassName
+    """The class of the pod."""
     group: GroupName | None
     """The group that pays for the gang."""
+    effective_class: ClassName | None = None
+    """Of an earlier decision: the class of the gang, if it was raised above the pod's class."""
+    rises_to: ClassName | None = None
+    """The class that quotas keep from a gang that runs beyond them."""
     is_new: bool = True
     """Whether this pod led to the decision; False if a member before it did."""
     is_queued: bool = False
@@ -42,10 +47,15 @@ class GangDecision:
         return Outcome.QUEUED if self.is_queued else Outcome.ADMITTED
 
     @property
+    def gang_class(self) -> ClassName:
+        """The class of the gang."""
+        return self.effective_class or self.final_class
+
+    @property
     def is_lowered(self) -> bool:
-        """Whether the pod gets a lower class than it asked for."""
+        """Whether the gang gets a lower class than it asked for."""
         is_admitted = self.outcome is not Outcome.REFUSED
-        return is_admitted and self.final_class != self.admission.rules.requested_class
+        return is_admitted and self.gang_class != self.admission.rules.requested_class
 
     @property
     def is_degraded(self) -> bool:
@@ -72,7 +82,7 @@ class GangDecision:
         submission = self.admission.rules.submission
         asked = f" instead of {class_text(submission.requested_class)}" if self.is_lowered else ""
         waits = " and waits for quota" if self.is_queued else ""
-        has = f"has {class_text(self.final_class)}{asked}{waits}"
+        has = f"has {class_text(self.gang_class)}{asked}{waits}"
         return f"gang {submission.gang} {has} by decision {self.id}"
 
 
@@ -94,6 +104,7 @@ def decide_now(request: ChargeRequest, admission: AdmissionDecision) -> GangDeci
         id=request.decision,
         final_class=admission.final_class,
         group=request.group_name,
+        rises_to=admission.rises_to,
     )
 
 
@@ -113,12 +124,25 @@ def follow_charge(
     return GangDecision(
         admission=admission,
         id=held.decision,
-        final_class=held.class_name,
+        final_class=(final_class := _class_of_member(request, held)),
         group=held.group,
+        effective_class=None if final_class == held.class_name else held.class_name,
+        rises_to=held.rises_to,
         is_new=False,
         is_queued=is_queued,
         is_running=is_running,
     )
+
+
+def _class_of_member(request: ChargeRequest, held: Charge) -> ClassName:
+    """Return the class of one more pod: the gang's, but never a higher one than it may have.
+
+    A gang that was raised has a higher class than its first pods, and than its PodGroup.
+    """
+    if held.raised_from is None:
+        return held.class_name
+    asked = request.fixed_class or request.submission.requested_class
+    return asked if request.policy.classes.is_lower(asked, held.class_name) else held.class_name
 
 
 def check_fixed_class(request: ChargeRequest, final_class: ClassName) -> None:
@@ -145,7 +169,10 @@ def _differences(request: ChargeRequest, held: Charge, *, is_running: bool) -> I
         yield f"submitter {submission.user} instead of {held.user}"
     if submission.vc != held.vc:
         yield f"VC {submission.vc} instead of {held.vc}"
-    if classes.compare(submission.requested_class, held.class_name) not in (0, 1):
+    if classes.compare(submission.requested_class, held.raised_from or held.class_name) not in (
+        0,
+        1,
+    ):
         # A member may be lowered to the gang's class, but never raised.
         yield f"class {submission.requested_class} instead of {held.class_name}"
     if submission.leaf_type != held.leaf_type and _is_counted_by_type(request, held):

@@ -15,12 +15,11 @@ from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import ClassName, Occupancy
 from policy.wording import quote
-from state.ledger.ledger import Charge
+from state.ledger.ledger import Charge, range_limits
 from webhook.admission.charge_request import (
     ChargeRequest,
     impossible_limits,
     paying_group,
-    range_limits,
 )
 from webhook.admission.gang_decision import GangDecision, apply_rules, decide_now
 
@@ -50,6 +49,9 @@ def judge(
     `usage` is what its submitter holds, including this gang.
     """
     submission = replace(request.submission, leaf_count=leaf_count)
+    if held.raised_from is not None:  # its pods may have lower classes than the gang
+        submission = replace(submission, requested_class=held.class_name)
+        request = replace(request, fixed_class=None)
     others = None if usage is None else _without_gang(usage, held)
     rules = apply_rules(replace(request, submission=submission), others)
     is_lower = request.policy.classes.is_lower(rules.final_class, held.class_name)

@@ -8,7 +8,7 @@ have admitted meanwhile is unknown (`docs/decisions/0011-admission.md`).
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from policy.errors import RequestError
 from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
@@ -16,7 +16,8 @@ from policy.quotas.limits import Exceeded, Scope
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Occupancy
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, ScopeUsage, find_exceeded
+from state.ledger.ledger import Charge, find_exceeded
+from state.ledger.usage import HeldSums, ScopeUsage
 from webhook.admission import growth
 from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
 from webhook.admission.gang_decision import (
@@ -94,7 +95,8 @@ class MemoryDecider:
         decision = decide_now(request, AdmissionDecision(rules=rules, quota=over, notes=(note,)))
         if decision.outcome is Outcome.ADMITTED:
             check_fixed_class(request, decision.final_class)
-            self._assume(request, build_charge(request, decision.final_class))
+            rises_to = decision.admission.rises_to
+            self._assume(request, build_charge(request, decision.final_class, rises_to=rises_to))
         return decision
 
     def remember(self, request: ChargeRequest, charge: Charge, *, is_queued: bool = False) -> None:
@@ -157,13 +159,20 @@ def _follow_recent(
 
 
 def _without_gang(usage: ScopeUsage, held: Charge) -> ScopeUsage:
-    by_type = dict(usage.by_leaf_type)
+    overflow = usage.overflow
+    if held.rises_to is not None:
+        overflow = replace(overflow, **_less(overflow, held))
+    return replace(usage, overflow=overflow, **_less(usage, held))
+
+
+def _less(sums: HeldSums | ScopeUsage, held: Charge) -> dict[str, Any]:
+    """Return the fields of sums without a charge."""
+    by_type = dict(sums.by_leaf_type)
     if held.leaf_type is not None:
         by_type[held.leaf_type] = by_type.get(held.leaf_type, 0) - held.leaf_count
-    return replace(
-        usage,
-        leaf_cells=usage.leaf_cells - held.leaf_count,
-        leaf_cells_high=usage.leaf_cells_high - held.leaf_count * held.is_high,
-        gangs=usage.gangs - 1,
-        by_leaf_type=by_type,
-    )
+    return {
+        "leaf_cells": sums.leaf_cells - held.leaf_count,
+        "leaf_cells_high": sums.leaf_cells_high - held.leaf_count * held.is_high,
+        "gangs": sums.gangs - 1,
+        "by_leaf_type": by_type,
+    }

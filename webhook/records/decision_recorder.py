@@ -1,5 +1,7 @@
 """Records a decision: a row of the decision log, a metric, and the text of a later Event."""
 
+from typing import Any
+
 from policy.policy import Policy
 from service.clock import Clock
 from state.log.log import DecisionLog
@@ -63,7 +65,8 @@ class DecisionRecorder:
                 "group": request.group_name,
                 "vc": submission.vc,
                 "requestedClass": submission.requested_class,
-                "class": decision.final_class,
+                "class": decision.gang_class,
+                **_over_quota(decision),
                 "leafCount": submission.leaf_count,
             },
             # What the rules read beside `details`: enough to replay the decision.
@@ -89,3 +92,12 @@ class DecisionRecorder:
     def note_invalid(self) -> None:
         """Count an invalid pod."""
         self._metrics.decisions.labels("invalid").inc()
+
+
+def _over_quota(decision: GangDecision) -> dict[str, Any]:
+    """Name the class that quotas keep from the gang, and the limits that it exceeds."""
+    quota = decision.admission.quota
+    if decision.rises_to is None:
+        return {}
+    exceeded = [] if quota is None else [str(one) for one in quota.exceeded]
+    return {"risesTo": decision.rises_to, "exceeded": exceeded}

@@ -48,6 +48,7 @@ def respond_to_pod(
         marks.REQUEST_ANNOTATION: describe_request(obj, pod),
         **_hived_annotation(pod, decision, request),
         **shaped.annotations,
+        **_quota_annotations(decision),
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
         **({marks.WORKLOAD_ANNOTATION: pod.workload.mark} if pod.workload else {}),
@@ -94,9 +95,20 @@ def _stale_marks(written: Mapping[str, str]) -> list[str]:
         marks.UNCHARGED_ANNOTATION,
         marks.ALONE_ANNOTATION,
         marks.SHAPED_ANNOTATION,
+        marks.OVER_QUOTA_ANNOTATION,
+        marks.EFFECTIVE_CLASS_ANNOTATION,
         marks.WORKLOAD_ANNOTATION,
     )
     return [key for key in (*marks.PLACEMENT_ANNOTATIONS, *optional) if key not in written]
+
+
+def _quota_annotations(decision: GangDecision) -> dict[str, str]:
+    """Say which class quotas keep from the gang, or that the gang was raised since."""
+    told = {
+        marks.OVER_QUOTA_ANNOTATION: decision.rises_to,
+        marks.EFFECTIVE_CLASS_ANNOTATION: decision.effective_class,
+    }
+    return {key: class_name for key, class_name in told.items() if class_name is not None}
 
 
 def _group_label(decision: GangDecision) -> dict[str, str]:

@@ -12,8 +12,9 @@ from policy.errors import BackendError
 from policy.quotas.limits import Measure, Scope
 from policy.submission import GangKey, GroupName, UserName
 from state.database.database import Database
-from state.ledger.ledger import Charge, Charged, Held, LeaderTerm, ScopeUsage
+from state.ledger.ledger import Charge, Charged, Held, LeaderTerm
 from state.ledger.postgres import LedgerSettings, PostgresLedger
+from state.ledger.usage import ScopeUsage
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import ALICE, TERM, VISION, a_charge, at_most, gang_key
 

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
 from policy.quotas.limits import Limit, Scope
-from policy.submission import GangKey, LeafType
+from policy.submission import ClassName, GangKey
 from state.ledger import rows
 from state.ledger.ledger import (
     MOST_EXPIRED,
@@ -26,14 +26,14 @@ from state.ledger.ledger import (
     LiveCharge,
     Queued,
     Refused,
-    ScopeUsage,
     check_storable,
     choose_storable,
     find_exceeded,
 )
+from state.ledger.usage import HeldSums, ScopeUsage
+from tests.support.twins.sums import split_days, sums_of
 
 _MICROSECOND = timedelta(microseconds=1)
-_DAY = timedelta(days=1)
 _QUEUED_FOR = timedelta(hours=24)
 
 
@@ -101,32 +101,62 @@ class MemoryLedger:
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
         """Change the leaf cells of a charged gang."""
-        grown = replace(live, leaf_count=leaf_count)
         existing = self._live.get(live.gang)
         if existing is None:
-            return await self.charge(grown, limits=limits)
+            return await self.charge(replace(live, leaf_count=leaf_count), limits=limits)
         self._check_available()
         if existing.charge != live:
             return Held(live=existing, usage=self._usages(existing.charge))
+        places = existing.charge.places if leaf_count >= live.leaf_count else 0
+        grown = replace(existing.charge, leaf_count=leaf_count, places=places)
+        return self._replace(existing, grown, limits)
+
+    def _replace(
+        self, existing: LiveCharge, changed: Charge, limits: Sequence[Limit]
+    ) -> Charged | Refused:
+        """Put another charge in the place of one, unless a limit would be exceeded."""
         # The hours that the gang has used count; its present leaf cells must not count twice.
-        found = {one.limit: one for one in find_exceeded(grown, limits, self.current_usage)}
+        found = {one.limit: one for one in find_exceeded(changed, limits, self.current_usage)}
         found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
-        del self._live[live.gang]
+        del self._live[changed.gang]
         found |= {
             one.limit: one
-            for one in find_exceeded(grown, limits, self.current_usage)
+            for one in find_exceeded(changed, limits, self.current_usage)
             if one.limit not in found
         }
-        self._live[live.gang] = existing
+        self._live[changed.gang] = existing
         exceeded = tuple(found[limit] for limit in limits if limit in found)
         if exceeded:
             return Refused(exceeded=exceeded)
-        self._end(live.gang, is_billed=True)
+        self._end(changed.gang, is_billed=True)
         now = max(self._clock(), existing.charged_at)
-        places = existing.charge.places if leaf_count >= live.leaf_count else 0
-        grown = replace(grown, places=places)
-        self._put(LiveCharge(charge=grown, charged_at=now, expires_at=existing.expires_at))
-        return Charged(live=self._live[live.gang], usage=self._usages(grown))
+        self._put(LiveCharge(charge=changed, charged_at=now, expires_at=existing.expires_at))
+        return Charged(live=self._live[changed.gang], usage=self._usages(changed))
+
+    async def raise_class(
+        self,
+        live: Charge,
+        class_name: ClassName,
+        *,
+        is_high: bool,
+        limits: Sequence[Limit] = (),
+        term: LeaderTerm,
+    ) -> Charged | Held | Refused | None:
+        """Charge an overflow gang in a higher class, within the limits."""
+        self._fence(term)
+        existing = self._live.get(live.gang)
+        if existing is None:
+            return None
+        if existing.charge != live or existing.charge.rises_to is None:
+            return Held(live=existing, usage=self._usages(existing.charge))
+        raised = replace(
+            existing.charge,
+            class_name=class_name,
+            is_high=is_high,
+            rises_to=None,
+            raised_from=existing.charge.class_name,
+        )
+        return self._replace(existing, raised, limits)
 
     async def join(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
@@ -258,7 +288,7 @@ class MemoryLedger:
         self._check_available()
         sums: defaultdict[DayUse, int] = defaultdict(int)
         for charge, since, until in self._billed():
-            for day, micros in _split_days(since, until):
+            for day, micros in split_days(since, until):
                 if first <= day <= last and charge.leaf_count:
                     row = rows.to_charge_row(charge) | {"day": day, "leaf_micros": 0}
                     sums[rows.from_day(row)] += charge.leaf_count * micros
@@ -318,17 +348,11 @@ class MemoryLedger:
     def current_usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds, even while `is_away` is set."""
         held = [live.charge for live in self._live.values() if scope in live.charge.scopes]
-        by_type: defaultdict[LeafType, int] = defaultdict(int)
-        for charge in held:
-            if charge.leaf_type is not None and charge.leaf_count:
-                by_type[charge.leaf_type] += charge.leaf_count
         today = self._clock().astimezone(UTC).date()
         return ScopeUsage(
             scope=scope,
-            leaf_cells=sum(charge.leaf_count for charge in held),
-            leaf_cells_high=sum(charge.leaf_count for charge in held if charge.is_high),
-            gangs=len(held),
-            by_leaf_type=dict(by_type),
+            **sums_of(held),
+            overflow=HeldSums(**sums_of([one for one in held if one.rises_to is not None])),
             day_micros=self._micros_since(scope, today),
             week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
             month_micros=self._micros_since(scope, today.replace(day=1)),
@@ -341,18 +365,8 @@ class MemoryLedger:
         return sum(
             charge.leaf_count * max(0, (until - max(since, start)) // _MICROSECOND)
             for charge, since, until in self._billed()
-            if scope in charge.scopes
+            if scope in charge.scopes and charge.rises_to is None
         )
-
-
-def _split_days(since: datetime, until: datetime) -> Iterator[tuple[date, int]]:
-    """Yield the microseconds of each UTC day between two moments."""
-    day = since.astimezone(UTC).date()
-    while (start := datetime.combine(day, time(), UTC)) < until:
-        micros = (min(until, start + _DAY) - max(since, start)) // _MICROSECOND
-        if micros:
-            yield day, micros
-        day += _DAY
 
 
 def _is_same(one: Charge, other: Charge) -> bool:
@@ -360,7 +374,7 @@ def _is_same(one: Charge, other: Charge) -> bool:
 
 
 def _is_of(charge: Charge, asked: Charge) -> bool:
-    keys = [(one.decision, one.user, one.group) for one in (charge, asked)]
+    keys = [(one.decision, one.user, one.group, one.class_name) for one in (charge, asked)]
     return keys[0] == keys[1]
 
 

@@ -2,7 +2,8 @@
 
 from policy.quotas.limits import Scope
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, ScopeUsage
+from state.ledger.ledger import Charge
+from state.ledger.usage import ScopeUsage
 from tests.support.twins.ledger import MemoryLedger
 
 

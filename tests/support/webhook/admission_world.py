@@ -9,7 +9,7 @@ from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, GroupName, LeafType, Submission, UserName
-from state.ledger.ledger import ScopeUsage
+from state.ledger.usage import ScopeUsage
 from tests.support.clocks import FrozenTime
 from tests.support.policy.documents import CLASSES_TEXT, HEAD
 from tests.support.twins.ledger import MemoryLedger

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from policy.submission import GroupName, LeafType
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import ScopeUsage
+from state.ledger.usage import ScopeUsage
 from tests.support.state.charges import ALICE, VISION, a_charge, gang_key
 
 
