@@ -71,7 +71,7 @@ class PlacedMember:
     request: MemberRequest
     placement: Placement
     foreign: ForeignPod | None = None
-    """Names the pod if the engine did not place it; None in logs of earlier versions."""
+    """The pod, if the engine did not place it; None in logs of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

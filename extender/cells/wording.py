@@ -88,8 +88,7 @@ def _foreign_use(
     leaf_type: str = "",
 ) -> Sentence:
     named = [
-        f"{pod}{f' of {owner}' if owner else ''} on node {node} ({leaf_cells})"
-        for pod, owner, node, leaf_cells in pods
+        f"{pod} of {owner} on node {node} ({leaf_cells})" for pod, owner, node, leaf_cells in pods
     ]
     also_bad = f", and {bad} are bad" if bad else ""
     return (

@@ -262,7 +262,7 @@ class AllocationTable(Undoable):
 
     def _insert_slot(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
         gang.slots.insert(index, slot)
-        self.foreign.add(gang, slot)
+        self.foreign.add(slot)
         self.changes.record(gang)
         if not slot.leaves:
             self.leafless_slots.add(gang, slot)
@@ -271,7 +271,7 @@ class AllocationTable(Undoable):
 
     def _delete_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         gang.slots.remove(slot)
-        self.foreign.drop(gang, slot)
+        self.foreign.drop(slot)
         self.changes.record(gang)
         if not slot.leaves:
             self.leafless_slots.drop(slot)
@@ -300,9 +300,9 @@ class AllocationTable(Undoable):
         self.incomplete_slots.drop(slot)
         self.hold(leaves, gang)
         self.changes.record(gang)
-        self.foreign.drop(gang, slot)
+        self.foreign.drop(slot)
         slot.leaves = (*slot.leaves, *leaves)
-        self.foreign.add(gang, slot)
+        self.foreign.add(slot)
         slot.missing_leaves -= len(leaves)
         if slot.missing_leaves:
             self.incomplete_slots.add(gang, slot)

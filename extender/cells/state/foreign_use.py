@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from heapq import merge
 from itertools import islice
 
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
+from extender.cells.model import ForeignPod
+from extender.cells.state.placed_gangs import MemberSlot, slot_placement
 from policy.topology import ChainName
 
 Use = tuple[str, str, str, int]
@@ -13,23 +14,23 @@ Use = tuple[str, str, str, int]
 
 
 class ForeignUse:
-    """The slots of foreign members that hold leaves, sorted by the names of their pods."""
+    """The slots of foreign pods that hold leaves, sorted by the names of the pods."""
 
     def __init__(self) -> None:
         self._uses: dict[ChainName, list[Use]] = {}
         self._leaf_counts: dict[ChainName, int] = {}
 
-    def add(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        """Count a slot, if it is foreign and has leaves."""
-        if slot.is_foreign and slot.leaves:
+    def add(self, slot: MemberSlot) -> None:
+        """Count a slot, if its member is a foreign pod and it has leaves."""
+        if slot.foreign is not None and slot.leaves:
             chain = slot.leaves[0].chain.name
-            insort(self._uses.setdefault(chain, []), _use(gang, slot))
+            insort(self._uses.setdefault(chain, []), _use(slot.foreign, slot))
             self._leaf_counts[chain] = self.leaf_count([chain]) + len(slot.leaves)
 
-    def drop(self, gang: PlacedGang, slot: MemberSlot) -> None:
+    def drop(self, slot: MemberSlot) -> None:
         """Stop counting a slot, which must have the same leaves as when it was added."""
-        if slot.is_foreign and slot.leaves:
-            chain, use = slot.leaves[0].chain.name, _use(gang, slot)
+        if slot.foreign is not None and slot.leaves:
+            chain, use = slot.leaves[0].chain.name, _use(slot.foreign, slot)
             uses = self._uses[chain]
             del uses[bisect_left(uses, use)]
             self._leaf_counts[chain] -= len(slot.leaves)
@@ -47,6 +48,5 @@ class ForeignUse:
         return list(islice(merge(*(self._uses.get(chain, ()) for chain in chains)), most))
 
 
-def _use(gang: PlacedGang, slot: MemberSlot) -> Use:
-    name, owner = (slot.foreign.name, slot.foreign.owner) if slot.foreign else (str(gang.key), "")
-    return name, owner, slot_placement(slot).node, len(slot.leaves)
+def _use(pod: ForeignPod, slot: MemberSlot) -> Use:
+    return pod.name, pod.owner, slot_placement(slot).node, len(slot.leaves)

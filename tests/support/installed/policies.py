@@ -54,9 +54,10 @@ async def put_policy(plane: ControlPlane, kind: str, text: str) -> None:
     await plane.api.create(CONFIG_MAPS, policy_of_admin(kind, text))
 
 
-async def promise_nodes(plane: ControlPlane, count: int) -> None:
+async def promise_nodes(plane: ControlPlane, count: int, *, more: str = "") -> None:
     """Derive the cells from the nodes, and promise the default VC so many of them."""
     text = f"""
+{more}
 nodeTopology:
 - levels: [kubernetes.io/hostname]
   leafResource: nvidia.com/gpu
