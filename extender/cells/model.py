@@ -120,6 +120,7 @@ class ReasonCode(StrEnum):
     FOREIGN_USE = "foreign-use"
     NODE_NOT_OFFERED = "node-not-offered"
     GANG_FULL = "gang-full"
+    MEMBERS_ENDING = "members-ending"
     GATHERING = "gathering"
     QUOTA = "quota"
     OTHER_GATE = "other-gate"
@@ -138,6 +139,8 @@ class ReasonCode(StrEnum):
     GANG_MISMATCH = "gang-mismatch"
     TOO_LARGE = "too-large"
     SEARCH_ENDED = "search-ended"
+    HELD_AT_BINDING = "held-at-binding"
+    BINDING_GIVEN_UP = "binding-given-up"
 
 
 Argument = int | str | tuple["Argument", ...]

@@ -1,14 +1,17 @@
 """Explains why a pod waits or where it runs, and simulates pods that do not exist yet."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import Field
 
+from extender.cells.model import Reason
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
 from extender.inspection.json_views import (
     JsonObject,
+    if_any,
     show_decision,
     show_placement,
     show_record,
@@ -19,7 +22,7 @@ from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.rules.decision import RuleDecision
-from policy.submission import GroupName, NodeName, Submission, UserName
+from policy.submission import GangKey, GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log.log import DecisionLog
 
@@ -27,6 +30,7 @@ _ANONYMOUS: Final = "system:anonymous"
 _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
+_PLACED: Final = "placed"
 
 
 class SimulateArguments(Body):
@@ -53,13 +57,16 @@ class Explainer:
         waiting: WaitingList,
         policies: PolicySink,
         to_request: ToRequest,
+        held_reason: Callable[[GangKey], Reason | None],
         log: DecisionLog,
     ) -> None:
+        """`held_reason` explains why the bindings of a gang are held, if they are."""
         self._cluster = cluster
         self._pods = pods
         self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
+        self._held_reason = held_reason
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
@@ -75,6 +82,7 @@ class Explainer:
             "uid": pod.uid,
             "gang": str(pod.gang.key),
             "gangForm": pod.gang.form,
+            **if_any("workload", str(pod.workload) if pod.workload else None),
             "vc": pod.vc,
             "class": pod.class_name,
             "leafCells": pod.leaf_count,
@@ -87,11 +95,46 @@ class Explainer:
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
+            shape["owner"] = pod.charged_user
             shape["placement"] = show_placement(member.placement)
+        held = self._held_reason(pod.gang.key) if state == _PLACED else None
+        if held is not None:
+            shape["held"] = {"reason": held.text}
         if waiting is not None:
             shape["waiting"] = show_waiting(waiting)
         shape["siblings"] = self._siblings(pod)
         return shape | await self._decisions(pod)
+
+    def foreign(self) -> dict[str, JsonObject]:
+        """Show the pods that use leaf cells and that Cellgate did not place, by name."""
+        members = self._cluster.members
+        found = {
+            pod.display_name: {
+                "pod": pod.display_name,
+                "uid": pod.uid,
+                "owner": pod.charged_user,
+                "vc": pod.vc,
+                "class": pod.class_name,
+                "protected": pod.is_protected,
+                "leafCells": pod.leaf_count,
+                "node": pod.node,
+            }
+            for pod in self._pods
+            if members.is_foreign(pod.uid)
+        }
+        uses = (pod.use for pod in self._pods.invalid)
+        return found | {
+            use.foreign.name: {
+                "pod": use.foreign.name,
+                "uid": use.request.member,
+                "owner": use.foreign.owner,
+                "protected": use.foreign.is_protected,
+                "leafCells": use.request.leaf_count,
+                "node": use.placement.node,
+            }
+            for use in uses
+            if use is not None and use.foreign is not None
+        }
 
     def _explain_invalid(self, namespace: str, name: str) -> JsonObject | None:
         """Say what is wrong with a pod that asks for leaf cells and is not valid."""
@@ -152,7 +195,7 @@ class Explainer:
         if pod.node is not None:
             return "bound"
         if self._cluster.has_place(pod.uid):
-            return "placed"
+            return _PLACED
         if pod.is_gated:
             return _QUEUED
         return _WAITING if self._waiting.of_pod(pod) else "not asked about yet"

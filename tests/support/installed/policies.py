@@ -69,7 +69,11 @@ virtualClusters:
       level: kubernetes.io/hostname
       cellNumber: {count}
 """
-    await put_policy(plane, "cluster", text)
+    if await plane.api.exists(f"{CONFIG_MAPS}/cellgate-cluster"):
+        data = policy_of_admin("cluster", text)["data"]  # it is not deleted while gangs run
+        await plane.api.patch(f"{CONFIG_MAPS}/cellgate-cluster", {"data": data})
+    else:
+        await put_policy(plane, "cluster", text)
 
 
 async def put_rules(plane: ControlPlane, namespace: str, rules: list[dict[str, Any]]) -> None:
