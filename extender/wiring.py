@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
+from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
@@ -144,6 +145,7 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
+            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
             term=self.term,
             metrics=self.metrics,
             clock=self.clock,

@@ -14,7 +14,8 @@ from extender.cells.model import (
     Seat,
     Wait,
 )
-from extender.cells.wording import LISTED, count_sizes, explain
+from extender.cells.phrases import LISTED, count_sizes
+from extender.cells.wording import explain
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName
 
@@ -62,10 +63,11 @@ def for_lack(decision: Decision, shortage: Shortage | None) -> Decision:
     return replace(decision, reason=reason)
 
 
-def preempted(victim: GangKey, *, by: MemberRequest) -> Reason:
-    """Return the reason why a victim is ended for another gang."""
+def preempted(victim: GangKey, *, by: MemberRequest, is_foreign: bool = False) -> Reason:
+    """Return the reason why a victim is ended for another gang; a foreign one, by which rule."""
     told: Arguments = {"preemptor": str(by.gang), "priority": by.priority, "vc": by.vc}
-    return _reason(victim, ReasonCode.PREEMPTED, told)
+    rule = "foreign: reclaim" if is_foreign else None
+    return _reason(victim, ReasonCode.PREEMPTED, {**told, "rule": rule})
 
 
 Terms = Mapping[str, int | str | None]
