@@ -24,6 +24,7 @@ from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
+from extender.planning.class_raiser import ClassRaiser
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
@@ -43,7 +44,7 @@ from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_writer import PodWaker
+from kube.api.pod_writer import PodMarker, PodWaker
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -113,6 +114,9 @@ class ExtenderState:
         )
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
+        self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
+        if self.ledger_sync is not None and self.class_raiser is not None:
+            self.ledger_sync.on_freed.append(self.class_raiser.note_freed)
 
     def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
         return LedgerSync(
@@ -132,6 +136,18 @@ class ExtenderState:
             sizes=self.groups,
             policies=self.policies,
             term=self._term,
+        )
+
+    def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
+        return ClassRaiser(
+            ledger=ledger,
+            pods=self.pods,
+            sizes=self.groups,
+            policies=self.policies,
+            outcomes=self.outcomes,
+            marker=PodMarker(client, check_leading=self.leading.check),
+            term=self._term,
+            clock=self.clock,
         )
 
     def _term(self) -> LeaderTerm:
@@ -209,6 +225,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
+            raises=state.class_raiser,
             log=state.log,
         )
 

@@ -5,11 +5,12 @@ decides, and nothing here writes to Kubernetes. An object that is not valid neve
 other packages of the extender may import this one, except the pure ones (`cells`, `queue`). The
 sinks that both services use are in `kube.follow`.
 
-    pod_feed      managed pods by UID and gang; passes bound and ended pods on to the engine
-    node_feed     nodes; passes cells on to the engine, labels and taints to the choice of nodes
-    invalid_pods  pods that are not valid, and the devices that they use
-    requests      a pod translated into a request to the engine
-    charges       a pod translated into what the ledger charges its gang
-    topology      the cells that the Cluster document in force describes
-    cluster_file  the file of `--cluster`, followed instead of a ConfigMap
+    pod_feed           managed pods by UID and gang; passes bound and ended pods on to the engine
+    node_feed          nodes; passes cells on to the engine, the rest to the choice of nodes
+    invalid_pods       pods that are not valid, and the devices that they use
+    effective_classes  the classes of gangs that were raised
+    requests           a pod translated into a request to the engine
+    charges            a pod translated into what the ledger charges its gang
+    topology           the cells that the Cluster document in force describes
+    cluster_file       the file of `--cluster`, followed instead of a ConfigMap
 """

@@ -15,6 +15,7 @@ from extender.inspection.json_views import (
     show_waiting,
 )
 from extender.outcomes.waiting_list import WaitingList
+from extender.planning.class_raiser import ClassRaiser
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
@@ -53,13 +54,16 @@ class Explainer:
         waiting: WaitingList,
         policies: PolicySink,
         to_request: ToRequest,
+        raises: ClassRaiser | None,
         log: DecisionLog,
     ) -> None:
+        """`raises` knows the gangs beyond quota; None without a ledger."""
         self._cluster = cluster
         self._pods = pods
         self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
+        self._raises = raises
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
@@ -76,7 +80,8 @@ class Explainer:
             "gang": str(pod.gang.key),
             "gangForm": pod.gang.form,
             "vc": pod.vc,
-            "class": pod.class_name,
+            "class": pod.charged_class,
+            **self._standing(pod),
             "leafCells": pod.leaf_count,
             "state": state,
             "ending": pod.is_deleting,
@@ -92,6 +97,13 @@ class Explainer:
             shape["waiting"] = show_waiting(waiting)
         shape["siblings"] = self._siblings(pod)
         return shape | await self._decisions(pod)
+
+    def _standing(self, pod: ManagedPod) -> JsonObject:
+        """Say that a gang was raised above its pods' class, or what it waits for to be raised."""
+        if pod.effective_class is not None:
+            return {"podClass": pod.class_name}
+        why = self._raises.explain(pod) if self._raises is not None else None
+        return {} if why is None else {"overQuota": why}
 
     def _explain_invalid(self, namespace: str, name: str) -> JsonObject | None:
         """Say what is wrong with a pod that asks for leaf cells and is not valid."""
