@@ -17,6 +17,7 @@ from extender.outcomes.waiting_list import WaitingList
 from kube.api.feed import Feed
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+_HOLD_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 45.0)
 _OTHER_VC = "(unknown)"
 
 
@@ -40,7 +41,19 @@ class ExtenderMetrics:
         self.repeats = counter(
             "repeats", "Refusals repeated without planning, because nothing had changed."
         )
-        self.binds = counter("binds", "Bindings, by outcome (bound, failed).", "outcome")
+        self.binds = counter("binds", "Bindings, by outcome (bound, failed, given-up).", "outcome")
+        self.hold_seconds = Histogram(
+            "cellgate_extender_bind_hold_seconds",
+            "Time that a binding was held until its whole gang could be bound.",
+            buckets=_HOLD_BUCKETS,
+            registry=registry,
+        )
+        self.given_up = counter(
+            "bindings_given_up",
+            "Gangs of which no member was bound because not all could be, by cause: refused (by "
+            "kube-scheduler), silent (members did not arrive in time), place-lost, stopped.",
+            "cause",
+        )
         self.preemptions = counter(
             "preemptions",
             "Preemptions, by the program that ends the victims and by cause: borrowed (a VC takes "
@@ -83,12 +96,14 @@ class StateMetrics(Collector):
         waiting: WaitingList,
         feeds: Mapping[str, Feed],
         count_problems: Callable[[], int],
+        count_held: Callable[[], int],
     ) -> None:
         self._cluster = cluster
         self._census = census
         self._waiting = waiting
         self._feeds = feeds
         self._count_problems = count_problems
+        self._count_held = count_held
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
@@ -97,6 +112,11 @@ class StateMetrics(Collector):
         yield from self._cells()
         yield _gauge("gangs", "Gangs that hold or reserve leaf cells.", self._census.gangs)
         yield _gauge("leases", "Gangs with members that are not bound yet.", self._census.leases)
+        yield _gauge(
+            "held_gangs",
+            "Gangs whose bindings are held until all members can be bound.",
+            self._count_held(),
+        )
         yield _gauge(
             "fragmentation_ratio",
             "Share of the free leaf cells that are on partly used nodes.",

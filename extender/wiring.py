@@ -26,6 +26,7 @@ from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.class_raiser import ClassRaiser
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
@@ -33,6 +34,7 @@ from extender.planning.quota_queue import QuotaQueue
 from extender.settings import LEADERSHIP
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
+from extender.upkeep.node_recorder import NodeRecorder
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
@@ -40,6 +42,7 @@ from extender.verbs.bind import BindVerb
 from extender.verbs.filter import FilterVerb
 from extender.verbs.pod_decider import PodDecider
 from extender.verbs.preempt import PreemptVerb
+from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
@@ -52,6 +55,7 @@ from kube.read.node_choice import NodeChoice
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
+from state.nodes.seen_nodes import SeenNodes
 
 
 class ExtenderState:
@@ -124,7 +128,7 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
-            term=self._term,
+            term=self.term,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -135,7 +139,7 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
-            term=self._term,
+            term=self.term,
         )
 
     def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
@@ -146,11 +150,12 @@ class ExtenderState:
             policies=self.policies,
             outcomes=self.outcomes,
             marker=PodMarker(client, check_leading=self.leading.check),
-            term=self._term,
+            term=self.term,
             clock=self.clock,
         )
 
-    def _term(self) -> LeaderTerm:
+    def term(self) -> LeaderTerm:
+        """Return the leadership term under which this replica writes."""
         return LeaderTerm(leadership=LEADERSHIP, epoch=self.leading.epoch)
 
     def begin_term(self) -> None:
@@ -169,7 +174,10 @@ class ExtenderState:
 class ExtenderVerbs:
     """The parts that answer: the planner, kube-scheduler's verbs, and explanations."""
 
-    def __init__(self, state: ExtenderState, client: KubeClient) -> None:
+    def __init__(
+        self, state: ExtenderState, client: KubeClient, *, is_stopping: Callable[[], bool]
+    ) -> None:
+        """`is_stopping` tells whether this process was asked to end."""
         to_request = state.translating(to_member_request)
         self.decider = PodDecider(
             cluster=state.cluster,
@@ -179,22 +187,14 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         pending = PendingWrites()
-        self.binding = BindVerb(
-            leading=state.leading,
-            cluster=state.cluster,
-            pods=state.pods,
-            binder=Binder(client, check_leading=state.leading.check),
-            pending=pending,
-            metrics=state.metrics,
-            clock=state.clock,
-        )
+        self.calls = HeldCalls(pending, is_stopping=is_stopping)
         ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
         self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
         cells = ClusterCells(
             state.cluster,
             state.pods,
             outcomes=state.outcomes,
-            being_bound=self.binding.under_way,
+            calls=self.calls,
         )
         executor = ActionExecutor(
             client,
@@ -204,10 +204,13 @@ class ExtenderVerbs:
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
+        unmanaged = UnmanagedPods()
+        self.binding = _build_binding(state, client, holds=self.planner, unmanaged=unmanaged)
         self.filter = FilterVerb(
             planner=self.planner,
             decider=self.decider,
             cluster=state.cluster,
+            unmanaged=unmanaged,
             metrics=state.metrics,
         )
         self.preemption = PreemptVerb(
@@ -226,6 +229,7 @@ class ExtenderVerbs:
             policies=state.policies,
             to_request=to_request,
             raises=state.class_raiser,
+            held_reason=self.planner.held_reason,
             log=state.log,
         )
 
@@ -233,8 +237,18 @@ class ExtenderVerbs:
 class ExtenderUpkeep:
     """Background work of the leader beyond keeping the state up to date."""
 
-    def __init__(self, state: ExtenderState, verbs: ExtenderVerbs, client: KubeClient) -> None:
+    def __init__(
+        self,
+        state: ExtenderState,
+        verbs: ExtenderVerbs,
+        client: KubeClient,
+        *,
+        seen_nodes: SeenNodes | None,
+    ) -> None:
         to_request = state.translating(to_member_request)
+        self.node_recorder = (
+            NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
+        )
         self.waker = Waker(
             cluster=state.cluster,
             pods=state.pods,
@@ -252,6 +266,21 @@ class ExtenderUpkeep:
             outcomes=state.outcomes,
             clock=state.clock,
         )
+
+
+def _build_binding(
+    state: ExtenderState, client: KubeClient, *, holds: PlanningLoop, unmanaged: UnmanagedPods
+) -> BindVerb:
+    return BindVerb(
+        leading=state.leading,
+        cluster=state.cluster,
+        pods=state.pods,
+        binder=Binder(client, check_leading=state.leading.check),
+        holds=holds,
+        unmanaged=unmanaged,
+        metrics=state.metrics,
+        clock=state.clock,
+    )
 
 
 def _build_planner(

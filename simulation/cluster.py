@@ -100,7 +100,7 @@ class SimulatedCluster:
 
     async def run_scheduler(self, extender_url: str) -> None:
         """Run kube-scheduler with an extender; verbs are appended to `extender_url`."""
-        settings = ExtenderConfig(url=extender_url, managed_resources=(LEAF_RESOURCE,))
+        settings = ExtenderConfig(url=extender_url)
         async with aiohttp.ClientSession() as session:
             await Scheduler(self.store, Extender(settings, session), now=self._now).run()
 

@@ -1,4 +1,7 @@
-"""The calls of kube-scheduler to an extender: node names only, with a timeout of one second."""
+"""The calls of kube-scheduler to an extender: node names only.
+
+The timeouts are those of our manifests: a second, and longer for bind, which may be held.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +12,6 @@ import orjson
 
 from policy.errors import CellgateError
 from simulation.objects.fields import Object
-from simulation.objects.pods import all_containers
 
 
 class ExtenderError(CellgateError):
@@ -22,8 +24,8 @@ class ExtenderConfig:
 
     url: str
     """The URL that verbs are appended to, such as `http://127.0.0.1:9096/v1/extender`."""
-    managed_resources: tuple[str, ...] = ("nvidia.com/gpu",)
     timeout_seconds: float = 1.0
+    bind_timeout_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +42,6 @@ class Extender:
     def __init__(self, settings: ExtenderConfig, session: aiohttp.ClientSession) -> None:
         self._settings = settings
         self._session = session
-
-    def manages(self, pod: Object) -> bool:
-        """Tell whether a pod requests a resource that the extender manages."""
-        asked = [
-            name
-            for container in all_containers(pod)
-            for amounts in (container.get("resources") or {}).values()
-            for name in amounts
-        ]
-        return any(name in self._settings.managed_resources for name in asked)
 
     async def filter(self, pod: Object, nodes: Sequence[str]) -> Filtered:
         """Return the candidate nodes that the pod may use."""
@@ -86,12 +78,16 @@ class Extender:
 
     async def _post(self, verb: str, arguments: Object) -> Any:  # noqa: ANN401 - foreign JSON
         url = f"{self._settings.url.rstrip('/')}/{verb}"
+        is_bind = verb == "bind"
+        patience = (
+            self._settings.bind_timeout_seconds if is_bind else self._settings.timeout_seconds
+        )
         try:
             async with self._session.post(
                 url,
                 data=orjson.dumps(arguments),
                 headers={"Content-Type": "application/json"},
-                timeout=aiohttp.ClientTimeout(total=self._settings.timeout_seconds),
+                timeout=aiohttp.ClientTimeout(total=patience),
             ) as response:
                 if response.status != 200:
                     message = f"failed {verb} with extender at URL {url}, code {response.status}"

@@ -4,6 +4,8 @@ It reads and writes the store directly, like an informer that is never behind. A
 extended resources, node selector, readiness and cordon; CPU, memory, taints, affinity and
 preemption are not simulated. Gated pods are ignored.
 
+A pod is bound in the background: its room counts as used meanwhile, and other pods are tried.
+
 A pod that fits no node waits until the cluster changes, for 0.5 s to 30 s. A pod whose attempt
 failed waits for its backoff, which grows from 1 s to 10 s.
 """
@@ -12,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from simulation.extender_calls import Extender, ExtenderError
@@ -53,14 +55,22 @@ class Scheduler:
         self._extender = extender
         self._now = now
         self._waits: dict[str, Backoff] = {}
+        self._assumed: dict[str, Object] = {}
+        """Pods that are being bound, with their nodes."""
+        self._bindings: set[asyncio.Task[None]] = set()
         self._seen = 0
 
     async def run(self) -> None:
         """Run until cancelled."""
-        while True:
-            reached = self._store.revision
-            if not await self.schedule_next():
-                await self._sleep(reached)
+        try:
+            while True:
+                reached = self._store.revision
+                if not await self.schedule_next():
+                    await self._sleep(reached)
+        finally:
+            for task in self._bindings:
+                task.cancel()
+            await asyncio.gather(*self._bindings, return_exceptions=True)
 
     async def schedule_next(self) -> bool:
         """Try the first pod that is due; False if there is none."""
@@ -70,23 +80,49 @@ class Scheduler:
             return False
         pod = min(due, key=_queue_position)
         try:
-            await self._schedule(pod)
-            self._waits.pop(pod["metadata"]["uid"], None)
+            self._start_binding(pod, await self._choose(pod))
         except UnschedulableError as exc:
             self._put_back(pod, reason="Unschedulable", message=str(exc))
         except (ExtenderError, ApiError) as exc:
             self._put_back(pod, reason="SchedulerError", message=str(exc))
+        await asyncio.sleep(0)  # a binding that can be made at once is made before the next pod
         return True
+
+    def _start_binding(self, pod: Object, node: str) -> None:
+        """Bind in the background, as kube-scheduler does: an extender may hold the answer."""
+        assumed = clone(pod)
+        assumed["spec"]["nodeName"] = node
+        self._assumed[pod["metadata"]["uid"]] = assumed
+        task = asyncio.create_task(self._bind(pod, node))
+        self._bindings.add(task)
+        task.add_done_callback(self._bindings.discard)
+
+    async def _bind(self, pod: Object, node: str) -> None:
+        uid = pod["metadata"]["uid"]
+        try:
+            if self._asks_extender(pod):
+                await self._extender.bind(pod, node)
+            else:
+                bound = pods.bind(pod, {"target": {"name": node}}, now=self._now())
+                self._store.update(PODS, bound, expected=version_of(pod))
+            self._waits.pop(uid, None)
+        except (ExtenderError, ApiError) as exc:
+            self._put_back(pod, reason="SchedulerError", message=str(exc))
+        finally:
+            self._assumed.pop(uid, None)
 
     async def _sleep(self, reached: int) -> None:
         until = min((wait.until for wait in self._waits.values()), default=None)
         patience = None if until is None else max(0.0, until - self._now())
+        if self._bindings:
+            patience = min(_PAUSE_SECONDS, patience or _PAUSE_SECONDS)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self._store.wait_for_change(reached)
 
     def _pending(self) -> list[Object]:
-        return [pod for pod in self._store.list(PODS) if _is_pending(pod)]
+        waiting = (pod for pod in self._store.list(PODS) if _is_pending(pod))
+        return [pod for pod in waiting if pod["metadata"]["uid"] not in self._assumed]
 
     def _is_waiting(self, pod: Object) -> bool:
         wait = self._waits.get(pod["metadata"]["uid"])
@@ -105,16 +141,14 @@ class Scheduler:
             if changed:
                 wait.until = min(wait.until, wait.earliest)
 
-    async def _schedule(self, pod: Object) -> None:
-        fitting = self._fitting(pod)
-        if pod["spec"]["schedulerName"] == CELLGATE_SCHEDULER and self._extender.manages(pod):
-            await self._extender.bind(pod, await self._choose(pod, fitting))
-        else:
-            bound = pods.bind(pod, {"target": {"name": fitting[0]}}, now=self._now())
-            self._store.update(PODS, bound, expected=version_of(pod))
+    def _asks_extender(self, pod: Object) -> bool:
+        return bool(pod["spec"]["schedulerName"] == CELLGATE_SCHEDULER)
 
-    async def _choose(self, pod: Object, fitting: Sequence[str]) -> str:
+    async def _choose(self, pod: Object) -> str:
         """Return the nominated node if it passes the filter, or else the best node of all."""
+        fitting = self._fitting(pod)
+        if not self._asks_extender(pod):
+            return fitting[0]
         nominated = pod["status"].get("nominatedNodeName")
         if nominated in fitting and (await self._extender.filter(pod, [nominated])).nodes:
             return str(nominated)
@@ -129,12 +163,18 @@ class Scheduler:
 
     def _fitting(self, pod: Object) -> Sequence[str]:
         """Return the names of the candidate nodes; UnschedulableError if there are none."""
-        used = _used(self._store.list(PODS))
+        others = (pod for pod in self._store.list(PODS) if not pod["spec"].get("nodeName"))
+        used = _used([*self._store.list(PODS), *self._assumed_of(others)])
         nodes = self._store.list(NODES)
         fitting = [node["metadata"]["name"] for node in nodes if _fits(pod, node, used=used)]
         if not fitting:
             raise UnschedulableError(self._explain(Counter(), fitting))
         return fitting
+
+    def _assumed_of(self, unbound: Iterable[Object]) -> list[Object]:
+        """Return the unbound pods that are being bound, on their nodes."""
+        uids = (pod["metadata"]["uid"] for pod in unbound)
+        return [self._assumed[uid] for uid in uids if uid in self._assumed]
 
     def _explain(self, reasons: Counter[str], fitting: Sequence[str]) -> str:
         total = len(self._store.list(NODES))

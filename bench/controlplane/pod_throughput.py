@@ -99,9 +99,9 @@ async def _main(nodes: int, count: int) -> None:
         (port,) = free_ports(1)
         plane.spawn("do-nothing", [sys.executable, "-m", "bench.services.do_nothing", str(port)])
         nothing: JsonObject = yaml.safe_load(yaml.safe_dump(extender_only.configuration()))
-        extender = nothing["extenders"][0]
+        nothing["extenders"] = [extender] = nothing["extenders"][:1]  # kube-scheduler binds
         extender["urlPrefix"] = f"http://127.0.0.1:{port}/v1/extender"
-        del extender["bindVerb"], extender["preemptVerb"]
+        del extender["preemptVerb"]
         configurations = {"do-nothing": nothing, "cellgate": extender_only.configuration()}
         for number in range(_ROUNDS):
             for name, configuration in configurations.items():

@@ -22,15 +22,16 @@ How to read it: `state` holds what is allocated, `fit` finds idle cells for a ga
 victims where there are none, `decide` combines the two into a decision and applies it, `observe`
 takes in what the cluster reports, and `views` shows and checks the state.
 
-    answers   Decisions without a place, each with its reason: wait, reject, preempt
-    budget    How much one decision may cost: all bounds of the search in one place
-    engine    The engine's public methods: plan, apply, observe, recover, views
-    model     What goes into the engine and what comes out: requests, decisions, views
-    wording   Sentences for people, such as why a gang waits, made from reason codes
-    decide/   From a request to a decision, and from a decision to a changed state
-    fit/      Where a gang fits in cells that are idle now
-    observe/  Events of the cluster: pods that run or end, nodes that join or leave, new topologies
-    preempt/  Which gangs must end or be downgraded so that a guaranteed gang can start
-    state/    Cells, VCs and gangs as they are now, and the operations that change them
-    views/    The state as inspection shows it, and the invariants that it must satisfy
+    answers          Decisions without a place, each with its reason: wait, reject, preempt
+    budget           How much one decision may cost: all bounds of the search in one place
+    engine           The engine's public methods: plan, apply, observe, recover, views
+    model            What goes into the engine and what comes out: requests, decisions, views
+    queue_sentences  Sentences about gangs that the planner holds or that are being bound
+    wording          Sentences for people, such as why a gang waits, made from reason codes
+    decide/          From a request to a decision, and from a decision to a changed state
+    fit/             Where a gang fits in cells that are idle now
+    observe/         Events of the cluster: pods run or end, nodes join or leave, new topologies
+    preempt/         Which gangs must end or be downgraded so that a guaranteed gang can start
+    state/           Cells, VCs and gangs as they are now, and the operations that change them
+    views/           The state as inspection shows it, and the invariants that it must satisfy
 """

@@ -282,6 +282,11 @@ class Engine:
         """All gangs that hold or reserve leaf cells, by key, in one step."""
         return run_to_end(self.gangs_stepwise())
 
+    def leaf_counts(self, key: GangKey) -> tuple[int, ...]:
+        """Leaf cells of each member of a gang, as its first one listed them; empty if unknown."""
+        gang = self._table.gangs.get(key)
+        return gang.request.gang_leaf_counts if gang else ()
+
     def is_preempting(self, key: GangKey) -> bool:
         """True if cells are reserved for a gang, or for late members of it, until victims end."""
         gang = self._table.gangs.get(key)

@@ -105,6 +105,7 @@ class ReasonCode(StrEnum):
     BAD_CELLS = "bad-cells"
     NODE_NOT_OFFERED = "node-not-offered"
     GANG_FULL = "gang-full"
+    MEMBERS_ENDING = "members-ending"
     GATHERING = "gathering"
     QUOTA = "quota"
     OTHER_GATE = "other-gate"
@@ -123,6 +124,8 @@ class ReasonCode(StrEnum):
     GANG_MISMATCH = "gang-mismatch"
     TOO_LARGE = "too-large"
     SEARCH_ENDED = "search-ended"
+    HELD_AT_BINDING = "held-at-binding"
+    BINDING_GIVEN_UP = "binding-given-up"
 
 
 Argument = int | str | tuple["Argument", ...]

@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from extender.cells import queue_sentences
 from extender.cells.model import Argument, Reason, ReasonCode
+from extender.cells.queue_sentences import Sentence
 from policy.wording import count_of, listing
 
 WORDING: Final = 2
@@ -25,9 +27,6 @@ Needs = tuple[tuple[int, int], ...]
 
 Shortfall = tuple[tuple[int, int, str, str], ...]
 """Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
-
-Sentence = tuple[str, str]
-"""What is the case, and what would have to change."""
 
 
 def explain(code: ReasonCode, **arguments: Argument) -> Reason:
@@ -180,44 +179,11 @@ def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
     )
 
 
-def _gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
-    which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")
+def _members_ending(*, gang: str, members: int) -> Sentence:
+    pods, are = ("pod", "is") if members == 1 else ("pods", "are")
     return (
-        f"gang {gang} is incomplete",
-        f"scheduled once {which} members exist ({members} of {needed} so far); check "
-        f"`cellgate.io/{label}`",
-    )
-
-
-# -- gangs that are not planned yet
-
-
-def _over_quota(*, gang: str, group: str, leaf_cells: int) -> Sentence:
-    needed = count_of(leaf_cells, "more leaf cell") if leaf_cells else "the gang"
-    return (
-        f"gang {gang} waits for quota of group {group}",
-        f"starts once the group's quota has room for {needed}",
-    )
-
-
-def _other_gate(*, pod: str) -> Sentence:
-    return (
-        f"pod {pod} has a scheduling gate of another controller",
-        "scheduled once that controller has removed its gate",
-    )
-
-
-def _no_pod_group(*, gang: str) -> Sentence:
-    return (
-        f"gang {gang} has no PodGroup that gives its size",
-        "create the PodGroup, or correct its name in the pods",
-    )
-
-
-def _unknown_class(*, gang: str, problem: str) -> Sentence:
-    return (
-        f"gang {gang} is not valid: {problem}",
-        "add the class to the document, or create the pods again with another class",
+        f"gang {gang} still has {members} earlier {pods} that {are} terminating",
+        f"starts once {'it has' if members == 1 else 'they have'} ended",
     )
 
 
@@ -360,11 +326,14 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
-    ReasonCode.GATHERING: {"gang": _gathering},
-    ReasonCode.QUOTA: {"gang": _over_quota},
-    ReasonCode.OTHER_GATE: {"pod": _other_gate},
-    ReasonCode.NO_POD_GROUP: {"gang": _no_pod_group},
-    ReasonCode.UNKNOWN_CLASS: {"gang": _unknown_class},
+    ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
+    ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
+    ReasonCode.HELD_AT_BINDING: {"gang": queue_sentences.held_at_binding},
+    ReasonCode.BINDING_GIVEN_UP: {"gang": queue_sentences.binding_given_up},
+    ReasonCode.QUOTA: {"gang": queue_sentences.over_quota},
+    ReasonCode.OTHER_GATE: {"pod": queue_sentences.other_gate},
+    ReasonCode.NO_POD_GROUP: {"gang": queue_sentences.no_pod_group},
+    ReasonCode.UNKNOWN_CLASS: {"gang": queue_sentences.unknown_class},
     ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
     ReasonCode.PREEMPTING: {"gang": _preempting},
     ReasonCode.PREEMPTED: {"gang": _preempted},

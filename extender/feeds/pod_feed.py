@@ -12,6 +12,7 @@ from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.effective_classes import EffectiveClasses
+from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
 from kube import marks
 from kube.api.client import Object
@@ -45,6 +46,7 @@ class PodSink:
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
         self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
+        self.finished = FinishedMembers()
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run before the engine is told of a pod that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
@@ -89,6 +91,11 @@ class PodSink:
         """Return the members of a gang that exist, by the name that the pods state."""
         return [self._pods[uid] for uid in self._of_gang.get(gang, ())]
 
+    def runs_of(self, gang: GangKey) -> list[GangKey]:
+        """Return the gangs that have pods and the same name, whatever their workloads."""
+        same = (gang.namespace, gang.name)
+        return sorted(key for key in self._of_gang if (key.namespace, key.name) == same)
+
     def has_ended(self, uid: PodUid) -> bool:
         """Whether a pod has ended: a late request about it must change nothing."""
         return uid in self._ended
@@ -116,9 +123,10 @@ class PodSink:
     def replace(self, objects: Sequence[Object]) -> None:
         """Take all pods there are; any other is gone."""
         there = {obj["metadata"]["uid"] for obj in objects}
-        known = [*self._pods, *self._invalid]
+        known = [*self._pods, *self._invalid, *self.finished]
         for uid in [uid for uid in known if uid not in there]:
             self._forget(uid)
+            self.finished.remove(uid)
         for obj in objects:
             self.upsert(obj)
 
@@ -133,6 +141,7 @@ class PodSink:
             return
         if pod.is_finished or (pod.is_deleting and pod.node is None):
             self._forget(pod.uid)
+            self.finished.put(pod)
         else:
             self._observe(pod)
             for tell in self.on_change:
@@ -140,7 +149,9 @@ class PodSink:
 
     def remove(self, obj: Object) -> None:
         """A pod is gone."""
-        self._forget(PodUid(obj["metadata"]["uid"]))
+        uid = PodUid(obj["metadata"]["uid"])
+        self._forget(uid)
+        self.finished.remove(uid)
 
     def read(self, obj: Object) -> ManagedPod | None:
         """Read a pod; None if it is not managed. Raises RequestError if it is not valid."""

@@ -1,16 +1,21 @@
 """Translates a pod into a request to the engine: gang, size, priority, and HiveD's options."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest, PlacedMember
+from kube import marks
 from kube.read.managed_pod import ManagedPod
+from kube.values.texts import parse_number
 from policy.classes import Classes
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import GangKey
 from policy.topology import PinnedCellId
+
+_PARTS: Final = re.compile(r"([0-9]{1,18})|([^0-9]+)")
 
 ToRequest = Callable[[ManagedPod], MemberRequest]
 
@@ -93,6 +98,14 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
 def single_gang(pod: ManagedPod) -> GangKey:
     """Return the name under which a member is placed by itself, without its gang."""
     return replace(pod.gang.key, name=f"{pod.gang.key.name}/{pod.name}")
+
+
+def member_rank(pod: ManagedPod) -> tuple[tuple[int, str], ...]:
+    """Return a member's place in its gang: its index in a Job, then the natural order of names."""
+    index = parse_number(pod.labels.get(marks.JOB_INDEX_LABEL, ""))
+    parts = _PARTS.findall(pod.name)
+    natural = tuple((int(number), "") if number else (-1, text) for number, text in parts)
+    return natural if index is None else ((index, ""), *natural)
 
 
 def _gang_leaf_counts(pod: ManagedPod, size: int) -> tuple[int, ...]:

@@ -1,14 +1,17 @@
 """Explains why a pod waits or where it runs, and simulates pods that do not exist yet."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import Field
 
+from extender.cells.model import Reason
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
 from extender.inspection.json_views import (
     JsonObject,
+    if_any,
     show_decision,
     show_placement,
     show_record,
@@ -20,7 +23,7 @@ from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.rules.decision import RuleDecision
-from policy.submission import GroupName, NodeName, Submission, UserName
+from policy.submission import GangKey, GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log.log import DecisionLog
 
@@ -28,6 +31,7 @@ _ANONYMOUS: Final = "system:anonymous"
 _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
+_PLACED: Final = "placed"
 
 
 class SimulateArguments(Body):
@@ -54,16 +58,21 @@ class Explainer:
         waiting: WaitingList,
         policies: PolicySink,
         to_request: ToRequest,
+        held_reason: Callable[[GangKey], Reason | None],
         raises: ClassRaiser | None,
         log: DecisionLog,
     ) -> None:
-        """`raises` knows the gangs beyond quota; None without a ledger."""
+        """`held_reason` explains why the bindings of a gang are held, if they are.
+
+        `raises` knows the gangs beyond quota; None without a ledger.
+        """
         self._cluster = cluster
         self._pods = pods
         self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
         self._raises = raises
+        self._held_reason = held_reason
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
@@ -79,6 +88,7 @@ class Explainer:
             "uid": pod.uid,
             "gang": str(pod.gang.key),
             "gangForm": pod.gang.form,
+            **if_any("workload", str(pod.workload) if pod.workload else None),
             "vc": pod.vc,
             "class": pod.charged_class,
             **self._standing(pod),
@@ -93,6 +103,9 @@ class Explainer:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
             shape["placement"] = show_placement(member.placement)
+        held = self._held_reason(pod.gang.key) if state == _PLACED else None
+        if held is not None:
+            shape["held"] = {"reason": held.text}
         if waiting is not None:
             shape["waiting"] = show_waiting(waiting)
         shape["siblings"] = self._siblings(pod)
@@ -164,7 +177,7 @@ class Explainer:
         if pod.node is not None:
             return "bound"
         if self._cluster.has_place(pod.uid):
-            return "placed"
+            return _PLACED
         if pod.is_gated:
             return _QUEUED
         return _WAITING if self._waiting.of_pod(pod) else "not asked about yet"

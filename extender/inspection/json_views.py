@@ -29,6 +29,7 @@ def show_gang(gang: GangView) -> JsonObject:
     """Show a gang that holds or reserves leaf cells."""
     return {
         "gang": str(gang.gang),
+        **if_any("uid", gang.gang.owner or None),
         "size": gang.size,
         "vc": gang.vc,
         "priority": gang.priority,

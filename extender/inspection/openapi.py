@@ -18,7 +18,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/openapi.json", "This document.", ()),
     ("/v1/nodes", "Nodes, and the pods that use their leaf cells.", _PAGED),
     ("/v1/gangs", "Gangs that hold or reserve leaf cells.", _PAGED),
-    ("/v1/gangs/{namespace}/{name}", "One gang.", ()),
+    ("/v1/gangs/{namespace}/{name}", "One gang, and its other runs.", ()),
     ("/v1/leases", "Places that are held and not bound yet.", _PAGED),
     ("/v1/waiting", "Gangs and pods that wait, and why.", _PAGED),
     ("/v1/vcs", "VCs: what was promised, what nodes back, and the state of the cells.", _PAGED),

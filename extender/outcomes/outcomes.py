@@ -15,6 +15,7 @@ from extender.feeds.requests import single_gang
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from extender.queue.held_bindings import Verdict
 from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName
@@ -83,6 +84,9 @@ class Outcomes:
     def gang_waits(self, gang: GangKey, pod: ManagedPod, reason: Reason) -> None:
         """A gang waits; `pod` is the member that carries the Event. No news: no change, no cost."""
         entry = WaitingEntry(gang=gang, pod=pod, reason=reason, since=self._clock.now())
+        before = self.waiting.gangs.get(gang)
+        if before is not None and self._cluster.has_place(before.pod.uid):
+            del self.waiting.gangs[gang]  # a part of the gang starts: those that wait are told
         if self.waiting.put_gang(entry):
             self._events.waiting(pod, reason)
 
@@ -101,6 +105,16 @@ class Outcomes:
             self.gang_resumed(gang)
         else:
             entry.pod, entry.reason = still
+
+    def binding_given_up(self, verdict: Verdict) -> None:
+        """The members of a gang that were held at binding are not bound."""
+        if verdict.given_up is None or verdict.reason is None:
+            return
+        self._metrics.given_up.labels(verdict.given_up).inc()
+        logger.info(
+            "bindings given up", extra={"gang": str(verdict.gang), "cause": verdict.given_up}
+        )
+        self._cluster.journal.note(RowKind.BIND, str(verdict.gang), "given-up", verdict.reason.text)
 
     # -- pods that kube-scheduler asks about
 

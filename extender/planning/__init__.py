@@ -7,6 +7,7 @@ Imported by the wiring and by `verbs`, which answer planned pods from their leas
 action_executor  Executes what the planner asks for: pods are released, nominated and ended.
 class_raiser     Gangs that quotas lowered; they are raised when the quotas have room.
 cluster_cells    The engine as the planner uses it.
+held_calls       Bind calls of kube-scheduler that are held, and pods that are being bound.
 held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
 pending_writes   Pods that are being written to at this moment.
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.

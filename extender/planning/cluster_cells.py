@@ -7,6 +7,7 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
+from extender.planning.held_calls import HeldCalls
 from policy.submission import NodeName, PodUid
 from state.log.records import RowKind
 
@@ -20,17 +21,18 @@ class ClusterCells:
         pods: PodSink,
         *,
         outcomes: Outcomes,
-        being_bound: Collection[PodUid],
+        calls: HeldCalls,
     ) -> None:
         self.cluster = cluster
         self._pods = pods
         self._outcomes = outcomes
-        self._being_bound = being_bound
+        self.calls = calls
         self.forget_member = cluster.forget_member
         self.renew = cluster.renew
         self.placement = cluster.placement
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
+        self.leaf_counts = cluster.leaf_counts
         self.members_of = cluster.members.of_gang
 
     def decide(
@@ -52,4 +54,4 @@ class ClusterCells:
     def is_bound(self, member: PodUid) -> bool:
         """Whether a member is bound or being bound, even if the feed does not say so yet."""
         known = self.cluster.members.get(member)
-        return member in self._being_bound or (known is not None and known.is_bound)
+        return member in self.calls.under_way or (known is not None and known.is_bound)

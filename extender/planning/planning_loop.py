@@ -6,22 +6,24 @@ has changed, reports the outcome and executes the actions, many at once.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
-from extender.cells.model import ReasonCode
+from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import ToRequest, to_placement, to_single_request
+from extender.feeds.requests import ToRequest, member_rank, to_placement, to_single_request
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
 from extender.queue.gang_planner import GangPlanner
+from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, QueuedPod, StepResult
 from kube.read.managed_pod import ManagedPod
 from kube.read.node_choice import NodeChoice
 from policy.errors import BackendError, RequestError
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
 from service.tasks import wait_up_to
 
@@ -53,10 +55,12 @@ class PlanningLoop:
         self._executor = executor
         self._outcomes = outcomes
         self._clock = clock
-        self._gangs = GangPlanner(cells, nodes)
+        self._calls = cells.calls
+        self._gangs = GangPlanner(cells, nodes, cells.calls)
         self._news = asyncio.Event()
         pods.on_change.append(self._observe)
         pods.on_end.append(self._forget)
+        pods.finished.on_change.append(self._observe_finished)
         cells.cluster.on_room.append(self.wake)
         cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
         cells.cluster.on_loss.append(self._and_plan(self._gangs.unseat))
@@ -109,6 +113,11 @@ class PlanningLoop:
         """Whether the planner places a pod."""
         return self._gangs.knows(uid)
 
+    def offer_nodes(self, uid: PodUid, nodes: Collection[NodeName]) -> None:
+        """Note that kube-scheduler offers nodes to a pod that has no place now."""
+        self._gangs.offer_nodes(uid, nodes)
+        self._news.set()
+
     def refuse_node(self, uid: PodUid) -> None:
         """Note that kube-scheduler does not offer a pod the node that is leased for it."""
         self._gangs.refuse_node(uid, now=self._clock.monotonic())
@@ -142,26 +151,77 @@ class PlanningLoop:
         still = next(((other, why) for other, why in held if why is not None), None)
         self._outcomes.hold_ended(gang_of(pod), reported.code, still=still)
 
+    def _observe_finished(self, gang: GangKey, workload: str, count: int) -> None:
+        self._gangs.note_finished(gang, workload, count)
+        self._news.set()
+
     def _forget(self, pod: ManagedPod) -> None:
         self._held.remove(pod)
         self._gangs.lose(pod.uid)
         self._news.set()
 
+    # -- bindings
+
+    def verdict(
+        self, uid: PodUid, *, is_open: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[Verdict]:
+        """Wait until a pod may be bound, or its gang is given up.
+
+        `is_open` tells whether the caller still waits. The pod counts as being bound until the
+        context ends.
+        """
+        return self._calls.asked(uid, is_open=is_open, ask=lambda: self._arrive(uid))
+
+    def _arrive(self, uid: PodUid) -> None:
+        self._gangs.arrive(uid, now=self._clock.monotonic())
+        self._deliver()
+
+    def _deliver(self) -> None:
+        verdicts = self._gangs.held.take_verdicts()
+        given_up = {one.gang: one for one in verdicts.values() if one.given_up is not None}
+        for verdict in given_up.values():
+            self._outcomes.binding_given_up(verdict)
+        self._calls.deliver(verdicts)
+
+    def _give_up_all(self) -> None:
+        """Answer every call that is held: another replica plans these gangs."""
+        for gang in list(self._gangs.held):
+            self._gangs.held.give_up(gang, GivenUp.STOPPED)
+        self._deliver()
+
+    @property
+    def held_gangs(self) -> int:
+        """The number of gangs whose bindings are held."""
+        return len(self._gangs.held)
+
+    def held_reason(self, gang: GangKey) -> Reason | None:
+        """Explain why the bindings of a gang are held, if they are."""
+        return self._gangs.held.reason(gang)
+
     # -- planning
 
     async def run(self) -> NoReturn:
         """Plan whenever something has changed, until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                await self._wait_for_news()
-                now = self._clock.monotonic()
-                step = self._gangs.step(now=now)
-                self._report(step, now=now)
-                for action in step.actions:
-                    group.create_task(self._execute(action))
-                if step.has_more:
-                    self._news.set()
-                await asyncio.sleep(0)  # let other tasks run, above all kube-scheduler's verbs
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    await self._wait_for_news()
+                    self._step(group)
+                    await asyncio.sleep(0)  # let other tasks run, above all kube-scheduler's verbs
+        finally:
+            self._give_up_all()
+
+    def _step(self, group: asyncio.TaskGroup) -> None:
+        now = self._clock.monotonic()
+        step = self._gangs.step(now=now)
+        self._report(step, now=now)
+        for action in step.actions:
+            group.create_task(self._execute(action))
+        if step.has_more:
+            self._news.set()
+        if self._calls.is_stopping():
+            self._give_up_all()
+        self._deliver()
 
     async def _wait_for_news(self) -> None:
         # Without news, too: pauses and leases end with time.
@@ -202,6 +262,8 @@ def _to_queued(pod: ManagedPod, to_request: ToRequest) -> QueuedPod:
         placement=to_placement(pod),
         node_wish=pod.node_wish,
         may_preempt=pod.may_preempt,
+        workload=pod.workload.uid if pod.workload else "",
+        rank=member_rank(pod),
         # A PodGroup gives the least number of members; there may be more.
         alone=to_single_request(request, pod) if pod.gang.size is None else None,
     )

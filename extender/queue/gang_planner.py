@@ -11,32 +11,31 @@ a while, so every step starts from the latest state and keeps no conclusion that
         └──── members vanished ────┘  └── lease not used in time, node refused ──┘
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import assert_never
 
-from extender.cells.model import Preempt, Reject, Wait
+from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
+from extender.queue.held_bindings import GivenUp, HeldBindings
 from extender.queue.in_flight import InFlightPods
-from extender.queue.member_places import decide_unplaced, refusal, unplaced
-from extender.queue.model import (
-    Action,
-    EvictPod,
-    NominatePod,
-    QueuedPod,
-    ReleasePod,
-    StepResult,
+from extender.queue.member_places import (
+    decide_unplaced,
+    is_too_few,
+    refusal,
+    shape_now,
+    unplaced,
 )
+from extender.queue.model import Action, EvictPod, QueuedPod, ReleasePod, StepResult
 from extender.queue.notices import Notices
-from extender.queue.ports import Cells, Nodes
+from extender.queue.ports import BindCalls, Cells, Nodes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
 from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
-from extender.queue.waiting_gangs import GangShape, WaitingGangs, shape_of
+from extender.queue.waiting_gangs import WaitingGangs
 from extender.queue.wanted_actions import (
     is_bound,
-    is_eviction_wanted,
+    is_wanted,
     still_preempts,
     void_nominations,
     wanted_actions,
@@ -50,15 +49,18 @@ _GANGS_PER_STEP = 8
 class GangPlanner:
     """Plans the gangs whose pods our gate holds. It changes cells and nothing else."""
 
-    def __init__(self, cells: Cells, nodes: Nodes) -> None:
+    def __init__(self, cells: Cells, nodes: Nodes, calls: BindCalls) -> None:
         self._cells = cells
         self._nodes = nodes
         self._seen = SeenGangs()
+        self.note_finished = self._seen.note_finished
         self._waiting = WaitingGangs()
         self._attempts = Attempts()
         self._refused = RefusedPlaces()
         self._contended = ContendedNodes(cells)
         self._in_flight = InFlightPods()
+        self.held = HeldBindings(cells, calls)
+        """The members that kube-scheduler asks to bind, while others are missing."""
         self._unfinished: dict[GangKey, None] = {}
         """Gangs of which only some members run, and gangs whose victims are ending."""
         self._notices = Notices()
@@ -132,6 +134,19 @@ class GangPlanner:
         if self._cells.has_place(uid):
             self._refused.refuse(uid, now=now)
 
+    def offer_nodes(self, uid: PodUid, nodes: Collection[NodeName]) -> None:
+        """kube-scheduler offers nodes to a member that has no place now."""
+        gang = self._seen.find_of(uid)
+        if gang is not None and gang.accept_nodes(nodes, member=uid):
+            self._seen.note_change(gang.key)
+            self._waiting.wake()
+
+    def arrive(self, uid: PodUid, *, now: float) -> None:
+        """kube-scheduler asks to bind a pod: `held` says whether it may be bound."""
+        self._refused.forget(uid)
+        if self.held.arrive(uid, self._seen.find_of(uid), now=now):
+            self._note_change_of(uid)  # members that were refused before count from now on
+
     def lose_node(self, node: NodeName) -> None:
         """A node left or cannot be used for now: its unbound pods give up their places."""
         for uid in self._seen.pods:
@@ -149,16 +164,7 @@ class GangPlanner:
 
     def is_wanted(self, action: Action) -> bool:
         """Tell whether an action that is not finished is still useful."""
-        match action:
-            case EvictPod(preemptor=preemptor):
-                return is_eviction_wanted(action, self._cells, preemptor=self._seen.find(preemptor))
-            case ReleasePod(uid=uid, placement=placement):
-                return self._cells.placement(uid) == placement
-            case NominatePod(uid=uid, node=node):
-                gang = self._seen.find_of(uid)
-                return gang is not None and node == self._contended.nomination(gang.pods[uid])
-            case _:
-                assert_never(action)
+        return is_wanted(action, self._seen, self._cells, self._contended)
 
     def succeed(self, action: Action, *, now: float) -> None:
         """An action succeeded."""
@@ -194,6 +200,8 @@ class GangPlanner:
         self._in_flight.drop_slow(now)
         for uid, is_refused in self._refused.take_due(now).items():
             self._give_up_place(uid, is_refused=is_refused, now=now)
+        for key in self.held.take_overdue(now):
+            self._give_up_silent(self._seen[key], now=now)
         for uid in self._contended.update():
             self._note_change_of(uid)
         for action in self._attempts.due(now):
@@ -217,7 +225,7 @@ class GangPlanner:
     def _renew(self, now: float) -> None:
         """Renew the leases of unfinished gangs: a part of a gang is of no use, and what slow
         victims leave must still be reserved when they have ended."""
-        for key in self._unfinished:
+        for key in dict.fromkeys([*self._unfinished, *self.held]):
             self._cells.renew(key, now=now)
 
     def _give_up_place(self, uid: PodUid, *, is_refused: bool, now: float) -> None:
@@ -226,9 +234,22 @@ class GangPlanner:
         if placement is None or gang is None or self._cells.is_bound(uid):
             return
         if is_refused:  # a node that was lost may be used once it is back
-            gang.refuse_node(placement.node, now=now)
+            gang.refuse_node(placement.node, member=uid, now=now)
         has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
         self._withdraw(*([uid] if has_begun else gang.pods))
+        self.held.give_up(gang.key, GivenUp.REFUSED if is_refused else GivenUp.PLACE_LOST)
+        self._seen.note_change(gang.key)
+
+    def _give_up_silent(self, gang: QueuedGang, *, now: float) -> None:
+        """Give up the places of a gang of which members did not arrive in time."""
+        arrived = self.held.arrived(gang.key)
+        for uid in gang.pods:
+            placement = None if uid in arrived else self._cells.placement(uid)
+            if placement is not None:
+                gang.refuse_node(placement.node, member=uid, now=now)
+        self._withdraw(*gang.pods)
+        self.held.give_up(gang.key, GivenUp.SILENT)
+        self._seen.send_back(gang)
         self._seen.note_change(gang.key)
 
     def _withdraw(self, *uids: PodUid) -> None:
@@ -253,6 +274,9 @@ class GangPlanner:
         if not still_preempts(gang, self._cells):
             gang.victims = ()
         self._note_unfinished(gang)
+        self.held.review(gang)
+        for uid in self.held.refused_members(gang):
+            self._refused.refuse(uid, now=now)
         if not gang.pods:
             self._forget(gang)
         elif not gang.is_complete:
@@ -263,7 +287,7 @@ class GangPlanner:
             self._notices.note_complete(gang)
             gang.forget_refused_nodes(now)
             if unplaced(gang, self._cells):
-                self._waiting.put(gang.key, self._shape(gang), gang.rank)
+                self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
             else:
                 self._waiting.remove(gang.key)
                 self._notices.resumed(gang)
@@ -290,6 +314,7 @@ class GangPlanner:
             self._forget(gang)
 
     def _forget(self, gang: QueuedGang) -> None:
+        self.held.give_up(gang.key, GivenUp.PLACE_LOST)
         self._notices.forget(gang.key)
         self._unfinished.pop(gang.key, None)
         self._waiting.remove(gang.key)
@@ -311,16 +336,6 @@ class GangPlanner:
         is_written_to = self._attempts.is_under_way(pod.uid)
         return pod.is_released or is_written_to or is_bound(pod, self._cells)
 
-    def _shape(self, gang: QueuedGang) -> GangShape:
-        is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
-        return shape_of(
-            gang.first.request,
-            [pod.request.leaf_count for pod in unplaced(gang, self._cells)],
-            nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
-            own=gang.key if is_unique else None,
-            may_preempt=gang.first.may_preempt,
-        )
-
     # -- planning
 
     def _plan(self, gang: QueuedGang, *, now: float) -> None:
@@ -332,8 +347,9 @@ class GangPlanner:
         decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
         gang.victims = ()
         refused = refusal(decisions)
-        if refused is not None and gang.starts_whole:
-            self._withdraw(*(placed.request.member for placed in decisions[:-1]))
+        if refused is not None and (gang.starts_whole or is_too_few(gang, self._cells)):
+            placed = (one for one in decisions if isinstance(one, Place))
+            self._withdraw(*(one.request.member for one in placed))
         match refused:
             case None:
                 pass
@@ -358,9 +374,10 @@ class GangPlanner:
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
-        self._waiting.put(gang.key, self._shape(gang), gang.rank)
+        self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
         self._waiting.refuse(gang.key)
-        self._notices.waits(gang, decision.reason)
+        waiting = unplaced(gang, self._cells) or gang.lowest_first()
+        self._notices.waits(gang, decision.reason, waiting=waiting)
 
     # -- actions
 

@@ -8,21 +8,52 @@ from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
+from extender.queue.waiting_gangs import GangShape, shape_of
 from policy.submission import NodeName
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
-    """Return the members that do not run and have no place either."""
-    return [pod for pod in gang.members() if pod.node is None and not cells.has_place(pod.uid)]
+    """Return the members that do not run and have no place either, the lowest rank first."""
+    return [pod for pod in gang.lowest_first() if pod.node is None and not cells.has_place(pod.uid)]
+
+
+def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
+    """Return what a gang asks for now."""
+    is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
+    return shape_of(
+        gang.first.request,
+        [pod.request.leaf_count for pod in unplaced(gang, cells)],
+        nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
+        own=gang.key if is_unique else None,
+        may_preempt=gang.first.may_preempt,
+    )
 
 
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
-    counts = gang.leaf_counts()
-    requests = [replace(pod.request, gang_leaf_counts=counts) for pod in unplaced(gang, cells)]
+    members = unplaced(gang, cells)
+    counts = _leaf_counts(gang, members, cells)
+    requests = [_request(pod, counts) for pod in members]
     wishes = () if gang.first.request.ignores_candidates else gang.node_wishes()
     candidates = nodes.fitting(wishes, without=gang.refused_nodes)
     return _decide_all(cells, requests, candidates, is_whole=gang.starts_whole, now=now)
+
+
+def _request(pod: QueuedPod, counts: tuple[int, ...]) -> MemberRequest:
+    """Return the request of a member for a gang of these sizes."""
+    least = pod.request.gang_min
+    gang_min = None if least is None else min(least, len(counts))
+    return replace(pod.request, gang_leaf_counts=counts, gang_min=gang_min)
+
+
+def _leaf_counts(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> tuple[int, ...]:
+    """Return the leaf cells of each member; as listed before, if the gang has places.
+
+    Members that have succeeded since then, or before the gang was placed, are no difference.
+    """
+    known = tuple(cells.leaf_counts(gang.key))
+    is_listed = all(pod.request.leaf_count in known for pod in members)
+    return known if known and is_listed else gang.leaf_counts()
 
 
 def _decide_all(
@@ -53,6 +84,12 @@ def _decide_all(
             places = (decision.placement, *decision.others)
             candidates = dict.fromkeys(place.node for place in places)
     return decisions
+
+
+def is_too_few(gang: QueuedGang, cells: Cells) -> bool:
+    """Tell whether fewer members of a gang run or have places than it needs to start."""
+    placed = [pod for pod in gang.pods.values() if pod.node is not None or cells.has_place(pod.uid)]
+    return not gang.has_begun and len(placed) < gang.least
 
 
 def refusal(decisions: Sequence[Decision]) -> Wait | Reject | Preempt | None:

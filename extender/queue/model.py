@@ -7,6 +7,9 @@ from extender.cells.model import MemberRequest, Reason
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
+PodRank = tuple[tuple[int, str], ...]
+"""Compares as the numbers and texts in it: the natural order of names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPod:
@@ -28,6 +31,10 @@ class QueuedPod:
     node_wish: Hashable = None
     """Its node selector, affinity and tolerations: pods with equal wishes fit the same nodes."""
     may_preempt: bool = True
+    workload: str = ""
+    """The UID of its topmost controller."""
+    rank: PodRank = ()
+    """Its place among the members: of a gang that starts in part, the lowest ranks start."""
     alone: MemberRequest | None = None
     """The request of the pod alone, where a gang may have more members than it needs."""
 

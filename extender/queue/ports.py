@@ -34,6 +34,9 @@ class Cells(Protocol):
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """Return the members of a gang that have a place."""
 
+    def leaf_counts(self, gang: GangKey) -> Sequence[int]:
+        """Return the leaf cells of each member of a gang that has places; empty for any other."""
+
     def is_preempting(self, gang: GangKey) -> bool:
         """Tell whether cells are reserved for a gang until its victims have ended."""
 
@@ -45,3 +48,10 @@ class Nodes(Protocol):
         self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
     ) -> Collection[NodeName]:
         """Return the nodes that fit all these wishes."""
+
+
+class BindCalls(Protocol):
+    """The calls by which kube-scheduler asks to bind pods."""
+
+    def is_open(self, uid: PodUid) -> bool:
+        """Tell whether kube-scheduler still waits for the answer about a pod."""

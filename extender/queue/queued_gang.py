@@ -1,7 +1,7 @@
 """One gang as the planner sees it: its pods that exist, and the planner's notes about it."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from extender.cells.answers import disagreement, terms
@@ -26,6 +26,8 @@ class QueuedGang:
     refused_nodes: dict[NodeName, float] = field(default_factory=dict)
     """Nodes that kube-scheduler refused for it, and when they may be tried again."""
     _refusals: Counter[NodeName] = field(default_factory=Counter)
+    _refused_for: dict[NodeName, PodUid] = field(default_factory=dict)
+    """The member that was last refused on each of them."""
     victims: tuple[GangKey, ...] = ()
     """The gangs that it preempts at present."""
     has_reserved: bool = False
@@ -35,6 +37,10 @@ class QueuedGang:
     """The gang is ranked as if it had been created then, unless it is younger."""
     noticed: ReasonCode | None = None
     """Code of the last notice to its owner; None if the gang has resumed since."""
+    noticed_uid: PodUid | None = None
+    """The member that carried the last notice."""
+    finished: Mapping[str, int] = field(default_factory=dict)
+    """Members that have succeeded, by the UID of their workload."""
     _in_order: list[QueuedPod] | None = None
     """Its pods, sorted; None after a change."""
 
@@ -47,6 +53,10 @@ class QueuedGang:
         """Remove a pod."""
         del self.pods[uid]
         self._in_order = None
+
+    def lowest_first(self) -> list[QueuedPod]:
+        """Return the oldest pods, up to the gang's size, in the order of their ranks."""
+        return sorted(self.members(), key=lambda pod: pod.rank)
 
     def oldest_first(self) -> list[QueuedPod]:
         """Return its pods, in an order that is the same in every replica."""
@@ -85,7 +95,15 @@ class QueuedGang:
     def least(self) -> int:
         """The number of members that must exist before the gang is planned."""
         gang_min = self.first.request.gang_min
-        return self.size if gang_min is None else min(gang_min, self.size)
+        return self.left if gang_min is None else min(gang_min, self.left)
+
+    @property
+    def left(self) -> int:
+        """The number of members that have not succeeded yet; only those of the workload count.
+
+        A workload may have more pods than the gang has members, one set after the other.
+        """
+        return self.size - self.finished.get(self.first.workload, 0) % self.size
 
     @property
     def has_begun(self) -> bool:
@@ -112,7 +130,7 @@ class QueuedGang:
         if len(set(listed)) > 1:
             return listed
         existing = [pod.request.leaf_count for pod in self.members()]
-        missing = [self.first.request.leaf_count] * (self.size - len(existing))
+        missing = [self.first.request.leaf_count] * (self.left - len(existing))
         return tuple(sorted([*existing, *missing], reverse=True))
 
     def disagreement(self) -> Reject | None:
@@ -136,7 +154,7 @@ class QueuedGang:
         """
         return -self.first.request.priority, max(self.first.created, self.waits_since)
 
-    def refuse_node(self, node: NodeName, *, now: float) -> None:
+    def refuse_node(self, node: NodeName, *, member: PodUid, now: float) -> None:
         """Avoid a node that kube-scheduler refused, for longer after each refusal.
 
         It takes seconds to find out that a node is refused. With many such nodes and a fixed
@@ -144,7 +162,22 @@ class QueuedGang:
         """
         seconds = min(_REFUSED_SECONDS * 2 ** self._refusals[node], _LONGEST_REFUSED_SECONDS)
         self._refusals[node] += 1
+        self._refused_for[node] = member
         self.refused_nodes[node] = now + seconds
+
+    def accept_nodes(self, nodes: Collection[NodeName], *, member: PodUid) -> bool:
+        """Use nodes again that kube-scheduler now offers to the member that it had refused there.
+
+        Return whether there are such nodes.
+        """
+        accepted = [
+            node
+            for node in self.refused_nodes
+            if self._refused_for.get(node) == member and node in nodes
+        ]
+        for node in accepted:
+            del self.refused_nodes[node]
+        return bool(accepted)
 
     def shorten_refusals(self, *, now: float) -> None:
         """Retry refused nodes after the shortest pause, because no other node is left."""

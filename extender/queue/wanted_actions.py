@@ -1,12 +1,14 @@
 """The actions that a gang needs, given the places of its members and its victims."""
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from extender.cells.answers import preempted
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
+from extender.queue.seen_gangs import SeenGangs
 
 
 def is_bound(pod: QueuedPod, cells: Cells) -> bool:
@@ -30,13 +32,19 @@ def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
     return bool(gang.pods) and gang.is_complete
 
 
-def is_eviction_wanted(action: EvictPod, cells: Cells, *, preemptor: QueuedGang | None) -> bool:
-    """Tell whether the preemptor still needs an eviction that is not finished."""
-    return (
-        preemptor is not None
-        and action.victim in preemptor.victims
-        and still_preempts(preemptor, cells)
-    )
+def is_wanted(action: Action, gangs: SeenGangs, cells: Cells, contended: ContendedNodes) -> bool:
+    """Tell whether an action that is not finished is still useful."""
+    match action:
+        case EvictPod(preemptor=preemptor, victim=victim):
+            gang = gangs.find(preemptor)
+            return gang is not None and victim in gang.victims and still_preempts(gang, cells)
+        case ReleasePod(uid=uid, placement=placement):
+            return cells.placement(uid) == placement
+        case NominatePod(uid=uid, node=node):
+            gang = gangs.find_of(uid)
+            return gang is not None and node == contended.nomination(gang.pods[uid])
+        case _:
+            assert_never(action)
 
 
 def void_nominations(gang: QueuedGang, cells: Cells) -> list[Action]:

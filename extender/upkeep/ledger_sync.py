@@ -264,7 +264,9 @@ class LedgerSync:
         if annotated:
             return max(annotated)
         counts = [pod.leaf_count for pod in pods]
-        missing = max(0, self._size(pods[0]) - len(pods)) * max(counts)
+        size = self._size(pods[0])
+        left = size - self._pods.finished.count(pods[0]) % size
+        missing = max(0, left - len(pods)) * max(counts)
         return max(sum(counts), min(live.charge.leaf_count, sum(counts) + missing))
 
     def _size(self, pod: ManagedPod) -> int:

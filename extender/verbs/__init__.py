@@ -10,5 +10,6 @@ pod_decider        Reads the pod that a verb is about, and decides about it.
 preempt            Preempt: which victims kube-scheduler ends for a pod, and which Cellgate ends.
 repeated_refusals  Refusals that hold until the cluster changes.
 routes             The verbs over HTTP.
+unmanaged_pods     Pods of our kube-scheduler that ask for no leaf cells.
 wire               kube-scheduler's extender protocol: arguments and answers.
 """

@@ -1,12 +1,13 @@
 """Bind: one API call that puts a pod on its node, with its placement.
 
-Bindings are concurrent: no lock is held while the API server answers.
+The members of a gang are bound together: the first ones wait until the last one has passed
+kube-scheduler's own checks, too. Bindings are concurrent: no lock is held while the API server
+answers.
 """
 
 import logging
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from extender.cells.model import PlacedMember
@@ -14,8 +15,9 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.planning.pending_writes import PendingWrites
+from extender.queue.held_bindings import Verdict
 from extender.verbs import wire
+from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.api.binder import PodRef, is_unknown
 from kube.placement_annotations import placement_annotations
 from policy.errors import BackendError, RequestError
@@ -34,6 +36,15 @@ class BindPods(Protocol):
         """Put the pod on the node, with the annotations; BackendError if that failed."""
 
 
+class Holds(Protocol):
+    """What bind needs of the planner."""
+
+    def verdict(
+        self, uid: PodUid, *, is_open: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[Verdict]:
+        """Wait until a pod may be bound, or its gang is given up."""
+
+
 class BindVerb:
     """Answers bind."""
 
@@ -44,25 +55,64 @@ class BindVerb:
         cluster: Cluster,
         pods: PodSink,
         binder: BindPods,
-        pending: PendingWrites,
+        holds: Holds,
+        unmanaged: UnmanagedPods,
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
         self._leading = leading
-        self._pending = pending
         self._cluster = cluster
         self._pods = pods
         self._binder = binder
+        self._holds = holds
+        self._unmanaged = unmanaged
         self._metrics = metrics
         self._clock = clock
-        self.under_way: Counter[PodUid] = Counter()
-        """Pods that are being bound at this moment, perhaps by several callers."""
 
-    async def bind(self, arguments: wire.BindArguments) -> dict[str, Any]:
-        """Bind the pod to the node that was chosen for it, and to no other."""
+    async def bind(
+        self, arguments: wire.BindArguments, *, is_open: Callable[[], bool] = lambda: True
+    ) -> dict[str, Any]:
+        """Bind the pod to the node that was chosen for it, and to no other.
+
+        The answer is held until the pod's whole gang can be bound. No binding is sent for a caller
+        that has gone, which `is_open` tells: kube-scheduler tries that pod again.
+        """
+        uid = PodUid(arguments.uid)
+        if uid in self._unmanaged:
+            return await self._bind_unmanaged(arguments)
+        self._placement(arguments)
         began = self._clock.monotonic()
-        await self._pending.wait(PodUid(arguments.uid))
+        async with self._holds.verdict(uid, is_open=is_open) as verdict:
+            if verdict.gang is not None:
+                self._metrics.hold_seconds.observe(self._clock.monotonic() - began)
+            if verdict.reason is not None:
+                self._metrics.binds.labels("given-up").inc()
+                return wire.error_answer(verdict.reason.text)
+            return await self._bind_placed(arguments)
+
+    async def _bind_placed(self, arguments: wire.BindArguments) -> dict[str, Any]:
+        began = self._clock.monotonic()
         placement = self._placement(arguments)
+        try:
+            await self._send(arguments, placement_annotations(placement))
+        except BackendError as exc:
+            if is_unknown(exc):
+                # The pod may be bound: its leaf cells are kept for as long as it exists.
+                self._keep(arguments, placement)
+            return self._failed(arguments, exc)
+        self._note_bound(arguments, placement, seconds=self._clock.monotonic() - began)
+        return wire.error_answer("")
+
+    async def _bind_unmanaged(self, arguments: wire.BindArguments) -> dict[str, Any]:
+        """Bind a pod that asks for no leaf cells, as kube-scheduler itself would."""
+        try:
+            await self._send(arguments, {})
+        except BackendError as exc:
+            return self._failed(arguments, exc)
+        self._metrics.binds.labels("bound").inc()
+        return wire.error_answer("")
+
+    async def _send(self, arguments: wire.BindArguments, annotations: Mapping[str, str]) -> None:
         pod = self._pods.get(PodUid(arguments.uid))
         reference = PodRef(
             namespace=arguments.namespace,
@@ -71,31 +121,12 @@ class BindVerb:
             resource_version=pod.resource_version if pod else None,
         )
         self._leading.check()
-        try:
-            with self._noted(PodUid(arguments.uid)):
-                await self._binder.bind(
-                    reference, node=arguments.node, annotations=placement_annotations(placement)
-                )
-        except BackendError as exc:
-            self._metrics.binds.labels("failed").inc()
-            logger.warning("bind failed", extra={"pod_uid": arguments.uid, "error": str(exc)})
-            if is_unknown(exc):
-                # The pod may be bound: its leaf cells are kept for as long as it exists.
-                self._keep(arguments, placement)
-            return wire.error_answer(str(exc))
-        self._note_bound(arguments, placement, seconds=self._clock.monotonic() - began)
-        return wire.error_answer("")
+        await self._binder.bind(reference, node=arguments.node, annotations=annotations)
 
-    @contextmanager
-    def _noted(self, pod: PodUid) -> Iterator[None]:
-        """Count a binding as under way, for as long as the context lasts."""
-        self.under_way[pod] += 1
-        try:
-            yield
-        finally:
-            self.under_way[pod] -= 1
-            if not self.under_way[pod]:
-                del self.under_way[pod]
+    def _failed(self, arguments: wire.BindArguments, error: BackendError) -> dict[str, Any]:
+        self._metrics.binds.labels("failed").inc()
+        logger.warning("bind failed", extra={"pod_uid": arguments.uid, "error": str(error)})
+        return wire.error_answer(str(error))
 
     def _note_bound(
         self,

@@ -14,6 +14,7 @@ from extender.planning.planning_loop import PlanningLoop
 from extender.verbs import wire
 from extender.verbs.pod_decider import PodDecider, read_uid
 from extender.verbs.repeated_refusals import RepeatedRefusals
+from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.read.managed_pod import ManagedPod
 from service.bodies import parse_body
 from state.log.records import RowKind
@@ -28,9 +29,11 @@ class FilterVerb:
         planner: PlanningLoop,
         decider: PodDecider,
         cluster: Cluster,
+        unmanaged: UnmanagedPods,
         metrics: ExtenderMetrics,
     ) -> None:
         self._planner = planner
+        self._unmanaged = unmanaged
         self._decider = decider
         self._cluster = cluster
         self._metrics = metrics
@@ -45,7 +48,9 @@ class FilterVerb:
         arguments = parse_body(wire.FilterArguments, body)
         pod = self._decider.read(arguments.pod)
         if pod is None:
+            self._unmanaged.put(read_uid(arguments.pod))
             return orjson.dumps(wire.pass_answer(arguments))
+        self._unmanaged.remove(pod.uid)
         if self._planner.plans_for(pod.uid):
             return orjson.dumps(self._answer_planned(pod, arguments))
         decision = self._decider.decide(pod, arguments.candidate_nodes, kind=RowKind.PLACEMENT)
@@ -61,6 +66,7 @@ class FilterVerb:
         """Answer from the lease: the planner has chosen the node before."""
         placement = self._cluster.placement(pod.uid)
         if placement is None:
+            self._planner.offer_nodes(pod.uid, arguments.candidate_nodes)
             return wire.wait_answer(
                 f"gang {pod.gang.key} has lost its lease and waits to be planned again", arguments
             )

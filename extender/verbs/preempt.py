@@ -50,7 +50,9 @@ class PreemptVerb:
     def preempt(self, arguments: wire.PreemptArguments) -> dict[str, Any]:
         """Name the victims on one node; none where ending pods would not help."""
         pod = self._decider.read(arguments.pod)
-        if pod is None or self._plans_for(pod.uid):
+        if pod is None:
+            return wire.unchanged_answer(arguments)
+        if self._plans_for(pod.uid):
             return wire.veto_answer()  # the planner ends victims before it releases a gang
         waiting = self._waiting.pods.get(pod.uid)
         # In the same cycle filter was offered the nodes with room, preempt those without.

@@ -18,7 +18,7 @@ from service.bodies import parse_body
 from service.health import Health
 from service.http import encode_json, json_answer, raw_json_answer, read_body
 
-Verb = Callable[[bytes], Awaitable[bytes]]
+Verb = Callable[[bytes, web.Request], Awaitable[bytes]]
 
 
 class VerbRoutes:
@@ -58,7 +58,7 @@ class VerbRoutes:
                 if not self._leading.is_leading:
                     outcome = "not-ready"
                     return self._not_leading(has_error=has_error)
-                return raw_json_answer(await verb(await read_body(request)))
+                return raw_json_answer(await verb(await read_body(request), request))
             except (RequestError, NotLeadingError) as exc:
                 outcome = "refused"
                 return _failure(str(exc), 400, has_error=has_error)
@@ -74,17 +74,21 @@ class VerbRoutes:
         answer.force_close()
         return answer
 
-    async def _filter(self, body: bytes) -> bytes:
+    async def _filter(self, body: bytes, _: web.Request) -> bytes:
         return self._verbs.filter.filter(body)
 
-    async def _prioritize(self, body: bytes) -> bytes:
+    async def _prioritize(self, body: bytes, _: web.Request) -> bytes:
         return encode_json(self._verbs.filter.prioritize(parse_body(wire.FilterArguments, body)))
 
-    async def _preempt(self, body: bytes) -> bytes:
+    async def _preempt(self, body: bytes, _: web.Request) -> bytes:
         return encode_json(self._verbs.preemption.preempt(parse_body(wire.PreemptArguments, body)))
 
-    async def _bind(self, body: bytes) -> bytes:
-        return encode_json(await self._verbs.binding.bind(parse_body(wire.BindArguments, body)))
+    async def _bind(self, body: bytes, request: web.Request) -> bytes:
+        def is_open() -> bool:
+            return request.transport is not None and not request.transport.is_closing()
+
+        arguments = parse_body(wire.BindArguments, body)
+        return encode_json(await self._verbs.binding.bind(arguments, is_open=is_open))
 
 
 def _failure(message: str, status: int, *, has_error: bool) -> web.Response:

@@ -76,6 +76,7 @@ class _MetaPod(_GoBody):
 
 class _MetaVictims(_GoBody):
     pods: list[_MetaPod] | None = Field(default=None, alias="Pods")
+    pdb_violations: int = Field(default=0, alias="NumPDBViolations")
 
 
 class _VictimPod(Body):
@@ -84,6 +85,7 @@ class _VictimPod(Body):
 
 class _Victims(_GoBody):
     pods: list[_VictimPod] | None = Field(default=None, alias="Pods")
+    pdb_violations: int = Field(default=0, alias="NumPDBViolations")
 
 
 class PreemptArguments(_GoBody):
@@ -157,6 +159,27 @@ def victims_answer(node: NodeName, victims: Iterable[PodUid]) -> dict[str, Any]:
     """Name the pods that kube-scheduler is to end on one node."""
     pods = [{"UID": uid} for uid in victims]
     return {"NodeNameToMetaVictims": {node: {"Pods": pods, "NumPDBViolations": 0}}}
+
+
+def unchanged_answer(arguments: PreemptArguments) -> dict[str, Any]:
+    """Leave all victims as kube-scheduler found them: Cellgate does not manage the pod."""
+    if arguments.meta is not None:
+        told = {
+            node: ([pod.uid for pod in victims.pods or ()], victims.pdb_violations)
+            for node, victims in arguments.meta.items()
+            if victims is not None
+        }
+    else:
+        told = {
+            node: ([str(pod.metadata.get("uid")) for pod in full.pods or ()], full.pdb_violations)
+            for node, full in (arguments.full or {}).items()
+            if full is not None
+        }
+    named = {
+        node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": violations}
+        for node, (uids, violations) in told.items()
+    }
+    return {"NodeNameToMetaVictims": named}
 
 
 def veto_answer() -> dict[str, Any]:

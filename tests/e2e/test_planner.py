@@ -1,6 +1,7 @@
 """Gated gangs, planned ahead of a real kube-scheduler."""
 
 import asyncio
+import time
 
 import orjson
 import pytest
@@ -12,6 +13,9 @@ from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, running, told
 from tests.support.installed.installation import Installation
 from tests.support.installed.policies import delete_policy, promise_nodes, put_policy
+from tests.support.kube.pods import PodBuilder, a_new_pod
+
+_START_SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +122,56 @@ def _heavy(name: str) -> JsonObject:
     pod = a_gang_pod(name, 0, size=1, gpus=1, priorityClassName="oppo")
     pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100"}
     return pod
+
+
+async def test_no_member_is_bound_before_all_pass_the_checks_of_kube_scheduler(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """The planner does not know the rule by which kube-scheduler refuses one of the two nodes."""
+    for index in range(2):
+        await create(plane, pods, gang_pods(f"fill{index}", size=1, gpus=8))
+        await running(plane, pods, f"fill{index}", size=1)
+    taken = {pod["spec"]["nodeName"] for pod in (await plane.api.get(pods))["items"]}
+    nodes = (await plane.api.get("/api/v1/nodes"))["items"]
+    crowded = next(name for node in nodes if (name := node["metadata"]["name"]) not in taken)
+    crowd = [_labelled(f"crowd-{index}", app="crowd") for index in range(2)]
+    for one in crowd:
+        await plane.api.create(pods, one.with_spec(nodeName=crowded).ending_at_once())
+    apart = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname"}
+    rule = {"labelSelector": {"matchLabels": {"app": "crowd"}}}
+    spread = [{**apart, **rule, "whenUnsatisfiable": "DoNotSchedule"}]
+    spec = {"topologySpreadConstraints": spread}
+    await create(
+        plane, pods, [a_gang_pod("whole", index, size=2, gpus=8, **spec) for index in range(2)]
+    )
+    given_up = 'cellgate_extender_bindings_given_up_total{cause="refused"}'
+    await poll_until(
+        lambda: cellgate.extender_metric(given_up),
+        deadline_seconds=15,
+        explain=lambda: "no binding was held and given up",
+    )
+    members = [await plane.api.get(f"{pods}/whole-{index}") for index in range(2)]
+    assert [pod["spec"].get("nodeName") for pod in members] == [None, None]
+    began = time.monotonic()
+    for one in crowd:
+        await plane.api.delete(f"{pods}/{one['metadata']['name']}")
+    await running(plane, pods, "whole", size=2)
+    assert time.monotonic() - began < _START_SECONDS
+
+
+def _labelled(name: str, **labels: str) -> PodBuilder:
+    pod = a_new_pod(name)
+    pod["metadata"]["labels"] = labels
+    return pod
+
+
+async def test_a_pod_without_leaf_cells_may_use_our_kube_scheduler(
+    plane: ControlPlane, pods: str
+) -> None:
+    pod = a_new_pod("web-0").with_spec(schedulerName=marks.SCHEDULER_NAME).ending_at_once()
+    await create(plane, pods, [pod])
+    (runs,) = await running(plane, pods, "web", size=1)
+    assert marks.PLACEMENT_ANNOTATION not in runs["metadata"].get("annotations", {})
 
 
 async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(

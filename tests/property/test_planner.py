@@ -103,6 +103,11 @@ class PlannerHistory(RuleBasedStateMachine):
             self.world.bind(data.draw(st.sampled_from(sorted(self.world.being_bound))))
 
     @rule(data=st.data())
+    def hang_up(self, data: st.DataObject) -> None:
+        if self.world.held:
+            self.world.hang_up(data.draw(st.sampled_from(sorted(self.world.held))))
+
+    @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         if self.world.pods:
             self.world.delete(data.draw(st.sampled_from(sorted(self.world.pods))))

@@ -55,6 +55,14 @@ def gang_full() -> Decision:
     return world.engine.plan(extra, candidate_nodes=world.nodes)
 
 
+def members_ending() -> Decision:
+    world = EngineWorld(two_nodes())
+    request = world.place(a_gang("bert").of(2)).request
+    world.engine.observe_ending(request.member)
+    extra = replace(request, member=PodUid("bert-9"))
+    return world.engine.plan(extra, candidate_nodes=world.nodes)
+
+
 def being_preempted() -> Decision:
     world = EngineWorld(two_nodes())
     world.apply(world.ask(a_gang("bert").of(1, 1)))
@@ -187,6 +195,14 @@ def pod_of_another_gang() -> Decision:
 
 def gathering() -> Reason:
     return explain(ReasonCode.GATHERING, gang="ns/bert", members=2, needed=4, size=4)
+
+
+def held_at_binding() -> Reason:
+    return explain(ReasonCode.HELD_AT_BINDING, gang="ns/bert", members=2, needed=4)
+
+
+def given_up_at_binding() -> Reason:
+    return explain(ReasonCode.BINDING_GIVEN_UP, gang="ns/bert", cause="refused")
 
 
 def gathering_a_minimum() -> Reason:

@@ -72,6 +72,7 @@ def _register_extender(registry: CollectorRegistry) -> None:
         waiting=WaitingList(),
         feeds={},
         count_problems=lambda: 0,
+        count_held=lambda: 0,
     )
 
 

@@ -90,9 +90,9 @@ class ExtenderOnly:
         stored = next(one for one in documents if one["metadata"]["name"] == "cellgate-scheduler")
         configuration: JsonObject = yaml.safe_load(stored["data"]["scheduler.yaml"])
         configuration["leaderElection"] = {"leaderElect": False}
-        (extender,) = configuration["extenders"]
-        del extender["enableHTTPS"], extender["tlsConfig"]  # as in one pod
-        extender["urlPrefix"] = f"{self.url}/v1/extender"
+        for extender in configuration["extenders"]:
+            del extender["enableHTTPS"], extender["tlsConfig"]  # as in one pod
+            extender["urlPrefix"] = f"{self.url}/v1/extender"
         return configuration
 
 

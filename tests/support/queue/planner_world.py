@@ -46,6 +46,7 @@ class EngineCells:
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
+        self.leaf_counts = engine.leaf_counts
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -74,6 +75,8 @@ class PlannerWorld:
         self.undelivered: dict[PodUid, None] = {}
         self.actions: list[Action] = []
         self.being_bound: dict[PodUid, Placement] = {}
+        self.held: dict[PodUid, Placement] = {}
+        """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
 
     def fitting(
@@ -81,15 +84,19 @@ class PlannerWorld:
     ) -> Collection[NodeName]:
         return {node: None for node in self.nodes if node not in without}
 
+    def is_open(self, uid: PodUid) -> bool:
+        return uid in self.held
+
     # -- leading
 
     def lead(self) -> None:
         """A new leader starts from what the API server has."""
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
         self.cells = EngineCells(self.engine, self.being_bound)
-        self.planner = GangPlanner(self.cells, self)
+        self.planner = GangPlanner(self.cells, self, self)
         self.actions.clear()
         self.being_bound.clear()
+        self.held.clear()
         for node, is_healthy in self.nodes.items():
             self.engine.observe_node(a_node_cell(node, is_healthy=is_healthy))
         self.undelivered.clear()
@@ -107,6 +114,7 @@ class PlannerWorld:
             self.engine.renew(gang, now=self.now)
         self.planner.expire(self.engine.expire(now=self.now))
         self.actions += self.planner.step(now=self.now).actions
+        self._answer()
 
     # -- watching
 
@@ -150,9 +158,14 @@ class PlannerWorld:
 
     # -- users
 
-    def create(self, request: MemberRequest, *, size: int) -> None:
+    def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
         pod = FakePod(
-            QueuedPod(request=replace(request, created=self.now), gang_size=size, is_gated=True)
+            QueuedPod(
+                request=replace(request, created=self.now),
+                gang_size=size,
+                is_gated=True,
+                **fields,  # type: ignore[arg-type]
+            )
         )
         self.pods[pod.uid] = pod
         self.undelivered[pod.uid] = None
@@ -161,6 +174,7 @@ class PlannerWorld:
         """A pod ended, or its owner deleted it."""
         del self.pods[uid]
         self.being_bound.pop(uid, None)
+        self.hang_up(uid)
         self.undelivered[uid] = None
 
     # -- acting
@@ -207,12 +221,42 @@ class PlannerWorld:
         placement = self.engine.placement(uid)
         if pod.seen_as.is_gated or pod.seen_as.node is not None or placement is None:
             return
+        if uid in self.held or uid in self.being_bound:
+            return
         if self._has_room(placement.node, pod):
-            self.being_bound[uid] = placement
+            self.held[uid] = placement
+            self.planner.arrive(uid, now=self.now)
+            self._answer()
             return
         self.change(pod, nominated=None)
         if any(self._has_room(node, pod) for node in self.nodes):
             self.planner.refuse_node(uid, now=self.now)  # else the extender is not even asked
+
+    def hang_up(self, uid: PodUid) -> None:
+        """kube-scheduler does not wait any longer for the answer about a pod."""
+        self.held.pop(uid, None)
+
+    def _answer(self) -> None:
+        """Bind the pods that may be bound; the others are tried again."""
+        bound: dict[GangKey, int] = {}
+        for uid, verdict in self.planner.held.take_verdicts().items():
+            placement = self.held.pop(uid, None)
+            if placement is None or verdict.given_up is not None:
+                continue
+            assert self.engine.placement(uid) == placement, "no pod is bound without its place"
+            self.being_bound[uid] = placement
+            if verdict.gang is not None:
+                bound[verdict.gang] = bound.get(verdict.gang, 0) + 1
+        for key, count in bound.items():
+            self._check_start(key, count)
+
+    def _check_start(self, key: GangKey, count: int) -> None:
+        """A gang starts with all its members, or as many as are enough."""
+        pods = [pod.seen_as for pod in self.gangs()[key]]
+        first = min(pods, key=lambda pod: (pod.created, pod.uid))
+        runs = any(pod.node is not None for pod in pods)
+        least = min(first.request.gang_min or first.gang_size, first.gang_size)
+        assert runs or count >= least, f"{count} of {least} members of {key} are bound"
 
     def _has_room(self, node: NodeName, pod: FakePod) -> bool:
         """By what kube-scheduler counts: who runs there, and who is nominated and no less."""

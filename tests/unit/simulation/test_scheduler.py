@@ -1,5 +1,6 @@
 """The scheduler: order of pods, fitting nodes, calls to the extender, backoff."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -25,6 +26,7 @@ class FakeExtender(Extender):
         self.allowed: set[str] = set()
         self.scores: dict[str, int] = {}
         self.failing = ""
+        self.held: asyncio.Event | None = None
 
     async def filter(self, pod: Object, nodes: Sequence[str]) -> Filtered:
         self._record("filter", pod, nodes)
@@ -37,6 +39,8 @@ class FakeExtender(Extender):
 
     async def bind(self, pod: Object, node: str) -> None:
         self._record("bind", pod, [node])
+        if self.held is not None:
+            await self.held.wait()
         bound = pods.bind(pod, {"target": {"name": node}}, now=0.0)
         self._store.update(PODS, bound, expected=version_of(pod))
 
@@ -143,15 +147,10 @@ async def test_pod_is_left_alone(
     assert extender.calls == []
 
 
-@pytest.mark.parametrize(
-    ("leaf_count", "spec"),
-    [(0, {}), (1, {"schedulerName": "default-scheduler"})],
-    ids=["without leaf cells", "of the default scheduler"],
-)
-async def test_other_pods_are_bound_without_the_extender(
-    store: Store, extender: FakeExtender, scheduler: Scheduler, *, leaf_count: int, spec: Object
+async def test_pods_of_the_default_scheduler_are_bound_without_the_extender(
+    store: Store, extender: FakeExtender, scheduler: Scheduler
 ) -> None:
-    store_pod(store, "a", leaf_count=leaf_count, **spec)
+    store_pod(store, "a", leaf_count=1, schedulerName="default-scheduler")
     await scheduler.schedule_next()
     assert extender.calls == []
     assert _pod(store, "a")["spec"]["nodeName"] == "n0"
@@ -249,3 +248,19 @@ async def test_largest_init_container_counts(
 
 def _pod(store: Store, name: str) -> Object:
     return store.get(PODS, ("ns", name))
+
+
+async def test_other_pods_are_scheduled_while_a_binding_is_held(
+    store: Store, extender: FakeExtender, scheduler: Scheduler
+) -> None:
+    store_pod(store, "a", leaf_count=8, status={"nominatedNodeName": "n0"})
+    store_pod(store, "b", leaf_count=8)
+    extender.allowed, extender.held = {"n0", "n1"}, asyncio.Event()
+    await scheduler.schedule_next()
+    await scheduler.schedule_next()
+    assert extender.calls[-2:] == [("filter", "b", ("n1", "n2")), ("bind", "b", ("n1",))]
+    assert not await scheduler.schedule_next(), "no pod is tried while it is being bound"
+    extender.held.set()
+    while "nodeName" not in _pod(store, "b")["spec"]:
+        await asyncio.sleep(0)
+    assert _pod(store, "a")["spec"]["nodeName"] == "n0"

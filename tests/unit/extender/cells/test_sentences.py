@@ -51,6 +51,10 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         "gang ns/bert already has its only member with 2 leaf cells; delete this pod, or check "
         "`cellgate.io/gang-size`",
     ),
+    requests.members_ending: (
+        ReasonCode.MEMBERS_ENDING,
+        "gang ns/bert still has 1 earlier pod that is terminating; starts once it has ended",
+    ),
     requests.being_preempted: (
         ReasonCode.BEING_PREEMPTED,
         "gang ns/bert is being preempted by ns/urgent; continues if the preemption is withdrawn, "
@@ -80,6 +84,16 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         ReasonCode.GATHERING,
         "gang ns/bert is incomplete; scheduled once enough members exist (2 of 3 so far); check "
         "`cellgate.io/gang-min`",
+    ),
+    requests.held_at_binding: (
+        ReasonCode.HELD_AT_BINDING,
+        "gang ns/bert is held at binding; bound once 4 members have passed kube-scheduler's checks "
+        "(2 so far)",
+    ),
+    requests.given_up_at_binding: (
+        ReasonCode.BINDING_GIVEN_UP,
+        "no member of gang ns/bert is bound now: kube-scheduler refuses the node of a member; "
+        "planned again; `kubectl describe pod` shows what kube-scheduler says about each member",
     ),
     requests.too_large_for_its_vc: (
         ReasonCode.TOO_LARGE,
@@ -257,7 +271,7 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (2, 3667247236), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (2, 9091238), told
 
 
 def test_long_lists_are_cut() -> None:

@@ -12,6 +12,7 @@ from extender.feeds.requests import to_member_request
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
@@ -82,7 +83,10 @@ class Planning:
         self.quota = Quota()
         self.planner = PlanningLoop(
             cells=ClusterCells(
-                self.shell.cluster, self.shell.pods, outcomes=self.shell.outcomes, being_bound=()
+                self.shell.cluster,
+                self.shell.pods,
+                outcomes=self.shell.outcomes,
+                calls=HeldCalls(PendingWrites()),
             ),
             pods=self.shell.pods,
             nodes=choice,

@@ -187,7 +187,7 @@ def test_a_half_begun_gang_keeps_its_places_until_it_is_whole() -> None:
     world.perform(0, is_done=True, is_told_done=True)
     deliver(world)
     released = next(uid for uid, pod in world.pods.items() if pod.seen_as.is_released)
-    world.schedule(released)
+    world.being_bound[released] = placement(world, released)  # by an earlier leader
     world.bind(released)
     deliver(world)
     world.create(rival.member(0), size=2)

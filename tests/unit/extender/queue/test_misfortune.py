@@ -244,7 +244,7 @@ def test_an_old_refusal_moves_nobody_whose_sibling_is_being_bound() -> None:
     release_all(world)
     before = placement(world, "bert-1")
     world.planner.refuse_node(PodUid("bert-0"), now=world.now)
-    world.schedule(PodUid("bert-1"))
+    world.being_bound[PodUid("bert-1")] = before
     world.now += 3
     world.step()
     assert placement(world, "bert-1") == before
@@ -292,7 +292,7 @@ def test_who_is_being_bound_keeps_its_place_when_a_sibling_vanishes() -> None:
     while world.actions:
         world.perform(0, is_done=True, is_told_done=True)
     world.undelivered.clear()
-    world.schedule(PodUid("bert-0"))
+    world.being_bound[PodUid("bert-0")] = placement(world, "bert-0")
     world.delete(PodUid("bert-1"))
     deliver(world)
     world.step()

@@ -1,0 +1,78 @@
+"""Sentences about gangs that the planner holds or that are being bound; `wording` uses them.
+
+The engine does not decide about these gangs.
+"""
+
+from typing import Final
+
+from policy.wording import count_of
+
+Sentence = tuple[str, str]
+"""What is the case, and what would have to change."""
+
+
+def gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
+    """Members do not exist yet."""
+    which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")
+    return (
+        f"gang {gang} is incomplete",
+        f"scheduled once {which} members exist ({members} of {needed} so far); check "
+        f"`cellgate.io/{label}`",
+    )
+
+
+def held_at_binding(*, gang: str, members: int, needed: int) -> Sentence:
+    """Members wait for others before they are bound."""
+    return (
+        f"gang {gang} is held at binding",
+        f"bound once {needed} members have passed kube-scheduler's checks ({members} so far)",
+    )
+
+
+_GIVEN_UP: Final = {
+    "refused": "kube-scheduler refuses the node of a member",
+    "silent": "not all members passed kube-scheduler's checks in time",
+    "place-lost": "a member has lost its place",
+    "stopped": "this replica stops",
+}
+
+
+def binding_given_up(*, gang: str, cause: str) -> Sentence:
+    """Members that were held at binding are not bound."""
+    return (
+        f"no member of gang {gang} is bound now: {_GIVEN_UP[cause]}",
+        "planned again; `kubectl describe pod` shows what kube-scheduler says about each member",
+    )
+
+
+def over_quota(*, gang: str, group: str, leaf_cells: int) -> Sentence:
+    """A gang waits for quota."""
+    needed = count_of(leaf_cells, "more leaf cell") if leaf_cells else "the gang"
+    return (
+        f"gang {gang} waits for quota of group {group}",
+        f"starts once the group's quota has room for {needed}",
+    )
+
+
+def other_gate(*, pod: str) -> Sentence:
+    """Another controller holds a pod."""
+    return (
+        f"pod {pod} has a scheduling gate of another controller",
+        "scheduled once that controller has removed its gate",
+    )
+
+
+def no_pod_group(*, gang: str) -> Sentence:
+    """The PodGroup of a gang does not exist."""
+    return (
+        f"gang {gang} has no PodGroup that gives its size",
+        "create the PodGroup, or correct its name in the pods",
+    )
+
+
+def unknown_class(*, gang: str, problem: str) -> Sentence:
+    """A pod has a class that is not listed."""
+    return (
+        f"gang {gang} is not valid: {problem}",
+        "add the class to the document, or create the pods again with another class",
+    )
