@@ -74,8 +74,7 @@ async def run_extender(
         log=log,
         ledger=ledger,
         registry=measured.registry,
-        cluster_file=settings.cluster_file,
-        lease_seconds=settings.lease_seconds,
+        settings=settings,
     )
     if state.file is not None:
         await state.file.load()
@@ -223,6 +222,7 @@ def _leader_tasks(
     yield state.leading.show()
     yield verbs.planner.run()
     yield verbs.evictions.run()
+    yield state.reclaims.run()
     yield state.census.run()
     yield expire_leases(
         state.cluster,

@@ -65,6 +65,12 @@ class ExtenderMetrics:
             "gangs_raised", "Gangs beyond quota that were raised because their quotas have room."
         )
         self.victims = counter("victims_ended", "Pods that the extender ended as victims.")
+        self.suspensions = counter(
+            "workload_suspensions",
+            "Workloads of victims, by outcome: suspended, resumed, refused (another program owns "
+            "the field), forbidden (a missing right) or failed.",
+            "outcome",
+        )
         self.woken = counter(
             "pods_woken", "Refused pods that were touched so that kube-scheduler retries them."
         )

@@ -4,13 +4,13 @@ Every part gets the others that it needs when it is built; there are no globals.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
+from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
@@ -23,6 +23,7 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.reclaims import Reclaims
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.class_raiser import ClassRaiser
 from extender.planning.cluster_cells import ClusterCells
@@ -31,7 +32,7 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
-from extender.settings import LEADERSHIP
+from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
@@ -48,6 +49,7 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodMarker, PodWaker
+from kube.api.suspender import WorkloadSuspender
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -70,8 +72,7 @@ class ExtenderState:
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
-        cluster_file: Path | None,
-        lease_seconds: float,
+        settings: ExtenderSettings,
     ) -> None:
         self.log = log
         self.clock = clock
@@ -79,7 +80,7 @@ class ExtenderState:
         self.events = EventWriter(client, clock)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
-        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        self.cluster = Cluster(lease_seconds=settings.lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.groups = PodGroupFollower(client, clock)
@@ -87,7 +88,7 @@ class ExtenderState:
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = PolicySink(self.events)
-        self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
+        self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
@@ -102,6 +103,7 @@ class ExtenderState:
             metrics=self.metrics,
             clock=self.clock,
         )
+        self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
@@ -122,12 +124,26 @@ class ExtenderState:
         if self.ledger_sync is not None and self.class_raiser is not None:
             self.ledger_sync.on_freed.append(self.class_raiser.note_freed)
 
+    def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
+        suspender = WorkloadSuspender(
+            client, check_leading=self.leading.check, monotonic=self.clock.monotonic
+        )
+        return Reclaims(
+            suspender if is_on else None,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+
     def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
         return LedgerSync(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
+            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
             term=self.term,
             metrics=self.metrics,
             clock=self.clock,
@@ -188,8 +204,7 @@ class ExtenderVerbs:
         )
         pending = PendingWrites()
         self.calls = HeldCalls(pending, is_stopping=is_stopping)
-        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
+        self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
             state.pods,
@@ -220,12 +235,13 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
+            may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.outcomes.waiting,
+            outcomes=state.outcomes,
             policies=state.policies,
             to_request=to_request,
             raises=state.class_raiser,
@@ -281,6 +297,11 @@ def _build_binding(
         metrics=state.metrics,
         clock=state.clock,
     )
+
+
+def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
+    ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
 
 
 def _build_planner(

@@ -133,7 +133,8 @@ class Cluster(ClusterReader):
             self._engine.clear()
         else:
             self.topology, self.problems = built.topology, built.problems
-            effects = self._engine.change_topology(built.topology)
+            reclaims = self._source.reclaims_foreign
+            effects = self._engine.change_topology(built.topology, reclaims_foreign=reclaims)
         for node in self.nodes.values():
             self._observe_cells_of(node)
         self._update_members(self.members.items())

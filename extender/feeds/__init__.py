@@ -9,6 +9,7 @@ sinks that both services use are in `kube.follow`.
     node_feed          nodes; passes cells on to the engine, the rest to the choice of nodes
     finished_members   members of gangs that have succeeded and will not be replaced
     invalid_pods       pods that are not valid, and the devices that they use
+    workload_pods      pods by the workload that controls them, and since when that asks
     effective_classes  the classes of gangs that were raised
     requests           a pod translated into a request to the engine
     charges            a pod translated into what the ledger charges its gang

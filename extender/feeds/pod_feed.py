@@ -14,6 +14,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.effective_classes import EffectiveClasses
 from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
+from extender.feeds.workload_pods import WorkloadPods
 from kube import marks
 from kube.api.client import Object
 from kube.api.feed import is_at_least
@@ -57,6 +58,9 @@ class PodSink:
         """The classes of gangs that were raised; pods of such a gang are given with its class."""
         self.on_raise: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run when a pod is the first of its gang that states a raised class."""
+        self.workloads = WorkloadPods()
+        self.on_appear.append(self.workloads.see)
+        self.on_end.append(self.workloads.forget)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -99,6 +103,13 @@ class PodSink:
     def has_ended(self, uid: PodUid) -> bool:
         """Whether a pod has ended: a late request about it must change nothing."""
         return uid in self._ended
+
+    def note_first_asked(self, workload_uid: str, asked: float) -> None:
+        """A workload has asked for its cells since then: its pods may be ranked again."""
+        self.workloads.note_first_asked(workload_uid, asked)
+        for pod in self.workloads.of(workload_uid):
+            for tell in self.on_change:
+                tell(pod)
 
     def recover(self, *, now: float) -> Stepwise[None]:
         """Give the engine all pods that run or were released; from now on it gets every change.

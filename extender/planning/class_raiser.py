@@ -99,23 +99,24 @@ class ClassRaiser:
     def _note_appeared(self, pod: ManagedPod) -> None:
         key = charged_gang(pod)
         raised, known = self._raised.get(key), self._queue.find(key)
+        asked_at = self._pods.workloads.first_asked(pod)
         if raised is not None:
             if self._is_marked(pod, raised):
                 return
             self._unmarked[key] = None
         elif pod.effective_class is not None:
             self._queue.remove(key)
-        elif pod.rises_to in (None, pod.class_name) or (known and known.asked_at <= pod.created):
+        elif pod.rises_to in (None, pod.class_name) or (known and known.asked_at <= asked_at):
             return
         else:
-            self._put(pod)
+            self._put(pod, asked_at=asked_at)
         self._gangs[key] = pod.gang.key
         self._news.set()
 
-    def _put(self, pod: ManagedPod) -> None:
+    def _put(self, pod: ManagedPod, *, asked_at: float) -> None:
         charge = self._expected([pod])
         if charge is not None:
-            self._queue.put(self._to_overflow(charge, asked_at=pod.created))
+            self._queue.put(self._to_overflow(charge, asked_at=asked_at))
 
     def _to_overflow(self, charge: Charge, *, asked_at: float) -> OverflowGang:
         rises_to = charge.rises_to or charge.class_name

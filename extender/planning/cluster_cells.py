@@ -34,6 +34,7 @@ class ClusterCells:
         self.is_preempting = cluster.is_preempting
         self.leaf_counts = cluster.leaf_counts
         self.members_of = cluster.members.of_gang
+        self.is_foreign = cluster.members.is_foreign
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float

@@ -130,7 +130,7 @@ class PlanningLoop:
         reason = self._held.reason_to_hold(pod)
         if reason is None:
             try:
-                self._gangs.see(_to_queued(pod, self._to_request))
+                self._gangs.see(self._to_queued(pod))
             except RequestError as exc:
                 reason = unknown_class(pod, exc)
         if reason is not None:
@@ -140,6 +140,26 @@ class PlanningLoop:
         self._news.set()
         if pod.is_released and self._held.holds_any(ReasonCode.QUOTA):
             self.observe_charged(pod.gang.key)  # the leader that released this pod has charged it
+
+    def _to_queued(self, pod: ManagedPod) -> QueuedPod:
+        request = self._to_request(pod)
+        return QueuedPod(
+            request=request,
+            gang_size=len(request.gang_leaf_counts),
+            is_gated=pod.is_gated,
+            is_ending=pod.is_deleting,
+            node=pod.node,
+            nominated=pod.nominated_node,
+            is_refused=pod.is_refused,
+            placement=to_placement(pod),
+            node_wish=pod.node_wish,
+            may_preempt=pod.may_preempt,
+            workload=pod.workload.uid if pod.workload else "",
+            rank=member_rank(pod),
+            # A PodGroup gives the least number of members; there may be more.
+            alone=to_single_request(request, pod) if pod.gang.size is None else None,
+            first_asked=self._pods.workloads.first_asked(pod),
+        )
 
     def _end_hold(self, pod: ManagedPod) -> None:
         """Plan a pod from now on; its gang may wait for other pods that are still held."""
@@ -247,23 +267,3 @@ class PlanningLoop:
             logger.info("action not executed", extra={"pod_uid": action.uid, "error": str(exc)})
             self._gangs.fail(action, now=self._clock.monotonic())
         self._news.set()
-
-
-def _to_queued(pod: ManagedPod, to_request: ToRequest) -> QueuedPod:
-    request = to_request(pod)
-    return QueuedPod(
-        request=request,
-        gang_size=len(request.gang_leaf_counts),
-        is_gated=pod.is_gated,
-        is_ending=pod.is_deleting,
-        node=pod.node,
-        nominated=pod.nominated_node,
-        is_refused=pod.is_refused,
-        placement=to_placement(pod),
-        node_wish=pod.node_wish,
-        may_preempt=pod.may_preempt,
-        workload=pod.workload.uid if pod.workload else "",
-        rank=member_rank(pod),
-        # A PodGroup gives the least number of members; there may be more.
-        alone=to_single_request(request, pod) if pod.gang.size is None else None,
-    )

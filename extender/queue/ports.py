@@ -31,6 +31,9 @@ class Cells(Protocol):
     def is_bound(self, member: PodUid) -> bool:
         """Tell whether a member is bound, even if its pod does not show it yet."""
 
+    def is_foreign(self, member: PodUid) -> bool:
+        """Tell whether a member runs in a place that we did not give it."""
+
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """Return the members of a gang that have a place."""
 

@@ -60,6 +60,9 @@ class EngineCells:
         is_known = any(member in view.bound for view in self._engine.gangs())
         return is_known or member in self._being_bound
 
+    def is_foreign(self, member: PodUid) -> bool:
+        return False  # all pods of this world are planned
+
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
 
