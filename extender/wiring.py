@@ -101,13 +101,7 @@ class ExtenderState:
             namespaces=self.namespaces,
             to_bound=to_bound_now,
         )
-        self.outcomes = Outcomes(
-            cluster=self.cluster,
-            pods=self.pods,
-            events=PodEvents(self.events),
-            metrics=self.metrics,
-            clock=self.clock,
-        )
+        self.outcomes = self._build_outcomes()
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
         self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
@@ -127,8 +121,15 @@ class ExtenderState:
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
-        if self.ledger_sync is not None and self.class_raiser is not None:
-            self.ledger_sync.on_freed.append(self.class_raiser.note_freed)
+
+    def _build_outcomes(self) -> Outcomes:
+        return Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            events=PodEvents(self.events),
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
     def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
         suspender = WorkloadSuspender(
@@ -165,7 +166,7 @@ class ExtenderState:
         )
 
     def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
-        return ClassRaiser(
+        raiser = ClassRaiser(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
@@ -175,6 +176,9 @@ class ExtenderState:
             term=self.term,
             clock=self.clock,
         )
+        if self.ledger_sync is not None:
+            self.ledger_sync.on_freed.append(raiser.note_freed)
+        return raiser
 
     def term(self) -> LeaderTerm:
         """Return the leadership term under which this replica writes."""
