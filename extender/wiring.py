@@ -4,16 +4,17 @@ Every part gets the others that it needs when it is built; there are no globals.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
+from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
+from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
@@ -23,6 +24,8 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.reclaims import Reclaims
+from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
@@ -30,7 +33,9 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
-from extender.settings import LEADERSHIP
+from extender.room.cluster_room import ClusterRoom
+from extender.room.fitting_nodes import FittingNodes
+from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
@@ -47,10 +52,10 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodWaker
+from kube.api.suspender import WorkloadSuspender
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from kube.read.node_choice import NodeChoice
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
@@ -69,8 +74,7 @@ class ExtenderState:
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
-        cluster_file: Path | None,
-        lease_seconds: float,
+        settings: ExtenderSettings,
     ) -> None:
         self.log = log
         self.clock = clock
@@ -78,15 +82,17 @@ class ExtenderState:
         self.events = EventWriter(client, clock)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
-        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        self.cluster = Cluster(lease_seconds=settings.lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
-        self.node_choice = NodeChoice()
+        self.room = ClusterRoom()
+        self.fitting_nodes = FittingNodes(self.room)
+        follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
-        self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
+        self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
@@ -101,6 +107,8 @@ class ExtenderState:
             metrics=self.metrics,
             clock=self.clock,
         )
+        RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
+        self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
@@ -118,12 +126,26 @@ class ExtenderState:
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
 
+    def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
+        suspender = WorkloadSuspender(
+            client, check_leading=self.leading.check, monotonic=self.clock.monotonic
+        )
+        return Reclaims(
+            suspender if is_on else None,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+
     def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
         return LedgerSync(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
+            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
             term=self.term,
             metrics=self.metrics,
             clock=self.clock,
@@ -172,8 +194,7 @@ class ExtenderVerbs:
         )
         pending = PendingWrites()
         self.calls = HeldCalls(pending, is_stopping=is_stopping)
-        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
+        self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
             state.pods,
@@ -204,6 +225,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
+            may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
@@ -212,6 +234,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
+            ends=state.outcomes.ends,
             held_reason=self.planner.held_reason,
             log=state.log,
         )
@@ -266,13 +289,18 @@ def _build_binding(
     )
 
 
+def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
+    ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
+
+
 def _build_planner(
     state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
 ) -> PlanningLoop:
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        nodes=state.node_choice,
+        nodes=state.fitting_nodes,
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

@@ -13,6 +13,7 @@ from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
+from extender.feeds.workload_pods import WorkloadPods
 from kube import marks
 from kube.api.client import Object
 from kube.api.feed import is_at_least
@@ -52,6 +53,9 @@ class PodSink:
         """Callbacks that run after a pod ended or left its gang."""
         self.on_change: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run after the engine was told of a pod that appeared or changed."""
+        self.workloads = WorkloadPods()
+        self.on_appear.append(self.workloads.see)
+        self.on_end.append(self.workloads.forget)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -94,6 +98,13 @@ class PodSink:
     def has_ended(self, uid: PodUid) -> bool:
         """Whether a pod has ended: a late request about it must change nothing."""
         return uid in self._ended
+
+    def note_first_asked(self, workload_uid: str, asked: float) -> None:
+        """A workload has asked for its cells since then: its pods may be ranked again."""
+        self.workloads.note_first_asked(workload_uid, asked)
+        for pod in self.workloads.of(workload_uid):
+            for tell in self.on_change:
+                tell(pod)
 
     def recover(self, *, now: float) -> Stepwise[None]:
         """Give the engine all pods that run or were released; from now on it gets every change.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest, PlacedMember
+from extender.cells.model import OPPORTUNISTIC, ForeignPod, FreeMode, MemberRequest, PlacedMember
 from kube import marks
 from kube.read.managed_pod import ManagedPod
 from kube.values.texts import parse_number
@@ -57,8 +57,14 @@ def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Pla
     request = _build(pod, priority=priority, size=pod.gang.size or sizes.size(pod))
     where = pod.node or (pod.placement.node if pod.placement else None)
     assert where is not None, "only for pods that are bound or released"
+    if placement is not None:
+        return PlacedMember(request=request, placement=placement)
     return PlacedMember(
-        request=request, placement=placement or Placement(node=where, leaf_cells=())
+        request=request,
+        placement=Placement(node=where, leaf_cells=()),
+        foreign=ForeignPod(
+            name=pod.display_name, owner=pod.charged_user, is_protected=pod.is_protected
+        ),
     )
 
 

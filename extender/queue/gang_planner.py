@@ -180,6 +180,7 @@ class GangPlanner:
     def step(self, *, now: float) -> StepResult:
         """Update the gangs that have changed, and plan the first gangs that wait."""
         step = StepResult()
+        self._waiting.wake_needing(self._nodes.take_grown())
         self._handle_due(now)
         self._settle_changed(step, now=now)
         self._plan_first(step, now=now)

@@ -147,12 +147,12 @@ class QueuedGang:
 
     @property
     def rank(self) -> Rank:
-        """Higher priorities come first, then the older gang.
+        """Higher priorities come first, then the gang that asked first.
 
         Gangs of different VCs do not compete for guaranteed cells, so one order of all gangs is
         also an order within each VC.
         """
-        return -self.first.request.priority, max(self.first.created, self.waits_since)
+        return -self.first.request.priority, max(self.first.asked, self.waits_since)
 
     def refuse_node(self, node: NodeName, *, member: PodUid, now: float) -> None:
         """Avoid a node that kube-scheduler refused, for longer after each refusal.

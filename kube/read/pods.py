@@ -139,7 +139,7 @@ def _translate(
         is_gated=is_gated,
         is_held_by_others=len(gates) > is_gated,
         nominated_node=_read_nominated(status) if waits else None,
-        is_refused=waits and _is_refused(status),
+        refusal=_read_refusal(status) if waits else None,
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
         **_read_standing(parts),
@@ -225,11 +225,11 @@ def _read_nominated(status: Fields) -> NodeName | None:
     return NodeName(status.text("nominatedNodeName", OBJECT_NAME)) or None
 
 
-def _is_refused(status: Fields) -> bool:
-    return any(
-        (one.get("type"), one.get("status"), one.get("reason")) == _REFUSED
-        for one in items(status.values.get("conditions"))
-    )
+def _read_refusal(status: Fields) -> str | None:
+    for one in items(status.values.get("conditions")):
+        if (one.get("type"), one.get("status"), one.get("reason")) == _REFUSED:
+            return str(one.get("message") or "")
+    return None
 
 
 def _read_node_rules(spec: Fields) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.zoo import surroundings
 from tests.zoo.run import ZooSettings, run_zoo
@@ -12,8 +13,8 @@ NOT_YET = frozenset({"jobset", "mpijob", "leaderworkerset", "crash", "drain"})
 
 
 @pytest.fixture(scope="module")
-def plane_options() -> ControlPlaneOptions:
-    return surroundings.options()
+def plane_options(binaries: Binaries) -> ControlPlaneOptions:
+    return surroundings.options(binaries)
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ LOGS = Path("build") / "zoo-logs"
 
 
 async def _run(settings: ZooSettings) -> Report:
-    async with ControlPlane(binaries.find_or_build(), surroundings.options()) as plane:
+    programs = binaries.find_or_build()
+    async with ControlPlane(programs, surroundings.options(programs)) as plane:
         try:
             report = await run_zoo(plane, settings)
         except BaseException:

@@ -63,7 +63,10 @@ class _Zoo:
     async def arrive(self) -> None:
         """Let workloads arrive until the time is over."""
         dice = random.Random(f"{self.settings.seed}/arrivals")
-        kinds = [kind for kind in KINDS if kind not in self.settings.without]
+        without = self.settings.without
+        if not self.plane.binaries.has_pod_groups:
+            without |= {"native"}
+        kinds = [kind for kind in KINDS if kind not in without]
         deadline = time.monotonic() + self.settings.arrival_seconds
         turn = 0
         while time.monotonic() < deadline:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from tests.controlplane.api import JsonObject
+from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.forwarder import Backend, Forwarder
 from tests.controlplane.nodes import NodeShape
@@ -24,8 +25,10 @@ _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _GROUP: Final = "rbac.authorization.k8s.io"
 
 
-def options() -> ControlPlaneOptions:
-    """How the control plane is started."""
+def options(binaries: Binaries) -> ControlPlaneOptions:
+    """How the control plane is started: with native PodGroups, if this version has them."""
+    if not binaries.has_pod_groups:
+        return ControlPlaneOptions()
     return ControlPlaneOptions(
         apiserver_flags=(_NATIVE, "--runtime-config=scheduling.k8s.io/v1beta1=true"),
         controller_manager_flags=(_NATIVE,),
