@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, ForeignPod, FreeMode, MemberRequest, PlacedMember
 from kube import marks
+from kube.read.late_members import SAME
 from kube.read.managed_pod import ManagedPod
 from kube.values.texts import parse_number
 from policy.classes import Classes
@@ -104,6 +105,11 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
 def single_gang(pod: ManagedPod) -> GangKey:
     """Return the name under which a member is placed by itself, without its gang."""
     return replace(pod.gang.key, name=f"{pod.gang.key.name}/{pod.name}")
+
+
+def late_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
+    """Return the leaf cells of each member that is created later, as far as a pod states them."""
+    return tuple(pod.leaf_count if count == SAME else count for count in pod.gang.late)
 
 
 def member_rank(pod: ManagedPod) -> tuple[tuple[int, str], ...]:
