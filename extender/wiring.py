@@ -31,6 +31,7 @@ from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
 from extender.settings import LEADERSHIP, ExtenderSettings
+from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
@@ -48,6 +49,7 @@ from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodWaker
 from kube.api.suspender import WorkloadSuspender
+from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -101,6 +103,8 @@ class ExtenderState:
             metrics=self.metrics,
             clock=self.clock,
         )
+        self.budgets = DisruptionBudgetSink()
+        self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
@@ -283,7 +287,13 @@ def _build_binding(
 
 def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
     ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
+    return Evictions(
+        ender,
+        pods=state.pods,
+        outcomes=state.outcomes,
+        reclaims=state.reclaims,
+        note_for=state.budget_sync.note_for,
+    )
 
 
 def _build_planner(
