@@ -10,9 +10,11 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
+from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
+from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
@@ -23,6 +25,7 @@ from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.reclaims import Reclaims
+from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
@@ -30,6 +33,8 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
+from extender.room.cluster_room import ClusterRoom
+from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
@@ -53,7 +58,6 @@ from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from kube.read.node_choice import NodeChoice
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
@@ -86,7 +90,9 @@ class ExtenderState:
         self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
-        self.node_choice = NodeChoice()
+        self.room = ClusterRoom()
+        self.fitting_nodes = FittingNodes(self.room)
+        follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
@@ -105,6 +111,7 @@ class ExtenderState:
         )
         self.budgets = DisruptionBudgetSink()
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
+        RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
         self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
@@ -142,6 +149,7 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
+            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
             term=self.term,
             metrics=self.metrics,
             clock=self.clock,
@@ -302,7 +310,7 @@ def _build_planner(
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        nodes=state.node_choice,
+        nodes=state.fitting_nodes,
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

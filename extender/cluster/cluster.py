@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Place, PlacedMember, Preempt, Reject, Wait
 from extender.cells.observe.reconfiguration import GangEffect
@@ -133,7 +134,8 @@ class Cluster(ClusterReader):
             self._engine.clear()
         else:
             self.topology, self.problems = built.topology, built.problems
-            effects = self._engine.change_topology(built.topology)
+            reclaims = self._source.reclaims_foreign
+            effects = self._engine.change_topology(built.topology, reclaims_foreign=reclaims)
         for node in self.nodes.values():
             self._observe_cells_of(node)
         self._update_members(self.members.items())
@@ -270,7 +272,17 @@ class Cluster(ClusterReader):
         context: DecisionContext,
     ) -> Decision:
         """Plan, apply the decision, and log it."""
-        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        decision = self.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        return self.apply(decision, candidate_nodes=candidate_nodes, context=context)
+
+    def apply(
+        self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
+    ) -> Decision:
+        """Apply what `plan` decided, before anything else changes, and log it.
+
+        Returns the decision, with the reason that is logged.
+        """
+        decision, request = for_lack(decision, context.shortage), decision.request
         # A preemption without seats only extends what is reserved already.
         reserves = isinstance(decision, Preempt) and bool(decision.seats)
         is_applied = context.applies_preemption or not reserves

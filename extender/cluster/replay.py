@@ -14,6 +14,7 @@ from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import MissingRows, find_missing
@@ -166,6 +167,7 @@ class Replay:
             kind=RowKind(record.kind),
             now=inputs["now"],
             applies_preemption=inputs["appliesPreemption"],
+            shortage=Shortage(**inputs["shortage"]) if "shortage" in inputs else None,
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])
@@ -186,4 +188,5 @@ def _bound(record: DecisionRecord) -> PlacedMember:
     return PlacedMember(
         request=rows.decode_request(record.inputs["request"]),
         placement=rows.decode_placement(record.inputs["placement"]),
+        foreign=rows.decode_foreign(record.inputs),
     )

@@ -172,6 +172,7 @@ class PodSink:
         if before is not None and before.gang.key != pod.gang.key:
             self._leave_gang(before)
         self._of_gang.setdefault(pod.gang.key, {})[pod.uid] = None
+        self.finished.observe(pod)
         if before is not None and pod.node is None and _asks_otherwise(before, pod):
             self._cluster.touch()
         for tell in self.on_appear:

@@ -100,6 +100,7 @@ class Explainer:
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
+            shape["owner"] = pod.charged_user
             shape["placement"] = show_placement(member.placement)
         held = self._held_reason(pod.gang.key) if state == _PLACED else None
         if held is not None:
@@ -117,6 +118,37 @@ class Explainer:
         if end is None:
             return {"gang": gang, "state": "gone"} | decisions if decisions["decisions"] else None
         return {"gang": gang, "state": "gone", "ended": show_end(end)} | decisions
+
+    def foreign(self) -> dict[str, JsonObject]:
+        """Show the pods that use leaf cells and that Cellgate did not place, by name."""
+        members = self._cluster.members
+        found = {
+            pod.display_name: {
+                "pod": pod.display_name,
+                "uid": pod.uid,
+                "owner": pod.charged_user,
+                "vc": pod.vc,
+                "class": pod.class_name,
+                "protected": pod.is_protected,
+                "leafCells": pod.leaf_count,
+                "node": pod.node,
+            }
+            for pod in self._pods
+            if members.is_foreign(pod.uid)
+        }
+        uses = (pod.use for pod in self._pods.invalid)
+        return found | {
+            use.foreign.name: {
+                "pod": use.foreign.name,
+                "uid": use.request.member,
+                "owner": use.foreign.owner,
+                "protected": use.foreign.is_protected,
+                "leafCells": use.request.leaf_count,
+                "node": use.placement.node,
+            }
+            for use in uses
+            if use is not None and use.foreign is not None
+        }
 
     def _explain_invalid(self, namespace: str, name: str) -> JsonObject | None:
         """Say what is wrong with a pod that asks for leaf cells and is not valid."""

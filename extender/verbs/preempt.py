@@ -93,7 +93,8 @@ class PreemptVerb:
         preemptor = decision.request.member
         for pod in pods:
             if pod.node is not None or self._is_bound(pod.uid):
-                why = preempted(pod.gang.key, by=decision.request).text
+                is_foreign = self._cluster.members.is_foreign(pod.uid)
+                why = preempted(pod.gang.key, by=decision.request, is_foreign=is_foreign).text
                 self._evictions.start(
                     pod, why=why, is_wanted=lambda: not self._pods.has_ended(preemptor)
                 )
