@@ -116,16 +116,19 @@ class FittingNodes:
         *,
         needs: Sequence[Hashable],
         ending: Collection[PodUid] = (),
-    ) -> list[NodeName]:
-        """Return the nodes that lack room for all members that are to be there together."""
+    ) -> dict[NodeName, int]:
+        """Return the nodes that lack room for all members that are to be there together.
+
+        With each node comes how many of them have room there, the first ones.
+        """
         by_node: dict[NodeName, list[PodUid]] = {}
         for uid, node in seats:
             by_node.setdefault(node, []).append(uid)
-        found = [
-            node
+        counts = {
+            node: self.room.count_fitting(node, members, ending=ending)
             for node, members in by_node.items()
-            if self.room.lack_together(node, members, ending=ending) is not None
-        ]
+        }
+        found = {node: count for node, count in counts.items() if count < len(by_node[node])}
         for fit in self._all_fits(needs) if found else ():
             fit.missed.update(dict.fromkeys(found))
         return found

@@ -4,12 +4,12 @@ What the planner sees is what the watch delivered, late and repeated; what it as
 or not, or done and reported as failed. What is true is in `pods`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, PlacedMember
+from extender.cells.model import NO_LIMITS, Decision, MemberRequest, PlacedMember
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
 from policy.placement import Placement
@@ -51,10 +51,15 @@ class EngineCells:
         self.leaf_counts = engine.leaf_counts
 
     def plan(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
     ) -> Decision:
         self.asked += 1
-        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
+        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now, limits=limits)
 
     def apply(
         self,
@@ -62,6 +67,7 @@ class EngineCells:
         *,
         candidate_nodes: Collection[NodeName],
         now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
         shortage: Shortage | None = None,
     ) -> Decision:
         self._engine.apply(decision, now=now)
@@ -111,8 +117,8 @@ class PlannerWorld:
         *,
         needs: Sequence[Hashable],
         ending: Collection[PodUid],
-    ) -> Collection[NodeName]:
-        return ()
+    ) -> Mapping[NodeName, int]:
+        return {}
 
     def shortage(
         self, needs: Sequence[Hashable], *, without: Collection[NodeName]
