@@ -185,5 +185,5 @@ class ClusterRoom:
 
 
 def _tolerate_each_other(pods: Sequence[NodePod]) -> bool:
-    special = any(pod.resources.ports or pod.resources.keeps_off for pod in pods)
-    return not special or all(one.tolerates(other) for one, other in combinations(pods, 2))
+    is_special = any(pod.resources.is_special for pod in pods)
+    return not is_special or all(one.tolerates(other) for one, other in combinations(pods, 2))

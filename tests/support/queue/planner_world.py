@@ -84,26 +84,18 @@ class EngineCells:
         return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
 
 
-class PlannerWorld:
-    """Cluster, engine and planner, with everything that can go wrong between them."""
+class UnlimitedNodes:
+    """Nodes that lack nothing beside leaf cells."""
 
-    def __init__(self, topology: Topology) -> None:
-        self.topology = topology
-        self.nodes = {name: True for name in nodes_of(topology)}
-        self.now = 0.0
-        self.pods: dict[PodUid, FakePod] = {}
-        self.undelivered: dict[PodUid, None] = {}
-        self.actions: list[Action] = []
-        self.being_bound: dict[PodUid, Placement] = {}
-        self.held: dict[PodUid, Placement] = {}
-        """Pods that kube-scheduler asks to bind, and that have no answer yet."""
-        self.lead()
-
-    # -- nodes without limits but leaf cells
+    def __init__(self, nodes: Iterable[NodeName]) -> None:
+        self.nodes: dict[NodeName, bool] = dict.fromkeys(nodes, True)
+        """And whether each of them is healthy."""
 
     def fitting(
         self, needs: Sequence[Hashable], *, without: Collection[NodeName]
     ) -> Collection[NodeName]:
+        if not without:
+            return self.nodes
         return {node: None for node in self.nodes if node not in without}
 
     suiting = freeable = fitting
@@ -127,6 +119,22 @@ class PlannerWorld:
 
     def take_grown(self) -> Collection[Hashable]:
         return ()
+
+
+class PlannerWorld(UnlimitedNodes):
+    """Cluster, engine and planner, with everything that can go wrong between them."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        super().__init__(nodes_of(topology))
+        self.now = 0.0
+        self.pods: dict[PodUid, FakePod] = {}
+        self.undelivered: dict[PodUid, None] = {}
+        self.actions: list[Action] = []
+        self.being_bound: dict[PodUid, Placement] = {}
+        self.held: dict[PodUid, Placement] = {}
+        """Pods that kube-scheduler asks to bind, and that have no answer yet."""
+        self.lead()
 
     # -- bindings
 
