@@ -240,6 +240,8 @@ def _leader_tasks(
         yield state.ledger_sync.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
+    if state.class_raiser is not None:
+        yield state.class_raiser.run()
     if upkeep.node_recorder is not None:
         yield upkeep.node_recorder.run()
     yield preempt_unasked(

@@ -153,6 +153,15 @@ class Cluster(ClusterReader):
         self.notify_room()
         return effects
 
+    def raise_gang(self, gang: GangKey, priority: int) -> list[GangEffect]:
+        """Raise the priority of one gang; return what happens to it."""
+        self.journal.raise_gang(gang, priority)
+        effects = self._engine.raise_gang(gang, priority)
+        self.members.rerank(gang, priority)
+        self.version += 1
+        self._update_members(self.members.items_of(one.gang for one in effects))
+        return effects
+
     def _update_members(self, members: Iterable[tuple[PodUid, Member]]) -> None:
         """Note the other cells of members after a change of the topology, and the lost leases."""
         lost: dict[GangKey, None] = {}

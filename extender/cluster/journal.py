@@ -93,6 +93,11 @@ class LogJournal:
         told = [[*rows.encode_gang(gang), rank] for gang, rank in sorted(priorities.items())]
         self.note(RowKind.DOCUMENT, "classes", "reranked", inputs={"priorities": told})
 
+    def raise_gang(self, gang: GangKey, priority: int) -> None:
+        """One gang has a higher priority, because its effective class was raised."""
+        inputs = {"gang": rows.encode_gang(gang), "priority": priority}
+        self.note(RowKind.DOCUMENT, "classes", "raised", inputs=inputs)
+
     def prepare(self, running: PlacedMember) -> None:
         """A member was found running at start-up; `recover` follows."""
         self._append_bound("found", running)

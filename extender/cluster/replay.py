@@ -116,6 +116,9 @@ class Replay:
             case RowKind.DOCUMENT, "reranked":
                 told = record.inputs["priorities"]
                 self._cluster.rerank({GangKey(*gang): rank for *gang, rank in told})
+            case RowKind.DOCUMENT, "raised":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.raise_gang(gang, record.inputs["priority"])
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":

@@ -12,7 +12,13 @@ from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import ToRequest, member_rank, to_placement, to_single_request
+from extender.feeds.requests import (
+    ToRequest,
+    late_leaf_counts,
+    member_rank,
+    to_placement,
+    to_single_request,
+)
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
@@ -158,6 +164,7 @@ class PlanningLoop:
             may_preempt=pod.may_preempt,
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
+            late=late_leaf_counts(pod),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
             first_asked=self._pods.workloads.first_asked(pod),

@@ -302,7 +302,8 @@ class GangPlanner:
                 self.see(replace(pod, request=pod.alone, gang_size=1, alone=None))
 
     def _note_unfinished(self, gang: QueuedGang) -> None:
-        runs_in_part = gang.has_begun and any(pod.node is None for pod in gang.pods.values())
+        has_unbound = any(pod.node is None for pod in gang.pods.values())
+        runs_in_part = gang.has_begun and (has_unbound or gang.awaits_members)
         if runs_in_part or gang.victims:
             self._unfinished[gang.key] = None
         else:

@@ -6,6 +6,7 @@ means. `pods.read_pod` is the one reader of pods. Nothing here sends a request o
 May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
 
     gangs         Which gang a pod belongs to, by any of the seven forms that we know.
+    late_members  Members that a workload creates only after others are Ready.
     leaf_demand   How many leaf cells a pod asks for, counted as Kubernetes counts requests.
     managed_pod   `ManagedPod`: all that we know of a pod, and what its gang is charged as.
     node_choice   Which nodes a pod may use, by its selector, affinity and tolerations.

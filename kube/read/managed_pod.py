@@ -84,6 +84,8 @@ class ManagedPod:
     gang: DeclaredGang
     workload: Workload | None = None
     """Its topmost controller, as the webhook wrote it on the pod."""
+    controller: Workload | None = None
+    """The controller that created it."""
     vc: VcName = DEFAULT_VC
     leaf_type: LeafType | None = None
     leaf_count: int

@@ -19,7 +19,7 @@ from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
 from kube.read.protection import is_mirror, is_protected
-from kube.read.workloads import Workload
+from kube.read.workloads import Workload, controller_of
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items
 from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
@@ -186,8 +186,10 @@ def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dic
 
 
 def _read_standing(parts: _Parts) -> Mapping[str, Any]:
-    """Read as whom a pod runs, and whether it may be ended for others."""
+    """Read as whom a pod runs, what controls it, and whether it may be ended for others."""
+    controller = controller_of(parts.pod)
     return {
+        "controller": controller.workload if controller else None,
         "service_account": parts.spec.text("serviceAccountName", OBJECT_NAME) or "default",
         "is_mirror": is_mirror(parts.pod),
         "is_protected": is_protected(parts.pod),

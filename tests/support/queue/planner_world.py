@@ -132,6 +132,7 @@ class PlannerWorld(UnlimitedNodes):
         self.undelivered: dict[PodUid, None] = {}
         self.actions: list[Action] = []
         self.being_bound: dict[PodUid, Placement] = {}
+        self.finished: dict[GangKey, int] = {}
         self.held: dict[PodUid, Placement] = {}
         """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
@@ -211,6 +212,11 @@ class PlannerWorld(UnlimitedNodes):
         self.planner.wake()
 
     # -- users
+
+    def finish(self, gang: GangKey, count: int, *, workload: str = "job") -> None:
+        """So many members have succeeded by now."""
+        self.finished[gang] = count
+        self.planner.note_finished(gang, workload, count)
 
     def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
         pod = FakePod(
@@ -309,7 +315,9 @@ class PlannerWorld(UnlimitedNodes):
         pods = [pod.seen_as for pod in self.gangs()[key]]
         first = min(pods, key=lambda pod: (pod.created, pod.uid))
         runs = any(pod.node is not None for pod in pods)
-        least = min(first.request.gang_min or first.gang_size, first.gang_size)
+        left = first.gang_size - self.finished.get(key, 0)
+        left -= len(first.late) if left > len(first.late) else 0
+        least = min(first.request.gang_min or left, left)
         assert runs or count >= least, f"{count} of {least} members of {key} are bound"
 
     def _has_room(self, node: NodeName, pod: FakePod) -> bool:
