@@ -281,7 +281,9 @@ class Cluster(ClusterReader):
         context: DecisionContext,
     ) -> Decision:
         """Plan, apply the decision, and log it."""
-        decision = self.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        decision = self.plan(
+            request, candidate_nodes=candidate_nodes, now=context.now, limits=context.limits
+        )
         return self.apply(decision, candidate_nodes=candidate_nodes, context=context)
 
     def apply(

@@ -1,7 +1,7 @@
 """Rows of the decision log: every input of the engine and every decision, in their order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from extender.cells.model import Decision, Place, PlacedMember
@@ -30,6 +30,8 @@ class DecisionContext:
     """`namespace/name`, for readers of the log."""
     shortage: Shortage | None = None
     """What nodes lack beside leaf cells, if only for that the gang waits."""
+    limits: Mapping[NodeName, int] = field(default_factory=dict)
+    """Of some nodes: how many idle leaf cells the gang may use there at most."""
 
 
 class NoJournal:
@@ -149,7 +151,7 @@ class LogJournal:
             outcome, reason = "placed", f"placed on {decision.placement.node}"
         else:
             outcome, reason = str(decision.reason.code), decision.reason.text
-        inputs = {
+        inputs: dict[str, Any] = {
             "request": rows.encode_request(request),
             "candidates": self._rows.encode_candidates(candidate_nodes),
             "now": context.now,
@@ -157,6 +159,8 @@ class LogJournal:
         }
         if context.shortage is not None:
             inputs["shortage"] = asdict(context.shortage)
+        if context.limits:
+            inputs["limits"] = {**context.limits}
         details = {
             "pod": context.pod,
             "leafCount": request.leaf_count,

@@ -15,6 +15,7 @@ from extender.cluster.journal import DecisionContext, LogJournal
 from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
@@ -25,6 +26,7 @@ from tests.support.policy.cluster_texts import derived_text, hived_text
 from tests.support.twins.log import MemoryDecisions
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
+_CPU = Shortage(resource="cpu", asked=2000, short=3, nodes=8, node="node-00", free=1, total=8000)
 
 
 def node_of(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
@@ -100,6 +102,8 @@ class MixedLoad:
             kind=self._random.choice([RowKind.PLACEMENT, RowKind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
+            limits={name: 4 for name in NODES if self._random.random() < 0.1},
+            shortage=_CPU if self._random.random() < 0.2 else None,
         )
         decision = self.cluster.decide(
             request, candidate_nodes=dict.fromkeys(offered), context=context
