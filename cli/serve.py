@@ -37,6 +37,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         address=options.listen,
         namespace=options.namespace,
         cluster_file=Path(options.cluster) if options.cluster else None,
+        reclaims_gently=options.gentle_reclaim,
         allows_insecure_http=options.insecure_http,
         wants_tls=options.tls,
         certificates=Path(options.certs) if options.certs else None,

@@ -4,16 +4,17 @@ Every part gets the others that it needs when it is built; there are no globals.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
+from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
+from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
@@ -23,14 +24,20 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.reclaims import Reclaims
+from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
+from extender.planning.class_raiser import ClassRaiser
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
-from extender.settings import LEADERSHIP
+from extender.room.cluster_room import ClusterRoom
+from extender.room.fitting_nodes import FittingNodes
+from extender.settings import LEADERSHIP, ExtenderSettings
+from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
@@ -47,12 +54,13 @@ from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_writer import PodWaker
+from kube.api.pod_writer import PodMarker, PodWaker
 from kube.api.provisioning_requests import ProvisioningRequests
+from kube.api.suspender import WorkloadSuspender
+from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from kube.read.node_choice import NodeChoice
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
@@ -71,8 +79,7 @@ class ExtenderState:
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
-        cluster_file: Path | None,
-        lease_seconds: float,
+        settings: ExtenderSettings,
     ) -> None:
         self.log = log
         self.clock = clock
@@ -80,15 +87,17 @@ class ExtenderState:
         self.events = EventWriter(client, clock)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
-        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        self.cluster = Cluster(lease_seconds=settings.lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
-        self.node_choice = NodeChoice()
+        self.room = ClusterRoom()
+        self.fitting_nodes = FittingNodes(self.room)
+        follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
-        self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
+        self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
@@ -96,13 +105,11 @@ class ExtenderState:
             namespaces=self.namespaces,
             to_bound=to_bound_now,
         )
-        self.outcomes = Outcomes(
-            cluster=self.cluster,
-            pods=self.pods,
-            events=PodEvents(self.events),
-            metrics=self.metrics,
-            clock=self.clock,
-        )
+        self.outcomes = self._build_outcomes()
+        self.budgets = DisruptionBudgetSink()
+        self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
+        RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
+        self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
@@ -119,6 +126,29 @@ class ExtenderState:
         )
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
+        self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
+
+    def _build_outcomes(self) -> Outcomes:
+        return Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            events=PodEvents(self.events),
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+
+    def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
+        suspender = WorkloadSuspender(
+            client, check_leading=self.leading.check, monotonic=self.clock.monotonic
+        )
+        return Reclaims(
+            suspender if is_on else None,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
     def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
         return LedgerSync(
@@ -126,6 +156,7 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
+            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
             term=self.term,
             metrics=self.metrics,
             clock=self.clock,
@@ -139,6 +170,21 @@ class ExtenderState:
             policies=self.policies,
             term=self.term,
         )
+
+    def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
+        raiser = ClassRaiser(
+            ledger=ledger,
+            pods=self.pods,
+            sizes=self.groups,
+            policies=self.policies,
+            outcomes=self.outcomes,
+            marker=PodMarker(client, check_leading=self.leading.check),
+            term=self.term,
+            clock=self.clock,
+        )
+        if self.ledger_sync is not None:
+            self.ledger_sync.on_freed.append(raiser.note_freed)
+        return raiser
 
     def term(self) -> LeaderTerm:
         """Return the leadership term under which this replica writes."""
@@ -174,8 +220,7 @@ class ExtenderVerbs:
         )
         pending = PendingWrites()
         self.calls = HeldCalls(pending, is_stopping=is_stopping)
-        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
+        self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
             state.pods,
@@ -206,14 +251,16 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
+            may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.outcomes.waiting,
+            outcomes=state.outcomes,
             policies=state.policies,
             to_request=to_request,
+            raises=state.class_raiser,
             held_reason=self.planner.held_reason,
             log=state.log,
         )
@@ -284,13 +331,24 @@ def _build_binding(
     )
 
 
+def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
+    ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+    return Evictions(
+        ender,
+        pods=state.pods,
+        outcomes=state.outcomes,
+        reclaims=state.reclaims,
+        note_for=state.budget_sync.note_for,
+    )
+
+
 def _build_planner(
     state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
 ) -> PlanningLoop:
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        nodes=state.node_choice,
+        nodes=state.fitting_nodes,
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

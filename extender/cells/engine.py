@@ -11,6 +11,7 @@ from extender.cells.answers import reject
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Decider
 from extender.cells.model import (
+    NO_LIMITS,
     Decision,
     GangView,
     MemberRequest,
@@ -42,9 +43,11 @@ from policy.topology import Topology
 class _Components:
     """The state of one topology and everything that works on it; a new topology gets new ones."""
 
-    def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
+    def __init__(
+        self, topology: Topology | None, *, lease_seconds: float, reclaims_foreign: bool
+    ) -> None:
         self.topology = topology
-        self.table = AllocationTable(topology)
+        self.table = AllocationTable(topology, reclaims_foreign=reclaims_foreign)
         self.registry = Registry()
         self.lifecycle = GangLifecycle(self.table, self.registry)
         self.decider = Decider(self.table, self.registry)
@@ -61,9 +64,22 @@ class _Components:
 class Engine:
     """Decides on gangs and keeps their state; without a topology every gang may use every node."""
 
-    def __init__(self, *, lease_seconds: float, topology: Topology | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        lease_seconds: float,
+        topology: Topology | None = None,
+        reclaims_foreign: bool = False,
+    ) -> None:
+        """`reclaims_foreign` lets promises end foreign pods, by the admins' policy."""
         self._lease_seconds = lease_seconds
-        self._components = _Components(topology, lease_seconds=lease_seconds)
+        self._reclaims_foreign = reclaims_foreign
+        self._components = self._new_components(topology)
+
+    def _new_components(self, topology: Topology | None) -> _Components:
+        return _Components(
+            topology, lease_seconds=self._lease_seconds, reclaims_foreign=self._reclaims_foreign
+        )
 
     @property
     def _table(self) -> AllocationTable:
@@ -72,17 +88,23 @@ class Engine:
     # -- deciding
 
     def plan(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float = 0.0
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float = 0.0,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
     ) -> Decision:
         """Decide where a member goes, among the candidate nodes of kube-scheduler.
 
+        `limits` says of some nodes how many idle leaf cells the gang may use there at most.
         Deterministic; changes nothing. `now` is part of the contract, but no rule needs it yet.
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
-        return self._components.decider.plan(request, candidate_nodes)
+        return self._components.decider.plan(request, candidate_nodes, limits)
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Carry out a decision of `plan`; ConflictError, and no change, if it is out of date."""
@@ -167,6 +189,13 @@ class Engine:
         """
         return self._components.lifecycle.set_ending(member, is_ending=False)
 
+    def observe_budget(self, gang: GangKey, *, breaks: bool) -> bool:
+        """Take in whether ending a gang breaks a PodDisruptionBudget: others are victims first.
+
+        False, and nothing changes, if this is known already or the gang has no place.
+        """
+        return self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
+
     def forget_member(self, member: PodUid) -> None:
         """Take in that a member ended or was deleted, also while it waited."""
         self._components.lifecycle.forget_member(member)
@@ -174,14 +203,22 @@ class Engine:
 
     # -- changing the topology
 
-    def change_topology(self, topology: Topology) -> list[GangEffect]:
-        """Use a new topology and take over all gangs; returns the effect on each gang."""
+    def change_topology(
+        self, topology: Topology, *, reclaims_foreign: bool | None = None
+    ) -> list[GangEffect]:
+        """Use a new topology and take over all gangs; returns the effect on each gang.
+
+        `reclaims_foreign` changes the policy for foreign pods, too.
+        """
+        if reclaims_foreign is not None:
+            self._reclaims_foreign = reclaims_foreign
         self._components, done = self._rebuilt(list(self._table.gangs.values()), topology)
         return done
 
     def clear(self) -> None:
         """Forget the topology, all nodes and all gangs."""
-        self._components = _Components(None, lease_seconds=self._lease_seconds)
+        self._reclaims_foreign = False
+        self._components = self._new_components(None)
 
     def update_topology(self, topology: Topology) -> list[GangEffect]:
         """Like `change_topology`, at a cost proportional to the difference.
@@ -211,11 +248,31 @@ class Engine:
         self._components, done = self._rebuilt(before, self._components.topology)
         return done
 
+    def raise_gang(self, key: GangKey, priority: int) -> list[GangEffect]:
+        """Raise the priority of one gang on its leaves, at the cost of that gang.
+
+        An opportunistic gang becomes guaranteed if unused cells of its VC cover its leaves; until
+        then it counts as downgraded. Nothing happens to a gang of this or a higher priority.
+        """
+        gang = self._table.gangs.get(key)
+        if gang is None or gang.request.priority >= priority:
+            return []
+        if gang.is_guaranteed:  # from one guaranteed priority to another: rare
+            return self.rerank({key: priority})
+        before = ranked(gang, {key: priority})
+        gang.request = before.request
+        if self._table.is_guaranteed(gang.request):
+            gang.downgraded_by = before.downgraded_by
+            components = self._components
+            Adopter(self._table, components.lifecycle, components.pod_observer).promote(gang)
+        self._components.settle()
+        return list(effects([before], self._table.gangs))
+
     def _rebuilt(
         self, before: Sequence[PlacedGang], topology: Topology | None
     ) -> tuple[_Components, list[GangEffect]]:
         """Components of a topology that took over some gangs, and the effect on each gang."""
-        fresh = _Components(topology, lease_seconds=self._lease_seconds)
+        fresh = self._new_components(topology)
         for _, node in sorted(self._components.node_observer.known.items()):
             fresh.node_observer.observe(node)
         Adopter(fresh.table, fresh.lifecycle, fresh.pod_observer).adopt_all(replay_order(before))

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from extender.cells.model import PlacedMember
+from extender.cells.model import NO_LIMITS, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import MissingRows, find_missing
@@ -115,6 +116,9 @@ class Replay:
             case RowKind.DOCUMENT, "reranked":
                 told = record.inputs["priorities"]
                 self._cluster.rerank({GangKey(*gang): rank for *gang, rank in told})
+            case RowKind.DOCUMENT, "raised":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.raise_gang(gang, record.inputs["priority"])
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":
@@ -154,6 +158,9 @@ class Replay:
                 self._cluster.observe_ending(PodUid(record.pod_uid or ""))
             case "overdue":
                 self._cluster.observe_overdue(PodUid(record.pod_uid or ""))
+            case "budget":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.observe_budget(gang, breaks=record.inputs["breaks"])
             case "ended":
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 
@@ -163,6 +170,8 @@ class Replay:
             kind=RowKind(record.kind),
             now=inputs["now"],
             applies_preemption=inputs["appliesPreemption"],
+            shortage=Shortage(**inputs["shortage"]) if "shortage" in inputs else None,
+            limits=inputs.get("limits", NO_LIMITS),
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])
@@ -183,4 +192,5 @@ def _bound(record: DecisionRecord) -> PlacedMember:
     return PlacedMember(
         request=rows.decode_request(record.inputs["request"]),
         placement=rows.decode_placement(record.inputs["placement"]),
+        foreign=rows.decode_foreign(record.inputs),
     )

@@ -20,6 +20,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/gangs", "Gangs that hold or reserve leaf cells.", _PAGED),
     ("/v1/gangs/{namespace}/{name}", "One gang, and its other runs.", ()),
     ("/v1/leases", "Places that are held and not bound yet.", _PAGED),
+    ("/v1/foreign", "Pods that use leaf cells and that Cellgate did not place.", _PAGED),
     ("/v1/waiting", "Gangs and pods that wait, and why.", _PAGED),
     ("/v1/vcs", "VCs: what was promised, what nodes back, and the state of the cells.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),

@@ -52,6 +52,7 @@ class InspectionRoutes:
             ("/v1/gangs", self._gangs),
             ("/v1/gangs/{namespace}/{name:.+}", self._gang),
             ("/v1/leases", self._leases),
+            ("/v1/foreign", self._foreign),
             ("/v1/waiting", self._waiting_pods),
             ("/v1/vcs", self._vcs),
             ("/v1/vcs/{vc}", self._vc),
@@ -90,6 +91,9 @@ class InspectionRoutes:
         gangs = filter(json_views.is_leased, await self._snapshots.gangs())
         leased = {_page_key(gang): gang for gang in gangs}
         return _page(leased, request, json_views.show_lease)
+
+    async def _foreign(self, request: web.Request) -> web.Response:
+        return _page(self._explainer.foreign(), request, lambda pod: pod)
 
     async def _waiting_pods(self, request: web.Request) -> web.Response:
         pods = {entry.pod.display_name: entry for entry in self._waiting}

@@ -4,6 +4,8 @@
 - A pod is spared if it need not end any more, even between the two writes that end it: for the
   planner when the gang no longer preempts it, for the verbs when the preemptor is gone.
 - An attempt that fails is repeated with growing delays, for as long as the pod must end.
+- Where all pods of a workload must end and its kind has a gentle way, that is used
+  (`extender.outcomes.reclaims`).
 - The owner gets one Event. A pod that its owner or kube-scheduler ended first gets none. A pod that
   the leader before this one ended gets the same Event again, under the same name, because that
   leader may have died before it wrote it; it is not counted again.
@@ -13,10 +15,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NoReturn, Protocol
 
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.reclaims import Reclaims
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
@@ -50,6 +54,8 @@ class _Eviction:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the pod is terminating, spared or gone."""
     is_terminating: bool = False
+    note: str = ""
+    """What its owner is told beside the reason."""
 
     def reason(self) -> str | None:
         """The first reason for which it is still to end."""
@@ -59,8 +65,19 @@ class _Eviction:
 class Evictions:
     """Ends pods in the background."""
 
-    def __init__(self, ender: EndPods, *, pods: PodSink, outcomes: Outcomes) -> None:
+    def __init__(
+        self,
+        ender: EndPods,
+        *,
+        pods: PodSink,
+        outcomes: Outcomes,
+        reclaims: Reclaims,
+        note_for: Callable[[ManagedPod], str] = lambda _: "",
+    ) -> None:
+        """`note_for` returns what the owner of a pod is told beside the reason."""
         self._ender = ender
+        self._reclaims = reclaims
+        self._note_for = note_for
         self._outcomes = outcomes
         self._evictions: dict[PodUid, _Eviction] = {}
         self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
@@ -76,6 +93,7 @@ class Evictions:
         eviction = self._evictions.get(pod.uid)
         if eviction is None:
             eviction = self._evictions[pod.uid] = _Eviction(pod)
+            eviction.note = self._note_for(pod)
             self._new.put_nowait(eviction)
         eviction.wanted[why] = is_wanted
 
@@ -99,8 +117,7 @@ class Evictions:
     async def _execute(self, eviction: _Eviction) -> None:
         pause = _FIRST_PAUSE_SECONDS
         while (why := self._reason(eviction)) is not None:
-            async with self._slots:
-                eviction.is_terminating = await self._try(eviction, why)
+            eviction.is_terminating = await self._attempt(eviction, why)
             if eviction.is_terminating:
                 break
             await asyncio.sleep(pause)
@@ -115,18 +132,41 @@ class Evictions:
     def _reason(self, eviction: _Eviction) -> str | None:
         return eviction.reason() if self._is_current(eviction) else None
 
+    def _is_wanted(self, eviction: _Eviction, why: str) -> bool:
+        return self._is_current(eviction) and eviction.wanted[why]()
+
+    async def _end_gently(self, eviction: _Eviction, why: str) -> bool:
+        """End a pod with its whole workload, if all its pods are to end."""
+        is_ending = await self._reclaims.end(
+            eviction.pod,
+            why=why + eviction.note,
+            victims=self._evictions,
+            is_wanted=partial(self._is_wanted, eviction, why),
+        )
+        if is_ending:
+            self._outcomes.pod_suspended(eviction.pod, why=why + eviction.note)
+        return is_ending
+
+    async def _attempt(self, eviction: _Eviction, why: str) -> bool:
+        """End a pod in the gentlest way that there is; False if the attempt failed."""
+        try:
+            if await self._end_gently(eviction, why):
+                return True
+        except BackendError as exc:
+            logger.warning("workload not suspended yet", extra={"error": str(exc)})
+            return False
+        async with self._slots:
+            return await self._try(eviction, why)
+
     async def _try(self, eviction: _Eviction, why: str) -> bool:
         pod = eviction.pod
         reference = PodRef.of(pod)
-
-        def is_wanted() -> bool:
-            return self._is_current(eviction) and eviction.wanted[why]()
-
+        is_wanted = partial(self._is_wanted, eviction, why)
         try:
             ended = await self._ender.end(reference, why=why, is_wanted=is_wanted)
         except BackendError as exc:
             if is_wanted():
                 logger.warning("pod not ended", extra={"pod_uid": pod.uid, "error": str(exc)})
             return False
-        self._outcomes.pod_ended(pod, ended, why=why)
+        self._outcomes.pod_ended(pod, ended, why=why + eviction.note)
         return True

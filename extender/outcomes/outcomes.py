@@ -13,6 +13,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
 from extender.metrics import ExtenderMetrics
+from extender.outcomes.gang_ends import GangEnds
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from extender.queue.held_bindings import Verdict
@@ -20,6 +21,7 @@ from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName
 from service.clock import Clock
+from state.ledger.ledger import Charge
 from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ class Outcomes:
         self._metrics = metrics
         self._clock = clock
         self.waiting = WaitingList()
+        self.ends = GangEnds(cluster=cluster, events=events, clock=clock)
         pods.on_end.append(self._forget)
         pods.on_appear.append(self._note_bound)
 
@@ -152,12 +155,40 @@ class Outcomes:
         if self.waiting.put_pod(entry):
             self._events.waiting(entry.pod, entry.reason)
 
+    # -- gangs beyond quota
+
+    def gang_raised(self, pod: ManagedPod, charge: Charge, *, why: str) -> None:
+        """A gang is charged in a higher class; `pod` is the member that carries the Event."""
+        self._metrics.raised.inc()
+        self._events.raised(pod, why=why)
+        details = {
+            "decisionId": str(charge.decision),
+            "user": charge.user,
+            "group": charge.group,
+            "vc": charge.vc,
+            "class": charge.class_name,
+            "raisedFrom": charge.raised_from,
+            "leafCount": charge.leaf_count,
+        }
+        subject = str(pod.gang.key)
+        self._cluster.journal.note(RowKind.ADMISSION, subject, "raised", why, details=details)
+        logger.info("gang raised", extra={"gang": subject, "why": why})
+
     # -- pods that end for the sake of other gangs
 
     def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
         """A pod is terminating; not reported if its owner or kube-scheduler ended it."""
         if ended is not Ended.BY_OTHERS:
             self._events.preempted(pod, why=why)
+            self.ends.evicted(pod, why=why, is_new=ended is Ended.NOW)
+        self._count_ended(pod, ended, why)
+
+    def pod_suspended(self, pod: ManagedPod, *, why: str) -> None:
+        """A pod ends because its workload was suspended, which is reported by itself."""
+        self._events.preempted(pod, why=why)
+        self._count_ended(pod, Ended.NOW, why)
+
+    def _count_ended(self, pod: ManagedPod, ended: Ended, why: str) -> None:
         if ended is Ended.NOW:
             self._metrics.victims.inc()
             logger.info("pod ended", extra={"pod_uid": pod.uid, "why": why})

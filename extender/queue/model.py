@@ -35,8 +35,12 @@ class QueuedPod:
     """The UID of its topmost controller."""
     rank: PodRank = ()
     """Its place among the members: of a gang that starts in part, the lowest ranks start."""
+    late: tuple[int, ...] = ()
+    """The leaf cells of each member that is created only after others are Ready."""
     alone: MemberRequest | None = None
     """The request of the pod alone, where a gang may have more members than it needs."""
+    first_asked: float | None = None
+    """When its workload first asked, if an earlier pod of it ended for another gang."""
 
     @property
     def uid(self) -> PodUid:
@@ -47,6 +51,11 @@ class QueuedPod:
     def created(self) -> float:
         """When it was created."""
         return self.request.created
+
+    @property
+    def asked(self) -> float:
+        """Since when it counts as waiting."""
+        return self.created if self.first_asked is None else self.first_asked
 
     @property
     def is_released(self) -> bool:

@@ -69,8 +69,8 @@ class ManagedPod:
     # These three are read only of pods that our gate holds or held, until they are bound.
     nominated_node: NodeName | None = field(default=None, compare=False)
     """The node that kube-scheduler looks at first."""
-    is_refused: bool = field(default=False, compare=False)
-    """Whether kube-scheduler last found no node for it; an error of its own does not count."""
+    refusal: str | None = field(default=None, compare=False)
+    """Why kube-scheduler last found no node for it; None for an error of its own, or no refusal."""
     node_rules: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
@@ -84,6 +84,8 @@ class ManagedPod:
     gang: DeclaredGang
     workload: Workload | None = None
     """Its topmost controller, as the webhook wrote it on the pod."""
+    controller: Workload | None = None
+    """The controller that created it."""
     vc: VcName = DEFAULT_VC
     leaf_type: LeafType | None = None
     leaf_count: int
@@ -129,9 +131,25 @@ class ManagedPod:
         return f"{self.namespace}/{self.name or f'{self.generate_name}*'}"
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether it has a node although the webhook did not decide on it."""
+        return self.node is not None and self.decision is None
+
+    @property
+    def charged_user(self) -> UserName:
+        """The user that pays for it: its submitter, else the service account that it runs as."""
+        account = f"system:serviceaccount:{self.namespace}:{self.service_account}"
+        return self.submitter or UserName(account)
+
+    @property
     def node_wish(self) -> NodeWish:
         """Which nodes it may use; read on demand, since only the planner asks."""
         return read_wish(self.node_rules)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether kube-scheduler last found no node for it."""
+        return self.refusal is not None
 
     @property
     def is_finished(self) -> bool:
@@ -166,9 +184,12 @@ def charged_gang(pod: ManagedPod, *, decision: str | None = None) -> GangKey:
     A pod that Kubernetes will name (`generateName`) has no name when it is admitted. As a gang of
     one it is charged under that prefix, a `*`, which no name contains, and the id of the decision,
     which the pod then carries as an annotation; `decision` is that id while it does not. A pod of a
-    PodGroup that is no gang is charged as a gang of one; an annotation says so.
+    PodGroup that is no gang is charged as a gang of one; an annotation says so. So is a pod that
+    runs without a decision: its marks are not checked, and must not add to the charge of a gang.
     """
     decision = decision or pod.decision
+    if decision is None and pod.node is not None:
+        return GangKey(pod.namespace, f"foreign/{pod.name}")
     if not _is_single(pod):
         return pod.gang.key
     if pod.generate_name and decision:

@@ -69,6 +69,11 @@ class ClusterDocument(Document):
     """Whether `build` must be called again when nodes change."""
 
     kind: Literal["Cluster"] = Field(description="Always `Cluster`.")
+    foreign: Literal["keep", "reclaim"] = Field(
+        default="keep",
+        description="What happens to pods that Cellgate did not place, where they use leaf cells "
+        "that a guaranteed gang was promised and needs: `keep` lets them run, `reclaim` ends them.",
+    )
 
     @property
     def vc_names(self) -> tuple[VcName, ...]:

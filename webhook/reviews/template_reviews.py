@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kube import marks
 from kube.follow.policies import PolicySink
+from kube.read.late_members import creates_unknown
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import mapping
 from policy.errors import Problem, RequestError
@@ -30,6 +32,7 @@ from webhook.reviews.pod_templates import (
     find_templates,
     stamp_of,
 )
+from webhook.reviews.possibility import check_job
 from webhook.reviews.submitter import STAMP_PATH, check_stamp
 from webhook.wire import (
     ALLOWED,
@@ -39,6 +42,11 @@ from webhook.wire import (
     UserInfo,
 )
 
+_UNKNOWN_ORDER: Final = (
+    PREFIX
+    + "it is not known whether a {kind} creates all members of a gang at once; if it creates "
+    f"some only after others are Ready, write their number in {marks.LATE_ANNOTATION}"
+)
 _LATER: Final = ("CronJob",)
 """Kinds whose pods start later, so that current usage says little about them."""
 
@@ -73,11 +81,15 @@ class TemplateReviews:
             return ALLOWED
         patch: list[Operation] = []
         warnings: list[str] = []
-        for change in self._changes(review, review.object):
+        changes = list(self._changes(review, review.object))
+        if creates_unknown(review.object, [change.template.content for change in changes]):
+            warnings.append(_UNKNOWN_ORDER.format(kind=review.object.get("kind")))
+        for change in changes:
             stamp = _choose_stamp(change, sender)
             if stamp is not None:
                 patch += change.template.stamp_patch(stamp)
                 warnings += self._preview(review, change, stamp)
+                warnings += self._check_job(review, change)
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:
@@ -122,6 +134,15 @@ class TemplateReviews:
             raise RequestError.at(change.template.path, preview.message)
         line = f"{PREFIX}with current usage, its pods would be refused: {preview.message}"
         yield plain(line, limit=WARNING_CHARS)
+
+    def _check_job(self, review: ReviewRequest, change: _Change) -> Iterator[str]:
+        """Yield warnings about a Job that does not match the gang of its pods."""
+        obj, before = review.object or {}, review.old_object or {}
+        if obj.get("spec") == before.get("spec"):
+            return
+        pod = self._pods.read_pod(review, change.template.to_pod(review, {}))
+        refuses = self._policies.policy.refuses_impossible
+        yield from check_job(obj, pod.gang if pod else None, refuses=refuses)
 
 
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:

@@ -129,6 +129,7 @@ class PreemptionSearch:
             ask.request,
             victims=keys(found.gangs),
             seats=found.seats,
+            nodes=tuple(_placement_of(self._table, seat).node for seat in found.seats),
             cancelled=keys(cancelled),
         )
 
@@ -160,7 +161,7 @@ class PreemptionSearch:
         is_all = self._registry.has_few_candidates(vc, case.priority, most=VICTIM_LOOKS)
         if is_all:
             candidates.add(preemption_case.endable(self._registry, case))
-            candidates.add(self._registry.opportunistic())
+            candidates.add(self._registry.borrowers())
         else:
             candidates.add(known.gangs if known else ())
             candidates.add(self._likely(case, greedy, candidates))

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
-from extender.cells import budget
+from extender.cells import answers, budget
 from extender.cells.model import Decision, Reason, ReasonCode
 from extender.cells.wording import explain
-from policy.submission import NodeName, PodUid
+from policy.pod_resources import Shortage
+from policy.submission import GangKey, NodeName, PodUid
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node_cell
+from tests.support.cells.engine_calls import observe_foreign
 from tests.support.cells.engine_world import EngineWorld
 
 
@@ -38,6 +40,25 @@ def bad_cells() -> Decision:
     return world.ask(a_gang("bert").of(2, 2))
 
 
+def foreign_use() -> Decision:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
+    for node in ("n0", "n1"):
+        observe_foreign(world.engine, a_gang(f"on-{node}").of(2).member(), node=node)
+    return world.ask(a_gang("bert").of(2, 2))
+
+
+def foreign_use_and_bad_cells() -> Decision:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
+    observe_foreign(world.engine, a_gang("f").of(1).member(), node="n0")
+    world.engine.observe_node(a_node_cell("n1", is_healthy=False))
+    return world.ask(a_gang("bert").of(2, 2))
+
+
+def reclaimed() -> Reason:
+    high = a_gang("high").of(2).at(9).member()
+    return answers.preempted(GangKey("ns", "bert"), by=high, is_foreign=True)
+
+
 def no_candidate() -> Decision:
     return EngineWorld(two_nodes()).ask(a_gang("bert").of(2).strict(), nodes=["elsewhere"])
 
@@ -46,6 +67,25 @@ def not_offered() -> Decision:
     world = EngineWorld(two_nodes())
     world.place(a_gang("bert").of(2))
     return world.ask(a_gang("bert").of(2), nodes=["n1"])
+
+
+def lacks_cpu() -> Decision:
+    return _lacking("cpu", asked=1500, free=500, total=8000)
+
+
+def lacks_port() -> Decision:
+    return _lacking("host port 80")
+
+
+def lacks_space() -> Decision:
+    return _lacking("")
+
+
+def _lacking(resource: str, **amounts: int) -> Decision:
+    decision = EngineWorld(two_nodes()).ask(a_gang("bert").of(2, 2).at(-1), nodes=["elsewhere"])
+    facts = {"asked": 0, **amounts}
+    shortage = Shortage(resource=resource, short=3, nodes=4, node="n0", **facts)
+    return answers.for_lack(decision, shortage)
 
 
 def gang_full() -> Decision:

@@ -184,7 +184,8 @@ class Installation:
         """Start an extender as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.extender_ports[replica]}"
         tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
-        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls)
+        gentle = ["--gentle-reclaim"] if "gentle-reclaim" in self._components else []
+        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls, *gentle)
         flags += tuple(self._extender_flags)
         self.extenders[replica] = await self._start("extender", *flags)
         await self.wait_ready(self.url_of(replica))
