@@ -62,6 +62,9 @@ class ExtenderMetrics:
             "by",
             "cause",
         )
+        self.raised = counter(
+            "gangs_raised", "Gangs beyond quota that were raised because their quotas have room."
+        )
         self.victims = counter("victims_ended", "Pods that the extender ended as victims.")
         self.suspensions = counter(
             "workload_suspensions",

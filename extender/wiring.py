@@ -27,6 +27,7 @@ from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.reclaims import Reclaims
 from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
+from extender.planning.class_raiser import ClassRaiser
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
@@ -36,6 +37,7 @@ from extender.planning.quota_queue import QuotaQueue
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
+from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
@@ -51,8 +53,9 @@ from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_writer import PodWaker
+from kube.api.pod_writer import PodMarker, PodWaker
 from kube.api.suspender import WorkloadSuspender
+from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -100,13 +103,9 @@ class ExtenderState:
             namespaces=self.namespaces,
             to_bound=to_bound_now,
         )
-        self.outcomes = Outcomes(
-            cluster=self.cluster,
-            pods=self.pods,
-            events=PodEvents(self.events),
-            metrics=self.metrics,
-            clock=self.clock,
-        )
+        self.outcomes = self._build_outcomes()
+        self.budgets = DisruptionBudgetSink()
+        self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
         self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
@@ -125,6 +124,16 @@ class ExtenderState:
         )
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
+        self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
+
+    def _build_outcomes(self) -> Outcomes:
+        return Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            events=PodEvents(self.events),
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
     def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
         suspender = WorkloadSuspender(
@@ -159,6 +168,21 @@ class ExtenderState:
             policies=self.policies,
             term=self.term,
         )
+
+    def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
+        raiser = ClassRaiser(
+            ledger=ledger,
+            pods=self.pods,
+            sizes=self.groups,
+            policies=self.policies,
+            outcomes=self.outcomes,
+            marker=PodMarker(client, check_leading=self.leading.check),
+            term=self.term,
+            clock=self.clock,
+        )
+        if self.ledger_sync is not None:
+            self.ledger_sync.on_freed.append(raiser.note_freed)
+        return raiser
 
     def term(self) -> LeaderTerm:
         """Return the leadership term under which this replica writes."""
@@ -231,10 +255,10 @@ class ExtenderVerbs:
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.outcomes.waiting,
+            outcomes=state.outcomes,
             policies=state.policies,
             to_request=to_request,
-            ends=state.outcomes.ends,
+            raises=state.class_raiser,
             held_reason=self.planner.held_reason,
             log=state.log,
         )
@@ -291,7 +315,13 @@ def _build_binding(
 
 def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
     ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
+    return Evictions(
+        ender,
+        pods=state.pods,
+        outcomes=state.outcomes,
+        reclaims=state.reclaims,
+        note_for=state.budget_sync.note_for,
+    )
 
 
 def _build_planner(

@@ -153,6 +153,15 @@ class Cluster(ClusterReader):
         self.notify_room()
         return effects
 
+    def raise_gang(self, gang: GangKey, priority: int) -> list[GangEffect]:
+        """Raise the priority of one gang; return what happens to it."""
+        self.journal.raise_gang(gang, priority)
+        effects = self._engine.raise_gang(gang, priority)
+        self.members.rerank(gang, priority)
+        self.version += 1
+        self._update_members(self.members.items_of(one.gang for one in effects))
+        return effects
+
     def _update_members(self, members: Iterable[tuple[PodUid, Member]]) -> None:
         """Note the other cells of members after a change of the topology, and the lost leases."""
         lost: dict[GangKey, None] = {}
@@ -223,6 +232,12 @@ class Cluster(ClusterReader):
             for notify in self.on_overdue:
                 notify(known.request.gang)
 
+    def observe_budget(self, gang: GangKey, *, breaks: bool) -> None:
+        """Ending a gang breaks a PodDisruptionBudget, or not any more."""
+        if self._engine.observe_budget(gang, breaks=breaks):
+            self.journal.observe_budget(gang, breaks=breaks)
+            self.version += 1
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
         self.journal.forget_member(member)
@@ -266,7 +281,9 @@ class Cluster(ClusterReader):
         context: DecisionContext,
     ) -> Decision:
         """Plan, apply the decision, and log it."""
-        decision = self.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        decision = self.plan(
+            request, candidate_nodes=candidate_nodes, now=context.now, limits=context.limits
+        )
         return self.apply(decision, candidate_nodes=candidate_nodes, context=context)
 
     def apply(

@@ -11,8 +11,10 @@ from dataclasses import replace
 from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
+from extender.feeds.effective_classes import EffectiveClasses
 from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
+from extender.feeds.mixed_gangs import MixedGangs
 from extender.feeds.workload_pods import WorkloadPods
 from kube import marks
 from kube.api.client import Object
@@ -46,6 +48,7 @@ class PodSink:
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
         self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
+        self._mixed = MixedGangs()
         self.finished = FinishedMembers()
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run before the engine is told of a pod that appeared or changed."""
@@ -53,6 +56,10 @@ class PodSink:
         """Callbacks that run after a pod ended or left its gang."""
         self.on_change: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run after the engine was told of a pod that appeared or changed."""
+        self.effective = EffectiveClasses()
+        """The classes of gangs that were raised; pods of such a gang are given with its class."""
+        self.on_raise: list[Callable[[ManagedPod], None]] = []
+        """Callbacks that run when a pod is the first of its gang that states a raised class."""
         self.workloads = WorkloadPods()
         self.on_appear.append(self.workloads.see)
         self.on_end.append(self.workloads.forget)
@@ -149,9 +156,7 @@ class PodSink:
             self._forget(pod.uid)
             self.finished.put(pod)
         else:
-            self._observe(pod)
-            for tell in self.on_change:
-                tell(pod)
+            self._take(self._mixed.joined(pod, before=self._pods.get(pod.uid)))
 
     def remove(self, obj: Object) -> None:
         """A pod is gone."""
@@ -164,8 +169,21 @@ class PodSink:
         namespace = (obj.get("metadata") or {}).get("namespace") or marks.DEFAULT_NAMESPACE
         return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
 
+    def _take(self, pod: ManagedPod) -> None:
+        """Note a pod that appeared or changed, and the members that join its gang with it."""
+        is_marked_first = self._mixed.is_new(pod)
+        self._observe(pod)
+        for tell in self.on_change:
+            tell(self._pods[pod.uid])
+        others = self.of_gang(replace(pod.gang.key, owner="")) if is_marked_first else ()
+        for other in others:
+            joined = self._mixed.joined(other, before=other)
+            if joined != other:
+                self._take(joined)
+
     def _observe(self, pod: ManagedPod) -> None:
-        before = self._pods.get(pod.uid)
+        before, is_raised = self._pods.get(pod.uid), self.effective.note(pod)
+        pod = self.effective.apply(pod)
         self._invalid.pop(pod.uid, None)
         self._ended.pop(pod.uid, None)  # it was not valid for a while
         self._pods[pod.uid] = pod
@@ -177,10 +195,22 @@ class PodSink:
             self._cluster.touch()
         for tell in self.on_appear:
             tell(pod)
+        if is_raised:
+            self._raise_gang(pod)
         if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
             self._observe_placed(pod)
         if self._is_live and _is_ending(pod):
             self._cluster.observe_ending(pod.uid)
+
+    def _raise_gang(self, pod: ManagedPod) -> None:
+        """Give the other members of a gang the class that one of them states."""
+        for other in self.of_gang(pod.gang.key):
+            self._pods[other.uid] = self.effective.apply(other)
+        for tell in self.on_raise:
+            tell(pod)
+        for other in self.of_gang(pod.gang.key):
+            for tell in self.on_change:
+                tell(other)
 
     def _observe_placed(self, pod: ManagedPod) -> None:
         """Tell the engine where a pod runs, unless `bind` told it already."""
@@ -222,6 +252,8 @@ class PodSink:
         del members[pod.uid]
         if not members:
             del self._of_gang[pod.gang.key]
+            self._mixed.forget(pod)
+        self.effective.forget(pod, is_last=not members or pod.is_charged_alone)
         for tell in self.on_end:
             tell(pod)
 

@@ -81,7 +81,7 @@ def _priority(pod: ManagedPod, classes: Classes) -> int:
     """Return the priority of the pod's class; without a Classes document, HiveD's priority."""
     if not classes.entries:
         return pod.hived.priority if pod.hived else 0
-    name = classes.resolve(pod.class_name, path="spec.priorityClassName")
+    name = classes.resolve(pod.charged_class, path="spec.priorityClassName")
     priority = classes.cell_priority(name)
     assert priority is not None, "resolved classes are listed"
     return priority
