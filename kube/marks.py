@@ -42,6 +42,9 @@ WORKLOAD_ANNOTATION: Final = "cellgate.io/workload"
 """The topmost controller of a pod: `kube.read.workloads` reads it."""
 WOKEN_ANNOTATION: Final = "cellgate.io/woken"
 """When kube-scheduler was made to try a waiting pod again; has no other meaning."""
+RELEASED_ANNOTATION: Final = "cellgate.io/released"
+"""On a pod without leaf cells whose gate was lifted because its gang has its places. The value is
+the version of the pod before that; it has no other meaning."""
 QUEUED_GATE: Final = "cellgate.io/queued"
 SCHEDULER_NAME: Final = "cellgate-scheduler"
 

@@ -7,7 +7,8 @@ sinks that both services use are in `kube.follow`.
 
     pod_feed      managed pods by UID and gang; passes bound and ended pods on to the engine
     node_feed     nodes; passes cells on to the engine, labels and taints to the choice of nodes
-    invalid_pods  pods that are not valid, and the devices that they use
+    helper_pods    Helpers: members of gangs that ask for no leaf cells.
+invalid_pods  pods that are not valid, and the devices that they use
     requests      a pod translated into a request to the engine
     charges       a pod translated into what the ledger charges its gang
     topology      the cells that the Cluster document in force describes

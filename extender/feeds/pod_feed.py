@@ -11,6 +11,7 @@ from dataclasses import replace
 from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
+from extender.feeds.helper_pods import HelperPods
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
 from kube import marks
 from kube.api.client import Object
@@ -42,6 +43,8 @@ class PodSink:
         self._pods: dict[PodUid, ManagedPod] = {}
         self._invalid: dict[PodUid, InvalidPod] = {}
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
+        self.helpers = HelperPods()
+        """Members without leaf cells: only `get` and `has_ended` know them, too."""
         self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
         self.on_appear: list[Callable[[ManagedPod], None]] = []
@@ -59,16 +62,17 @@ class PodSink:
 
     def get(self, uid: PodUid) -> ManagedPod | None:
         """Return the pod as last seen, if it is managed and has not ended."""
-        return self._pods.get(uid)
+        return self._pods.get(uid) or self.helpers.pods.get(uid)
 
     def note_version(self, uid: PodUid, version: str) -> None:
         """Note the version of a pod after our own write, which the feed may report only later.
 
         A binding that named the version before would be refused by the API server.
         """
-        pod = self._pods.get(uid)
-        if pod is not None and is_at_least(version, pod.resource_version):
-            self._pods[uid] = replace(pod, resource_version=version)
+        for pods in (self._pods, self.helpers.pods):
+            pod = pods.get(uid)
+            if pod is not None and is_at_least(version, pod.resource_version):
+                pods[uid] = replace(pod, resource_version=version)
 
     def knows(self, uid: PodUid) -> bool:
         """Whether a pod exists and uses, or may use, devices."""
@@ -111,7 +115,7 @@ class PodSink:
     def replace(self, objects: Sequence[Object]) -> None:
         """Take all pods there are; any other is gone."""
         there = {obj["metadata"]["uid"] for obj in objects}
-        known = [*self._pods, *self._invalid]
+        known = [*self._pods, *self._invalid, *self.helpers.pods]
         for uid in [uid for uid in known if uid not in there]:
             self._forget(uid)
         for obj in objects:
@@ -125,9 +129,14 @@ class PodSink:
             self._observe_invalid(obj, exc)
             return
         if pod is None:
+            self.helpers.remove(PodUid(obj["metadata"]["uid"]))  # its labels were removed
             return
         if pod.is_finished or (pod.is_deleting and pod.node is None):
             self._forget(pod.uid)
+        elif pod.is_helper:
+            self._invalid.pop(pod.uid, None)
+            self._ended.pop(pod.uid, None)
+            self.helpers.put(pod)
         else:
             self._observe(pod)
             for tell in self.on_change:
@@ -184,6 +193,9 @@ class PodSink:
                 self._cluster.observe_bound(invalid.use)
 
     def _forget(self, uid: PodUid) -> None:
+        if self.helpers.remove(uid):
+            self._ended[uid] = None
+            return
         pod = self._pods.pop(uid, None)
         invalid = self._invalid.pop(uid, None)
         if pod is None and invalid is None and not self._cluster.has_place(uid):

@@ -51,6 +51,7 @@ class Outcomes:
         self._clock = clock
         self.waiting = WaitingList()
         pods.on_end.append(self._forget)
+        pods.helpers.on_end.append(self._forget)
         pods.on_appear.append(self._note_bound)
 
     # -- decisions

@@ -20,4 +20,5 @@ refused_places   Places that kube-scheduler refuses, or whose node is lost
 seen_gangs       All gangs by key and by pod, and which have changed
 waiting_gangs    The queue of waiting gangs, in order of rank and by shape
 wanted_actions   The actions that a gang needs
+withdrawals      Places that are taken back from gangs
 """

@@ -42,6 +42,11 @@ class QueuedPod:
         return self.request.created
 
     @property
+    def is_helper(self) -> bool:
+        """Whether it is a member without leaf cells: kube-scheduler chooses its node."""
+        return self.request.leaf_count == 0
+
+    @property
     def is_released(self) -> bool:
         """Whether its gate is lifted. That is final: a gate can only be set at creation."""
         return not self.is_gated
@@ -53,6 +58,13 @@ class ReleasePod:
 
     uid: PodUid
     placement: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseHelper:
+    """Lift the gate of a helper, or make kube-scheduler try it again: its gang has its places."""
+
+    uid: PodUid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +89,7 @@ class EvictPod:
     reason: Reason
 
 
-Action = ReleasePod | NominatePod | EvictPod
+Action = ReleasePod | ReleaseHelper | NominatePod | EvictPod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

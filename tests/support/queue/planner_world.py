@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, PlacedMember
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
+from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleaseHelper, ReleasePod
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
@@ -100,6 +100,7 @@ class PlannerWorld:
             self.engine.observe_node(a_node_cell(node, is_healthy=is_healthy))
         self.undelivered.clear()
         seen = [pod.seen_as for pod in self.pods.values()]
+        seen = [one for one in seen if not one.is_helper]
         running = [_bound(one) for one in seen if one.node is not None]
         released = [_bound(one) for one in seen if one.node is None and one.placement is not None]
         recover(self.engine, running, released=released, now=self.now)
@@ -134,7 +135,7 @@ class PlannerWorld:
             self._pass_on(pod.seen_as)
 
     def _pass_on(self, seen: QueuedPod) -> None:
-        if seen.node is not None:
+        if seen.node is not None and not seen.is_helper:
             self._observe_bound(seen)
         self.planner.see(seen)
 
@@ -200,6 +201,8 @@ class PlannerWorld:
         match action:
             case ReleasePod(placement=placement):
                 self.change(pod, is_gated=False, placement=placement, nominated=placement.node)
+            case ReleaseHelper():
+                self.change(pod, is_gated=False)
             case NominatePod(node=node):
                 self.change(pod, nominated=node)
             case EvictPod():
@@ -212,12 +215,12 @@ class PlannerWorld:
     def schedule(self, uid: PodUid) -> None:
         """Try one released pod: filter answers from the lease, bind asks the API server."""
         pod = self.pods[uid]
-        placement = self.engine.placement(uid)
+        placement = self._helper_place(pod) if pod.seen_as.is_helper else self.engine.placement(uid)
         if pod.seen_as.is_gated or pod.seen_as.node is not None or placement is None:
             return
         if uid in self.held or uid in self.being_bound:
             return
-        if self._has_room(placement.node, pod):
+        if pod.seen_as.is_helper or self._has_room(placement.node, pod):
             self.held[uid] = placement
             self.planner.arrive(uid, now=self.now)
             self._answer()
@@ -225,6 +228,13 @@ class PlannerWorld:
         self.change(pod, nominated=None)
         if any(self._has_room(node, pod) for node in self.nodes):
             self.planner.refuse_node(uid, now=self.now)  # else the extender is not even asked
+
+    def _helper_place(self, pod: FakePod) -> Placement | None:
+        """Where kube-scheduler puts a member without leaf cells, if the extender passes it."""
+        if pod.seen_as.is_gated or pod.seen_as.node is not None:
+            return None
+        may_start = self.planner.may_start(pod.uid)
+        return Placement(node=NodeName("any"), leaf_cells=()) if may_start else None
 
     def hang_up(self, uid: PodUid) -> None:
         """kube-scheduler does not wait any longer for the answer about a pod."""
@@ -237,7 +247,9 @@ class PlannerWorld:
             placement = self.held.pop(uid, None)
             if placement is None or verdict.given_up is not None:
                 continue
-            assert self.engine.placement(uid) == placement, "no pod is bound without its place"
+            is_helper = self.pods[uid].seen_as.is_helper
+            has_place = is_helper or self.engine.placement(uid) == placement
+            assert has_place, "no pod is bound without its place"
             self.being_bound[uid] = placement
             if verdict.gang is not None:
                 bound[verdict.gang] = bound.get(verdict.gang, 0) + 1
@@ -265,6 +277,9 @@ class PlannerWorld:
     def bind(self, uid: PodUid) -> None:
         """The API server writes node and placement of a pod that is being bound."""
         placement, pod = self.being_bound.pop(uid), self.pods[uid]
+        if pod.seen_as.is_helper:
+            self.change(pod, node=placement.node)
+            return
         self.change(pod, node=placement.node, placement=placement)
         # It was we who bound it: the engine knows at once, before any watch can tell.
         self._observe_bound(pod.seen_as)
@@ -282,7 +297,7 @@ class PlannerWorld:
         check(self.engine)
         users: dict[tuple[NodeName, int], PodUid] = {}
         for pod in self.pods.values():
-            if pod.seen_as.node is None:
+            if pod.seen_as.node is None or pod.seen_as.is_helper:
                 continue
             assert pod.seen_as.placement is not None
             for leaf in pod.seen_as.placement.leaf_cells:
