@@ -15,7 +15,7 @@ pure := policy extender/cells extender/queue
 parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 packages := bench certs cli extender kube policy service simulation state webhook
 
-.PHONY: run test e2e conformance bench verify help lint types tests hashseeds reference lock clean
+.PHONY: run test e2e zoo conformance bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,10 @@ test: $(installed) lint types tests hashseeds ## Install what is needed and run 
 e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)
 	@KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries
 	KUBERNETES=$(KUBERNETES) $(bin)/python -m pytest tests/e2e $(ARGS)
+
+zoo: $(installed) ## Run workloads of every kind at random on a real control plane (ARGS="--minutes 30 --seed 7")
+	@KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries
+	KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.zoo $(or $(ARGS),--minutes 30)
 
 conformance: $(installed) ## Play HiveD's scenarios over HTTP against the extender (CONFORMANCE=DIR: where they are)
 	@test -f $(CONFORMANCE)/run.py || { echo "make: $(CONFORMANCE) has no run.py; set CONFORMANCE=DIR" >&2; exit 2; }

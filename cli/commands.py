@@ -115,6 +115,9 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
     options.add_switch("--tls", "Serve TLS on a loopback address too")
     options.add_switch("--insecure-http", "Serve plain HTTP on an address other than loopback")
     _certificates(options, environment)
+    options.add_switch(
+        "--gentle-reclaim", "End preempted workloads by suspending and resuming them, if possible"
+    )
     options.add("--cluster FILE", "Read the cluster document from a file, not a ConfigMap")
     _service(options, environment)
 

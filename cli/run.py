@@ -25,6 +25,7 @@ from service.health import Health
 from service.process import Exit, Stop
 from service.runner import RunningService
 from state.ledger.usage_metrics import UsageMetrics
+from state.nodes.postgres import PostgresSeenNodes
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.05
@@ -91,9 +92,20 @@ async def _services(
         open_log(database, spool=spools / "extender") as extender_log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         run_webhook(
-            webhook_settings, client=client, log=webhook_log, ledger=ledger, usage=usage
+            webhook_settings,
+            client=client,
+            log=webhook_log,
+            ledger=ledger,
+            usage=usage,
+            seen_nodes=PostgresSeenNodes(database.pool),
         ) as webhook,
-        run_extender(extender_settings, client=client, log=extender_log, ledger=ledger) as extender,
+        run_extender(
+            extender_settings,
+            client=client,
+            log=extender_log,
+            ledger=ledger,
+            seen_nodes=PostgresSeenNodes(database.pool),
+        ) as extender,
     ):
         supervise_state(webhook, database, webhook_log, retention=read_retention(options))
         supervise_usage(webhook, usage)

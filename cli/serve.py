@@ -23,6 +23,7 @@ from kube.api.client import connect
 from kube.api.leadership import LeadershipSettings
 from service.health import Health
 from service.process import Exit, Stop
+from state.nodes.postgres import PostgresSeenNodes
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.2
@@ -36,6 +37,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         address=options.listen,
         namespace=options.namespace,
         cluster_file=Path(options.cluster) if options.cluster else None,
+        reclaims_gently=options.gentle_reclaim,
         allows_insecure_http=options.insecure_http,
         wants_tls=options.tls,
         certificates=Path(options.certs) if options.certs else None,
@@ -56,7 +58,13 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         open_log(database, spool=options.spool_dir) as log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
-        run_extender(settings, client=client, log=log, ledger=ledger) as extender,
+        run_extender(
+            settings,
+            client=client,
+            log=log,
+            ledger=ledger,
+            seen_nodes=PostgresSeenNodes(database.pool),
+        ) as extender,
     ):
         supervise_state(extender, database, log, retention=read_retention(options))
         supervise_usage(extender, usage)
@@ -85,7 +93,14 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         open_log(database, spool=options.spool_dir, is_mirrored=True) as log,
         open_ledger(database, listen_url=options.database_listen_url) as (ledger, usage),
         connect(options.kubeconfig) as client,
-        run_webhook(settings, client=client, log=log, ledger=ledger, usage=usage) as webhook,
+        run_webhook(
+            settings,
+            client=client,
+            log=log,
+            ledger=ledger,
+            usage=usage,
+            seen_nodes=PostgresSeenNodes(database.pool),
+        ) as webhook,
     ):
         supervise_state(webhook, database, log, retention=read_retention(options))
         supervise_usage(webhook, usage)

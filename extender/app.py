@@ -14,6 +14,7 @@ from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.inspection.access import AccessGuard
+from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
 from extender.inspection.routes import InspectionRoutes
@@ -40,6 +41,7 @@ from service.tasks import Supervisor, in_slices
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
+from state.nodes.seen_nodes import SeenNodes
 
 # 5,000 whole nodes of some kilobytes each, and a margin.
 _MAX_BODY_BYTES = 64 * 2**20
@@ -56,10 +58,12 @@ async def run_extender(
     client: KubeClient,
     log: DecisionLog,
     ledger: Ledger | None = None,
+    seen_nodes: SeenNodes | None = None,
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready.
 
-    Without a ledger, which only tests do, charges of the webhook are never confirmed.
+    Without a ledger, which only tests do, charges of the webhook are never confirmed. Without
+    `seen_nodes` the webhook does not know which nodes there are.
     """
     settings.check()
     clock, measured = Clock(), ServiceMetrics()
@@ -70,8 +74,7 @@ async def run_extender(
         log=log,
         ledger=ledger,
         registry=measured.registry,
-        cluster_file=settings.cluster_file,
-        lease_seconds=settings.lease_seconds,
+        settings=settings,
     )
     if state.file is not None:
         await state.file.load()
@@ -89,7 +92,7 @@ async def run_extender(
     async with run_service(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        upkeep = ExtenderUpkeep(state, verbs, client)
+        upkeep = ExtenderUpkeep(state, verbs, client, seen_nodes=seen_nodes)
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, feeds=feeds)
@@ -158,6 +161,7 @@ def _build_app(
         snapshots=state.snapshots,
         waiting=state.outcomes.waiting,
         explainer=verbs.explainer,
+        runs=GangRuns(cluster=state.cluster, pods=state.pods),
         log=state.log,
     ).add_to(app)
     state.leading.add_to(app)
@@ -218,6 +222,7 @@ def _leader_tasks(
     yield state.leading.show()
     yield verbs.planner.run()
     yield verbs.evictions.run()
+    yield state.reclaims.run()
     yield state.census.run()
     yield expire_leases(
         state.cluster,
@@ -232,6 +237,8 @@ def _leader_tasks(
         yield state.ledger_sync.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
+    if upkeep.node_recorder is not None:
+        yield upkeep.node_recorder.run()
     yield preempt_unasked(
         state.outcomes.waiting,
         verbs.preemption,

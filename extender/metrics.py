@@ -62,6 +62,12 @@ class ExtenderMetrics:
             "cause",
         )
         self.victims = counter("victims_ended", "Pods that the extender ended as victims.")
+        self.suspensions = counter(
+            "workload_suspensions",
+            "Workloads of victims, by outcome: suspended, resumed, refused (another program owns "
+            "the field), forbidden (a missing right) or failed.",
+            "outcome",
+        )
         self.woken = counter(
             "pods_woken", "Refused pods that were touched so that kube-scheduler retries them."
         )

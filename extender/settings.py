@@ -26,6 +26,9 @@ class ExtenderSettings:
     preempt_patience_seconds: float = 5.0
     """How long the extender waits for kube-scheduler's `preempt` before it ends victims itself;
     kube-scheduler sends it in the same cycle as `filter`, or not at all."""
+    reclaims_gently: bool = False
+    """Suspend and resume the workloads of victims, where their kind has that; needs the right to
+    patch them (manifests/components/gentle-reclaim)."""
     allows_insecure_http: bool = False
     """Serve plain HTTP beyond loopback: every program that reaches the address can bind pods."""
     wants_tls: bool = False

@@ -4,13 +4,13 @@ Every part gets the others that it needs when it is built; there are no globals.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
+from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
@@ -23,6 +23,7 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.reclaims import Reclaims
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
@@ -30,9 +31,10 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
-from extender.settings import LEADERSHIP
+from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
+from extender.upkeep.node_recorder import NodeRecorder
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
@@ -46,6 +48,7 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodWaker
+from kube.api.suspender import WorkloadSuspender
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -53,6 +56,7 @@ from kube.read.node_choice import NodeChoice
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
+from state.nodes.seen_nodes import SeenNodes
 
 
 class ExtenderState:
@@ -67,8 +71,7 @@ class ExtenderState:
         log: DecisionLog,
         ledger: Ledger | None,
         registry: CollectorRegistry,
-        cluster_file: Path | None,
-        lease_seconds: float,
+        settings: ExtenderSettings,
     ) -> None:
         self.log = log
         self.clock = clock
@@ -76,7 +79,7 @@ class ExtenderState:
         self.events = EventWriter(client, clock)
         self.leading = leading
         # A standby decides nothing, so it records nothing.
-        self.cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        self.cluster = Cluster(lease_seconds=settings.lease_seconds, journal=NoJournal())
         self.snapshots = Snapshots(self.cluster)
         self.census = Census(self.cluster)
         self.groups = PodGroupFollower(client, clock)
@@ -84,7 +87,7 @@ class ExtenderState:
         self.namespaces = NamespaceSink()
         self.node_choice = NodeChoice()
         self.policies = PolicySink(self.events)
-        self.file = ClusterFile(cluster_file, self.policies) if cluster_file else None
+        self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
@@ -99,6 +102,7 @@ class ExtenderState:
             metrics=self.metrics,
             clock=self.clock,
         )
+        self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
             pods=self.pods,
@@ -116,13 +120,27 @@ class ExtenderState:
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
 
+    def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
+        suspender = WorkloadSuspender(
+            client, check_leading=self.leading.check, monotonic=self.clock.monotonic
+        )
+        return Reclaims(
+            suspender if is_on else None,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+
     def _build_ledger_sync(self, ledger: Ledger) -> LedgerSync:
         return LedgerSync(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             classes=lambda: self.policies.policy.classes,
-            term=self._term,
+            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
+            term=self.term,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -133,10 +151,11 @@ class ExtenderState:
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
-            term=self._term,
+            term=self.term,
         )
 
-    def _term(self) -> LeaderTerm:
+    def term(self) -> LeaderTerm:
+        """Return the leadership term under which this replica writes."""
         return LeaderTerm(leadership=LEADERSHIP, epoch=self.leading.epoch)
 
     def begin_term(self) -> None:
@@ -169,8 +188,7 @@ class ExtenderVerbs:
         )
         pending = PendingWrites()
         self.calls = HeldCalls(pending, is_stopping=is_stopping)
-        ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-        self.evictions = Evictions(ender, pods=state.pods, outcomes=state.outcomes)
+        self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
             state.pods,
@@ -201,6 +219,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             cluster=state.cluster,
             evictions=self.evictions,
+            may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
         self.explainer = Explainer(
@@ -209,6 +228,7 @@ class ExtenderVerbs:
             waiting=state.outcomes.waiting,
             policies=state.policies,
             to_request=to_request,
+            ends=state.outcomes.ends,
             held_reason=self.planner.held_reason,
             log=state.log,
         )
@@ -217,8 +237,18 @@ class ExtenderVerbs:
 class ExtenderUpkeep:
     """Background work of the leader beyond keeping the state up to date."""
 
-    def __init__(self, state: ExtenderState, verbs: ExtenderVerbs, client: KubeClient) -> None:
+    def __init__(
+        self,
+        state: ExtenderState,
+        verbs: ExtenderVerbs,
+        client: KubeClient,
+        *,
+        seen_nodes: SeenNodes | None,
+    ) -> None:
         to_request = state.translating(to_member_request)
+        self.node_recorder = (
+            NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
+        )
         self.waker = Waker(
             cluster=state.cluster,
             pods=state.pods,
@@ -251,6 +281,11 @@ def _build_binding(
         metrics=state.metrics,
         clock=state.clock,
     )
+
+
+def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
+    ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
+    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
 
 
 def _build_planner(

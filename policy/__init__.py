@@ -15,6 +15,7 @@ The contract of the core, shared with `extender.cells` and `extender.queue`:
 
 The lowest layer: every package may import it, and it imports none of ours.
 
+    capacity        How large a gang can be at most, in the cluster and in each VC.
     classes         Priority classes, ranked: which is higher, and which are high.
     errors          All errors that Cellgate raises, and how each is handled.
     parser          Reads a document: `parse_document`. The registry of kinds, `MODELS`.

@@ -8,6 +8,7 @@
     compatibility/  what earlier commits have written is still read
     fuzz/           hostile input over HTTP
     chaos/          processes killed at random, then the books are checked
+    zoo/            workloads of every kind at random on a real control plane, for as long as asked
     mutations/      the engine is broken on purpose, and a named test must fail
     e2e/            the services on a real Kubernetes control plane
     controlplane/   that control plane

@@ -19,6 +19,7 @@ from service.runner import RunningService, run_service
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
+from state.nodes.seen_nodes import SeenNodes
 from webhook.admission.memory_decider import LiveUsage
 from webhook.certificates.callers import require_client_certificate
 from webhook.certificates.provider import build_certificates
@@ -44,8 +45,12 @@ async def run_webhook(
     log: DecisionLog,
     ledger: Ledger,
     usage: LiveUsage,
+    seen_nodes: SeenNodes | None = None,
 ) -> AsyncIterator[RunningService]:
-    """Run a webhook while the body runs; its health says when it is ready."""
+    """Run a webhook while the body runs; its health says when it is ready.
+
+    Without `seen_nodes` nothing is known of nodes, and nothing is said about what can never run.
+    """
     settings.check()
     clock, metrics = Clock(), ServiceMetrics()
     LogMetrics(metrics.registry, log)
@@ -59,7 +64,7 @@ async def run_webhook(
     reviews = build_reviews(
         settings,
         view=view,
-        state=WebhookState(ledger=ledger, usage=usage, log=log),
+        state=WebhookState(ledger=ledger, usage=usage, log=log, seen_nodes=seen_nodes),
         client=client,
         clock=clock,
         events=events,
@@ -91,6 +96,7 @@ async def run_webhook(
         webhook.supervisor.start("events", events.run())
         webhook.supervisor.start("ledger probe", reviews.breaker.run())
         webhook.supervisor.start("recent gangs", reviews.recent.run())
+        webhook.supervisor.start("node facts", reviews.facts.run())
         yield webhook
 
 

@@ -11,6 +11,7 @@ from policy.submission import UserName
 from service.clock import Clock
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
+from state.nodes.seen_nodes import SeenNodes
 from webhook.admission.admitter import Admitter
 from webhook.admission.memory_decider import LiveUsage
 from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
@@ -21,6 +22,7 @@ from webhook.guard.pod_guard import PodGuard
 from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
+from webhook.node_facts import NodeFacts
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.pending_events import PendingEvents
 from webhook.reviews.pod_group_reviews import PodGroupReviews
@@ -40,6 +42,7 @@ class WebhookState:
     ledger: Ledger
     usage: LiveUsage
     log: DecisionLog
+    seen_nodes: SeenNodes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,8 @@ class WebhookReviews:
     policies: PolicyReviews
     breaker: Breaker
     recent: RecentGangCheck
-    """`breaker` and `recent` run in the background."""
+    facts: NodeFacts
+    """`breaker`, `recent` and `facts` run in the background."""
 
 
 def build_reviews(
@@ -86,6 +90,7 @@ def build_reviews(
         clock=clock,
         gates_all=settings.gates_all,
     )
+    facts = NodeFacts(state.seen_nodes, policies=view.policies, monotonic=clock.monotonic)
     groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client)
     return WebhookReviews(
         pods=pods,
@@ -96,9 +101,11 @@ def build_reviews(
             view.policies,
             priorities=view.priorities,
             ledger=state.ledger,
+            nodes=facts,
             admins=settings.admins,
         ),
         breaker=breaker,
+        facts=facts,
         recent=RecentGangCheck(
             recent, ledger=state.ledger, assumed=state.usage.assumed, breaker=breaker
         ),

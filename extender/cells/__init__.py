@@ -26,6 +26,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
     budget           How much one decision may cost: all bounds of the search in one place
     engine           The engine's public methods: plan, apply, observe, recover, views
     model            What goes into the engine and what comes out: requests, decisions, views
+    phrases          Parts of sentences: what members need, who owns cells, lists of names
     queue_sentences  Sentences about gangs that the planner holds or that are being bound
     wording          Sentences for people, such as why a gang waits, made from reason codes
     decide/          From a request to a decision, and from a decision to a changed state

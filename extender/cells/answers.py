@@ -12,7 +12,8 @@ from extender.cells.model import (
     Seat,
     Wait,
 )
-from extender.cells.wording import LISTED, count_sizes, explain
+from extender.cells.phrases import LISTED, count_sizes
+from extender.cells.wording import explain
 from policy.submission import GangKey
 
 Arguments = Mapping[str, Argument | None]
@@ -47,10 +48,11 @@ def preempt(
     )
 
 
-def preempted(victim: GangKey, *, by: MemberRequest) -> Reason:
-    """Return the reason why a victim is ended for another gang."""
+def preempted(victim: GangKey, *, by: MemberRequest, is_foreign: bool = False) -> Reason:
+    """Return the reason why a victim is ended for another gang; a foreign one, by which rule."""
     told: Arguments = {"preemptor": str(by.gang), "priority": by.priority, "vc": by.vc}
-    return _reason(victim, ReasonCode.PREEMPTED, told)
+    rule = "foreign: reclaim" if is_foreign else None
+    return _reason(victim, ReasonCode.PREEMPTED, {**told, "rule": rule})
 
 
 Terms = Mapping[str, int | str | None]

@@ -42,9 +42,11 @@ from policy.topology import Topology
 class _Components:
     """The state of one topology and everything that works on it; a new topology gets new ones."""
 
-    def __init__(self, topology: Topology | None, *, lease_seconds: float) -> None:
+    def __init__(
+        self, topology: Topology | None, *, lease_seconds: float, reclaims_foreign: bool
+    ) -> None:
         self.topology = topology
-        self.table = AllocationTable(topology)
+        self.table = AllocationTable(topology, reclaims_foreign=reclaims_foreign)
         self.registry = Registry()
         self.lifecycle = GangLifecycle(self.table, self.registry)
         self.decider = Decider(self.table, self.registry)
@@ -61,9 +63,22 @@ class _Components:
 class Engine:
     """Decides on gangs and keeps their state; without a topology every gang may use every node."""
 
-    def __init__(self, *, lease_seconds: float, topology: Topology | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        lease_seconds: float,
+        topology: Topology | None = None,
+        reclaims_foreign: bool = False,
+    ) -> None:
+        """`reclaims_foreign` lets promises end foreign pods, by the admins' policy."""
         self._lease_seconds = lease_seconds
-        self._components = _Components(topology, lease_seconds=lease_seconds)
+        self._reclaims_foreign = reclaims_foreign
+        self._components = self._new_components(topology)
+
+    def _new_components(self, topology: Topology | None) -> _Components:
+        return _Components(
+            topology, lease_seconds=self._lease_seconds, reclaims_foreign=self._reclaims_foreign
+        )
 
     @property
     def _table(self) -> AllocationTable:
@@ -174,14 +189,22 @@ class Engine:
 
     # -- changing the topology
 
-    def change_topology(self, topology: Topology) -> list[GangEffect]:
-        """Use a new topology and take over all gangs; returns the effect on each gang."""
+    def change_topology(
+        self, topology: Topology, *, reclaims_foreign: bool | None = None
+    ) -> list[GangEffect]:
+        """Use a new topology and take over all gangs; returns the effect on each gang.
+
+        `reclaims_foreign` changes the policy for foreign pods, too.
+        """
+        if reclaims_foreign is not None:
+            self._reclaims_foreign = reclaims_foreign
         self._components, done = self._rebuilt(list(self._table.gangs.values()), topology)
         return done
 
     def clear(self) -> None:
         """Forget the topology, all nodes and all gangs."""
-        self._components = _Components(None, lease_seconds=self._lease_seconds)
+        self._reclaims_foreign = False
+        self._components = self._new_components(None)
 
     def update_topology(self, topology: Topology) -> list[GangEffect]:
         """Like `change_topology`, at a cost proportional to the difference.
@@ -215,7 +238,7 @@ class Engine:
         self, before: Sequence[PlacedGang], topology: Topology | None
     ) -> tuple[_Components, list[GangEffect]]:
         """Components of a topology that took over some gangs, and the effect on each gang."""
-        fresh = _Components(topology, lease_seconds=self._lease_seconds)
+        fresh = self._new_components(topology)
         for _, node in sorted(self._components.node_observer.known.items()):
             fresh.node_observer.observe(node)
         Adopter(fresh.table, fresh.lifecycle, fresh.pod_observer).adopt_all(replay_order(before))
@@ -261,6 +284,11 @@ class Engine:
     def gangs(self) -> list[GangView]:
         """All gangs that hold or reserve leaf cells, by key, in one step."""
         return run_to_end(self.gangs_stepwise())
+
+    def leaf_counts(self, key: GangKey) -> tuple[int, ...]:
+        """Leaf cells of each member of a gang, as its first one listed them; empty if unknown."""
+        gang = self._table.gangs.get(key)
+        return gang.request.gang_leaf_counts if gang else ()
 
     def is_preempting(self, key: GangKey) -> bool:
         """True if cells are reserved for a gang, or for late members of it, until victims end."""

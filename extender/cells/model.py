@@ -53,11 +53,25 @@ class MemberRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignPod:
+    """A pod that runs without a placement of the engine, as reasons name it."""
+
+    name: str
+    """`namespace/name`."""
+    owner: str
+    """The user that is charged for it."""
+    is_protected: bool = False
+    """Whether it is never ended, because it belongs to the cluster itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedMember:
     """A member with the placement that its pod reports; empty if the engine did not place it."""
 
     request: MemberRequest
     placement: Placement
+    foreign: ForeignPod | None = None
+    """The pod, if the engine did not place it; None in logs of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +117,10 @@ class ReasonCode(StrEnum):
     NO_ROOM = "no-room"
     VC_FULL = "vc-full"
     BAD_CELLS = "bad-cells"
+    FOREIGN_USE = "foreign-use"
     NODE_NOT_OFFERED = "node-not-offered"
     GANG_FULL = "gang-full"
+    MEMBERS_ENDING = "members-ending"
     GATHERING = "gathering"
     QUOTA = "quota"
     OTHER_GATE = "other-gate"

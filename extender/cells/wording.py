@@ -4,26 +4,26 @@ A sentence says what is the case and what would change it. Equal states give equ
 that varies would make kube-scheduler retry without end.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from extender.cells import queue_sentences
 from extender.cells.model import Argument, Reason, ReasonCode
+from extender.cells.phrases import (
+    MEMBER_SIZES,
+    Needs,
+    names_text,
+    needs_text,
+    one_of,
+    owner_text,
+    sizes_text,
+)
 from extender.cells.queue_sentences import Sentence
 from policy.wording import count_of, listing
 
 WORDING: Final = 2
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
-
-LISTED: Final = 8
-"""Names or sizes that a reason lists at most; it always tells how many there are."""
-MEMBER_SIZES: Final = "member sizes"
-"""Name of the term that lists the leaf cells of all members."""
-
-Needs = tuple[tuple[int, int], ...]
-"""Pairs: so many members of so many leaf cells each, the largest first."""
 
 Shortfall = tuple[tuple[int, int, str, str], ...]
 """Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
@@ -36,49 +36,12 @@ def explain(code: ReasonCode, **arguments: Argument) -> Reason:
     return Reason(code=code, arguments=arguments, text=f"{fact}; {change}", change=change)
 
 
-def count_sizes(sizes: Iterable[int]) -> Needs:
-    """Count members by their leaf cells."""
-    pairs = sorted(Counter(sizes).items(), reverse=True)
-    return tuple((count, size) for size, count in pairs[:LISTED])
-
-
-def sizes_text(needs: Needs, members: int) -> str:
-    """`2 x 8 and 1 x 4`."""
-    text = " and ".join(f"{count} x {size}" for count, size in needs)
-    smaller = members - sum(count for count, _ in needs)
-    return f"{text} and {smaller} smaller" if smaller else text
-
-
-def _needs_text(needs: Needs, members: int, leaf_type: str) -> str:
-    """`2 x 8 and 1 x 4 leaf cells of type A100`."""
-    return f"{sizes_text(needs, members)} leaf cells{_of_type(leaf_type)}"
-
-
-def _of_type(leaf_type: str) -> str:
-    return f" of type {leaf_type}" if leaf_type else ""
-
-
-def _owner(vc: str, pinned: str) -> str:
-    """Name the cells that a guaranteed gang counts on."""
-    return f"pinned cell {pinned}" if pinned else f"VC {vc}"
-
-
-def _names(names: Sequence[str], count: int) -> str:
-    """`a, b and 7 more`, of so many."""
-    more = count - len(names)
-    return f"{listing(names)} and {more} more" if more else listing(names)
-
-
-def _one_of(names: Sequence[str], count: int, *, otherwise: str) -> str:
-    return f"use one of {_names(names, count)}" if names else otherwise
-
-
 # -- reasons to wait
 
 
 def _no_room(*, gang: str, needs: Needs, members: int, room: int, leaf_type: str = "") -> Sentence:
     return (
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member on one node; "
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}, each member on one node; "
         f"room for {room} of {count_of(members, 'member')} now",
         "starts once enough leaf cells are free",
     )
@@ -98,17 +61,41 @@ def _vc_full(
     kind = "node" if pinned else "cell"
     share = f"of pinned cell {pinned}" if pinned else f"promised to VC {vc}"
     return (
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, each member in one {kind} of "
-        f"{_owner(vc, pinned)}; {unused} of the {promised} leaf cells {share} are unused",
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}, each member in one {kind} of "
+        f"{owner_text(vc, pinned)}; {unused} of the {promised} leaf cells {share} are unused",
         f"starts once other gangs of VC {vc} have ended, or with a higher priority than theirs",
     )
 
 
 def _bad_cells(*, gang: str, needs: Needs, members: int, bad: int, leaf_type: str = "") -> Sentence:
     return (
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; {bad} of the leaf cells that "
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; {bad} of the leaf cells that "
         "it could use are bad",
         "starts once nodes are healthy again or other gangs have ended",
+    )
+
+
+def _foreign_use(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    pods: Sequence[tuple[str, str, str, int]],
+    count: int,
+    used: int,
+    bad: int,
+    leaf_type: str = "",
+) -> Sentence:
+    named = [
+        f"{pod} of {owner} on node {node} ({leaf_cells})" for pod, owner, node, leaf_cells in pods
+    ]
+    also_bad = f", and {bad} are bad" if bad else ""
+    return (
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; {used} of the leaf cells "
+        f"that it could use are in use by {count_of(count, 'pod')} that Cellgate did not "
+        f"place{also_bad}: {names_text(named, count)}",
+        "starts once enough of these leaf cells are free; an admin can end these pods, and with "
+        "`foreign: reclaim` in the Cluster document Cellgate ends those that it may end",
     )
 
 
@@ -123,7 +110,7 @@ def _place_not_offered(*, gang: str, node: str) -> Sentence:
 def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str = "") -> Sentence:
     # The number of offered nodes is left out: kube-scheduler offers a sample, the text would vary.
     return (
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; there is room, but not on "
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; there is room, but not on "
         "the nodes that kube-scheduler offers",
         "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
     )
@@ -140,9 +127,9 @@ def _gang_too_large(
     pinned: str = "",
     leaf_type: str = "",
 ) -> Sentence:
-    where = f"of {_owner(vc, pinned)}" if vc else "of the cluster"
+    where = f"of {owner_text(vc, pinned)}" if vc else "of the cluster"
     return (
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}, {total} in total; one gang "
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}, {total} in total; one gang "
         f"can use at most {limit} {where}",
         "starts once it is smaller or "
         + (f"VC {vc} is promised more cells" if vc else "nodes are added"),
@@ -152,7 +139,7 @@ def _gang_too_large(
 def _member_too_large(
     *, gang: str, member: int, limit: int, vc: str = "", pinned: str = ""
 ) -> Sentence:
-    largest = f"cell of {_owner(vc, pinned)} within one node" if vc else "node"
+    largest = f"cell of {owner_text(vc, pinned)} within one node" if vc else "node"
     return (
         f"gang {gang} has a member with {count_of(member, 'leaf cell')}; the largest {largest} has "
         f"{limit}",
@@ -165,7 +152,7 @@ def _search_ended(*, gang: str, needs: Needs, members: int, leaf_type: str = "")
     equal = " or equal members" if len(needs) > 1 else ""
     easier = f"; a smaller gang{equal} would need fewer steps" if members > 1 else ""
     return (
-        f"gang {gang} needs {_needs_text(needs, members, leaf_type)}; the search reached its step "
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; the search reached its step "
         "limit without finding a place, although one may exist",
         f"starts once more leaf cells are free{easier}",
     )
@@ -179,12 +166,20 @@ def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
     )
 
 
+def _members_ending(*, gang: str, members: int) -> Sentence:
+    pods, are = ("pod", "is") if members == 1 else ("pods", "are")
+    return (
+        f"gang {gang} still has {members} earlier {pods} that {are} terminating",
+        f"starts once {'it has' if members == 1 else 'they have'} ended",
+    )
+
+
 # -- preemption
 
 
 def _being_preempted(*, gang: str, preemptors: Sequence[str], count: int) -> Sentence:
     return (
-        f"gang {gang} is being preempted by {_names(preemptors, count)}",
+        f"gang {gang} is being preempted by {names_text(preemptors, count)}",
         "continues if the preemption is withdrawn, otherwise starts again once there is room",
     )
 
@@ -194,7 +189,7 @@ def _preempting(
 ) -> Sentence:
     return (
         f"gang {gang} (priority {priority} in VC {vc}) preempts {count_of(count, 'gang')}",
-        f"starts once {_names(victims, count)} {'has' if count == 1 else 'have'} ended",
+        f"starts once {names_text(victims, count)} {'has' if count == 1 else 'have'} ended",
     )
 
 
@@ -203,6 +198,16 @@ def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence
         f"gang {gang} is preempted by gang {preemptor} (priority {priority} in VC {vc}), which has "
         "a better claim to these leaf cells",
         "pods that its controller creates again wait for free leaf cells",
+    )
+
+
+def _reclaimed(*, gang: str, preemptor: str, priority: int, vc: str, rule: str) -> Sentence:
+    return (
+        f"gang {gang} uses leaf cells that Cellgate did not give it, and gang {preemptor} "
+        f"(priority {priority} in VC {vc}), which was promised leaf cells, needs them; the Cluster "
+        f"document says `{rule}`",
+        "create its pods without spec.nodeName, and while the webhook answers: then they wait for "
+        "free leaf cells",
     )
 
 
@@ -245,7 +250,7 @@ def _opportunistic_pinned(*, gang: str, pinned: str) -> Sentence:
 def _unknown_vc(*, gang: str, vc: str, choices: Sequence[str], count: int) -> Sentence:
     return (
         f"gang {gang} asks for VC {vc}, which does not exist",
-        _one_of(choices, count, otherwise="the cluster document has no VCs: add one"),
+        one_of(choices, count, otherwise="the cluster document has no VCs: add one"),
     )
 
 
@@ -254,7 +259,7 @@ def _unknown_pinned_cell(
 ) -> Sentence:
     return (
         f"gang {gang} asks for pinned cell {pinned}, which VC {vc} does not have",
-        _one_of(choices, count, otherwise="ask for no pinned cell: the VC has none"),
+        one_of(choices, count, otherwise="ask for no pinned cell: the VC has none"),
     )
 
 
@@ -264,7 +269,7 @@ def _unknown_leaf_type(
     where = f"VC {vc}" if vc else "the cluster"
     return (
         f"gang {gang} asks for leaf cells of type {leaf_type}, which {where} does not have",
-        _one_of(choices, count, otherwise="ask for a pinned cell: the VC has no other cells"),
+        one_of(choices, count, otherwise="ask for a pinned cell: the VC has no other cells"),
     )
 
 
@@ -316,8 +321,10 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NO_ROOM: {"gang": _no_room},
     ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full},
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
+    ReasonCode.FOREIGN_USE: {"gang": _foreign_use},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
+    ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
     ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
     ReasonCode.HELD_AT_BINDING: {"gang": queue_sentences.held_at_binding},
     ReasonCode.BINDING_GIVEN_UP: {"gang": queue_sentences.binding_given_up},
@@ -327,7 +334,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.UNKNOWN_CLASS: {"gang": queue_sentences.unknown_class},
     ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
     ReasonCode.PREEMPTING: {"gang": _preempting},
-    ReasonCode.PREEMPTED: {"gang": _preempted},
+    ReasonCode.PREEMPTED: {"rule": _reclaimed, "gang": _preempted},
     ReasonCode.UNKNOWN_VC: {"gang": _unknown_vc},
     ReasonCode.UNKNOWN_PINNED_CELL: {"gang": _unknown_pinned_cell},
     ReasonCode.UNKNOWN_LEAF_TYPE: {"gang": _unknown_leaf_type},

@@ -49,6 +49,8 @@ class Cluster(ClusterReader):
         """Callbacks that run when a gang that was told to end takes too long."""
         self.on_node_lost: list[Callable[[NodeName], None]] = []
         """Callbacks that run when a node has left or cannot be used for now."""
+        self.on_node_change: list[Callable[[NodeName], None]] = []
+        """Callbacks that run when a node has joined, changed or left."""
 
     def write_to(self, journal: Journal) -> None:
         """Write to another journal from now on, the known nodes first: a leadership term begins."""
@@ -68,10 +70,15 @@ class Cluster(ClusterReader):
         self.version += 1
         if not node.is_healthy:
             self._notify_node_lost(node.name)
+        self._notify_node_change(node.name)
         self.notify_room()
 
     def _notify_node_lost(self, node: NodeName) -> None:
         for notify in self.on_node_lost:
+            notify(node)
+
+    def _notify_node_change(self, node: NodeName) -> None:
+        for notify in self.on_node_change:
             notify(node)
 
     def forget_node(self, name: NodeName) -> None:
@@ -82,6 +89,7 @@ class Cluster(ClusterReader):
         self._engine.forget_node(name)
         self.version += 1
         self._notify_node_lost(name)
+        self._notify_node_change(name)
 
     def use_document(self, text: str | None) -> list[GangEffect]:
         """Put another cluster document in force; return what happens to each gang.
@@ -125,7 +133,8 @@ class Cluster(ClusterReader):
             self._engine.clear()
         else:
             self.topology, self.problems = built.topology, built.problems
-            effects = self._engine.change_topology(built.topology)
+            reclaims = self._source.reclaims_foreign
+            effects = self._engine.change_topology(built.topology, reclaims_foreign=reclaims)
         for node in self.nodes.values():
             self._observe_cells_of(node)
         self._update_members(self.members.items())

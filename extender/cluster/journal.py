@@ -173,6 +173,7 @@ class LogJournal:
         inputs = {
             "request": rows.encode_request(running.request),
             "placement": rows.encode_placement(running.placement),
+            **rows.encode_foreign(running.foreign),
         }
         self.note(
             RowKind.POD,

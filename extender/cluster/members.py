@@ -38,6 +38,11 @@ class MemberIndex:
         """Return the member, if it has a place."""
         return self._by_uid.get(uid)
 
+    def is_foreign(self, uid: PodUid) -> bool:
+        """Tell whether a member runs in a place that we did not give it."""
+        member = self._by_uid.get(uid)
+        return member is not None and member.is_foreign
+
     def items(self) -> list[tuple[PodUid, Member]]:
         """Return all members."""
         return list(self._by_uid.items())

@@ -183,4 +183,5 @@ def _bound(record: DecisionRecord) -> PlacedMember:
     return PlacedMember(
         request=rows.decode_request(record.inputs["request"]),
         placement=rows.decode_placement(record.inputs["placement"]),
+        foreign=rows.decode_foreign(record.inputs),
     )

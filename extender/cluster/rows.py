@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from extender.cells.model import Decision, FreeMode, MemberRequest, Place, Preempt
+from extender.cells.model import Decision, ForeignPod, FreeMode, MemberRequest, Place, Preempt
 from extender.cells.wording import WORDING
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
@@ -79,6 +79,23 @@ def decode_placement(row: Mapping[str, Any]) -> Placement:
     """Read what `encode_placement` wrote."""
     optional = {name: row[name] for name in _PLACEMENT_OPTIONS if name in row}
     return Placement(node=row["node"], leaf_cells=tuple(row["leafCells"]), **optional)
+
+
+def encode_foreign(pod: ForeignPod | None) -> Row:
+    """Encode which pod runs without a placement; an empty row for any other pod."""
+    if pod is None:
+        return {}
+    protected = {"protected": True} if pod.is_protected else {}
+    return {"foreign": {"pod": pod.name, "owner": pod.owner, **protected}}
+
+
+def decode_foreign(row: Mapping[str, Any]) -> ForeignPod | None:
+    """Read what `encode_foreign` wrote."""
+    told = row.get("foreign")
+    if told is None:
+        return None
+    is_protected = told.get("protected", False)
+    return ForeignPod(name=told["pod"], owner=told["owner"], is_protected=is_protected)
 
 
 def encode_node(node: KubeNode) -> Row:

@@ -25,6 +25,11 @@ class TopologySource:
         """The nodes that are known."""
         return MappingProxyType(self._nodes)
 
+    @property
+    def reclaims_foreign(self) -> bool:
+        """Whether the document in force lets promises end foreign pods."""
+        return self._document is not None and self._document.foreign == "reclaim"
+
     def use(self, text: str | None) -> BuiltCluster | None:
         """Build all cells from another document."""
         self._document = None if text is None else parse_cluster(text)

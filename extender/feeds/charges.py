@@ -1,11 +1,22 @@
-"""From a pod to what the ledger charges its gang."""
+"""From a pod to what the ledger charges its gang.
+
+A pod that runs and that the webhook did not decide on is charged by itself, in its own class: to
+its submitter, else to its service account, and to the first quota group of that user. The id of its
+charge is made from its UID, so that every leader makes the same one.
+"""
 
 import uuid
+from typing import Final
 
 from extender.feeds.requests import GangSizeSource
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
+from policy.policy import Policy
+from policy.submission import GroupName
 from state.ledger.ledger import Charge
+
+_UNDECIDED: Final = uuid.UUID("8f2c1c1e-6a0e-5c58-9a0b-6f0a4d6e3b57")
+"""The namespace of the ids of charges without a decision."""
 
 
 def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Charge | None:
@@ -29,3 +40,27 @@ def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Ch
         leaf_count=pod.leaf_count if pod.is_charged_alone else leaf_count,
         gang_size=1 if pod.is_charged_alone else pod.gang.size,
     )
+
+
+def to_undecided_charge(pod: ManagedPod, policy: Policy) -> Charge:
+    """Return what a pod is to be charged that runs without a decision."""
+    class_name = pod.class_name or policy.classes.default
+    return Charge(
+        decision=uuid.uuid5(_UNDECIDED, pod.uid),
+        gang=charged_gang(pod),
+        user=pod.charged_user,
+        group=_find_group(pod, policy),
+        vc=pod.vc,
+        class_name=class_name,
+        is_high=policy.classes.is_high(class_name),
+        leaf_type=pod.leaf_type,
+        leaf_count=pod.leaf_count,
+        gang_size=1,
+    )
+
+
+def _find_group(pod: ManagedPod, policy: Policy) -> GroupName | None:
+    """Return the first quota group of the user that pays; the pod's label is not checked."""
+    groups = policy.identity.groups_of(pod.charged_user, pod.submitter_groups)
+    found = policy.quotas.find(pod.charged_user, groups, named=None, path="")
+    return found.name if found is not None else None

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from extender.cells.model import MemberRequest, PlacedMember
+from extender.cells.model import ForeignPod, MemberRequest, PlacedMember
+from kube import marks
 from kube.api.client import Object
 from kube.read.pods import has_finished, read_device_use
+from kube.values.objects import mapping, marks_of
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import GangKey, PodUid
@@ -50,4 +52,16 @@ def _read_foreign_use(obj: Object, namespace: str) -> PlacedMember | None:
         leaf_count=use.device_count,
         gang_leaf_counts=(use.device_count,),
     )
-    return PlacedMember(request=request, placement=Placement(node=use.node, leaf_cells=()))
+    # It is never ended: what it belongs to cannot be read.
+    name = f"{namespace}/{obj['metadata'].get('name')}"
+    return PlacedMember(
+        request=request,
+        placement=Placement(node=use.node, leaf_cells=()),
+        foreign=ForeignPod(name=name, owner=_read_owner(obj, namespace), is_protected=True),
+    )
+
+
+def _read_owner(obj: Object, namespace: str) -> str:
+    submitter = marks_of(obj, "annotations").get(marks.SUBMITTER_ANNOTATION)
+    account = mapping(obj.get("spec")).get("serviceAccountName")
+    return str(submitter or f"system:serviceaccount:{namespace}:{account or 'default'}")

@@ -11,8 +11,10 @@ from dataclasses import replace
 from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
+from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.helper_pods import HelperPods
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
+from extender.feeds.workload_pods import WorkloadPods
 from kube import marks
 from kube.api.client import Object
 from kube.api.feed import is_at_least
@@ -47,12 +49,16 @@ class PodSink:
         """Members without leaf cells: only `get` and `has_ended` know them, too."""
         self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
+        self.finished = FinishedMembers()
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run before the engine is told of a pod that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run after a pod ended or left its gang."""
         self.on_change: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run after the engine was told of a pod that appeared or changed."""
+        self.workloads = WorkloadPods()
+        self.on_appear.append(self.workloads.see)
+        self.on_end.append(self.workloads.forget)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -88,9 +94,21 @@ class PodSink:
         """Return the members of a gang that exist, by the name that the pods state."""
         return [self._pods[uid] for uid in self._of_gang.get(gang, ())]
 
+    def runs_of(self, gang: GangKey) -> list[GangKey]:
+        """Return the gangs that have pods and the same name, whatever their workloads."""
+        same = (gang.namespace, gang.name)
+        return sorted(key for key in self._of_gang if (key.namespace, key.name) == same)
+
     def has_ended(self, uid: PodUid) -> bool:
         """Whether a pod has ended: a late request about it must change nothing."""
         return uid in self._ended
+
+    def note_first_asked(self, workload_uid: str, asked: float) -> None:
+        """A workload has asked for its cells since then: its pods may be ranked again."""
+        self.workloads.note_first_asked(workload_uid, asked)
+        for pod in self.workloads.of(workload_uid):
+            for tell in self.on_change:
+                tell(pod)
 
     def recover(self, *, now: float) -> Stepwise[None]:
         """Give the engine all pods that run or were released; from now on it gets every change.
@@ -115,9 +133,10 @@ class PodSink:
     def replace(self, objects: Sequence[Object]) -> None:
         """Take all pods there are; any other is gone."""
         there = {obj["metadata"]["uid"] for obj in objects}
-        known = [*self._pods, *self._invalid, *self.helpers.pods]
+        known = [*self._pods, *self._invalid, *self.helpers.pods, *self.finished]
         for uid in [uid for uid in known if uid not in there]:
             self._forget(uid)
+            self.finished.remove(uid)
         for obj in objects:
             self.upsert(obj)
 
@@ -133,6 +152,7 @@ class PodSink:
             return
         if pod.is_finished or (pod.is_deleting and pod.node is None):
             self._forget(pod.uid)
+            self.finished.put(pod)
         elif pod.is_helper:
             self._invalid.pop(pod.uid, None)
             self._ended.pop(pod.uid, None)
@@ -144,7 +164,9 @@ class PodSink:
 
     def remove(self, obj: Object) -> None:
         """A pod is gone."""
-        self._forget(PodUid(obj["metadata"]["uid"]))
+        uid = PodUid(obj["metadata"]["uid"])
+        self._forget(uid)
+        self.finished.remove(uid)
 
     def read(self, obj: Object) -> ManagedPod | None:
         """Read a pod; None if it is not managed. Raises RequestError if it is not valid."""

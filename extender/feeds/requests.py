@@ -1,16 +1,21 @@
 """Translates a pod into a request to the engine: gang, size, priority, and HiveD's options."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest, PlacedMember
+from extender.cells.model import OPPORTUNISTIC, ForeignPod, FreeMode, MemberRequest, PlacedMember
+from kube import marks
 from kube.read.managed_pod import ManagedPod
+from kube.values.texts import parse_number
 from policy.classes import Classes
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.submission import GangKey
 from policy.topology import PinnedCellId
+
+_PARTS: Final = re.compile(r"([0-9]{1,18})|([^0-9]+)")
 
 ToRequest = Callable[[ManagedPod], MemberRequest]
 
@@ -52,8 +57,14 @@ def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Pla
     request = _build(pod, priority=priority, size=pod.gang.size or sizes.size(pod))
     where = pod.node or (pod.placement.node if pod.placement else None)
     assert where is not None, "only for pods that are bound or released"
+    if placement is not None:
+        return PlacedMember(request=request, placement=placement)
     return PlacedMember(
-        request=request, placement=placement or Placement(node=where, leaf_cells=())
+        request=request,
+        placement=Placement(node=where, leaf_cells=()),
+        foreign=ForeignPod(
+            name=pod.display_name, owner=pod.charged_user, is_protected=pod.is_protected
+        ),
     )
 
 
@@ -93,6 +104,14 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
 def single_gang(pod: ManagedPod) -> GangKey:
     """Return the name under which a member is placed by itself, without its gang."""
     return replace(pod.gang.key, name=f"{pod.gang.key.name}/{pod.name}")
+
+
+def member_rank(pod: ManagedPod) -> tuple[tuple[int, str], ...]:
+    """Return a member's place in its gang: its index in a Job, then the natural order of names."""
+    index = parse_number(pod.labels.get(marks.JOB_INDEX_LABEL, ""))
+    parts = _PARTS.findall(pod.name)
+    natural = tuple((int(number), "") if number else (-1, text) for number, text in parts)
+    return natural if index is None else ((index, ""), *natural)
 
 
 def _gang_leaf_counts(pod: ManagedPod, size: int) -> tuple[int, ...]:

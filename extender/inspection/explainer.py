@@ -12,11 +12,14 @@ from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
 from extender.inspection.json_views import (
     JsonObject,
+    if_any,
     show_decision,
+    show_end,
     show_placement,
     show_record,
     show_waiting,
 )
+from extender.outcomes.gang_ends import GangEnds
 from extender.outcomes.waiting_list import WaitingList
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
@@ -57,6 +60,7 @@ class Explainer:
         waiting: WaitingList,
         policies: PolicySink,
         to_request: ToRequest,
+        ends: GangEnds,
         held_reason: Callable[[GangKey], Reason | None],
         log: DecisionLog,
     ) -> None:
@@ -66,15 +70,17 @@ class Explainer:
         self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
+        self._ends = ends
         self._held_reason = held_reason
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
-        """Explain one pod; None if there is no such managed pod."""
+        """Explain one pod, or a gang whose pods are gone; None if nothing is known of it."""
         pods = chain(self._pods, self._pods.helpers.pods.values())
         pod = next((p for p in pods if (p.namespace, p.name) == (namespace, name)), None)
         if pod is None:
-            return self._explain_invalid(namespace, name)
+            invalid = self._explain_invalid(namespace, name)
+            return invalid or await self._explain_gone(f"{namespace}/{name}")
         member = self._cluster.members.get(pod.uid)
         state = self._state(pod)
         waiting = self._waiting.of_pod(pod) if state in (_QUEUED, _WAITING) else None
@@ -83,6 +89,7 @@ class Explainer:
             "uid": pod.uid,
             "gang": str(pod.gang.key),
             "gangForm": pod.gang.form,
+            **if_any("workload", str(pod.workload) if pod.workload else None),
             "vc": pod.vc,
             "class": pod.class_name,
             "leafCells": pod.leaf_count,
@@ -95,6 +102,7 @@ class Explainer:
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
+            shape["owner"] = pod.charged_user
             shape["placement"] = show_placement(member.placement)
         held = self._held_reason(pod.gang.key) if state == _PLACED else None
         if held is not None:
@@ -102,7 +110,47 @@ class Explainer:
         if waiting is not None:
             shape["waiting"] = show_waiting(waiting)
         shape["siblings"] = self._siblings(pod)
-        return shape | await self._decisions(pod)
+        return shape | await self._decisions(str(pod.gang.key))
+
+    async def _explain_gone(self, name: str) -> JsonObject | None:
+        """Explain a gang without pods, by the name of it, of its workload or of a pod it had."""
+        end = self._ends.find(name)
+        gang = str(end.gang) if end is not None else name
+        decisions = await self._decisions(gang)
+        if end is None:
+            return {"gang": gang, "state": "gone"} | decisions if decisions["decisions"] else None
+        return {"gang": gang, "state": "gone", "ended": show_end(end)} | decisions
+
+    def foreign(self) -> dict[str, JsonObject]:
+        """Show the pods that use leaf cells and that Cellgate did not place, by name."""
+        members = self._cluster.members
+        found = {
+            pod.display_name: {
+                "pod": pod.display_name,
+                "uid": pod.uid,
+                "owner": pod.charged_user,
+                "vc": pod.vc,
+                "class": pod.class_name,
+                "protected": pod.is_protected,
+                "leafCells": pod.leaf_count,
+                "node": pod.node,
+            }
+            for pod in self._pods
+            if members.is_foreign(pod.uid)
+        }
+        uses = (pod.use for pod in self._pods.invalid)
+        return found | {
+            use.foreign.name: {
+                "pod": use.foreign.name,
+                "uid": use.request.member,
+                "owner": use.foreign.owner,
+                "protected": use.foreign.is_protected,
+                "leafCells": use.request.leaf_count,
+                "node": use.placement.node,
+            }
+            for use in uses
+            if use is not None and use.foreign is not None
+        }
 
     def _explain_invalid(self, namespace: str, name: str) -> JsonObject | None:
         """Say what is wrong with a pod that asks for leaf cells and is not valid."""
@@ -178,10 +226,10 @@ class Explainer:
             if other.uid != pod.uid
         ]
 
-    async def _decisions(self, pod: ManagedPod) -> JsonObject:
+    async def _decisions(self, gang: str) -> JsonObject:
         """Show what the log has; the rest of the explanation does not need it."""
         try:
-            records = await self._log.recent(_DECISIONS, subject=str(pod.gang.key))
+            records = await self._log.recent(_DECISIONS, subject=gang)
         except BackendError as exc:
             return {"decisions": [], "problem": f"the decision log cannot be read now: {exc}"}
         return {"decisions": [show_record(record) for record in records]}

@@ -6,6 +6,7 @@ from typing import Any
 from extender.cells.model import Decision, GangView, NodeCell, Place, Preempt
 from extender.cells.views.listings import Holders
 from extender.cells.views.state_views import CellView, VcView
+from extender.outcomes.gang_ends import GangEnd
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry
 from policy.placement import Placement
 from policy.topology import Backing
@@ -29,6 +30,7 @@ def show_gang(gang: GangView) -> JsonObject:
     """Show a gang that holds or reserves leaf cells."""
     return {
         "gang": str(gang.gang),
+        **if_any("uid", gang.gang.owner or None),
         "size": gang.size,
         "vc": gang.vc,
         "priority": gang.priority,
@@ -167,6 +169,17 @@ def show_record(record: DecisionRecord) -> JsonObject:
         "policyVersion": record.policy_version,
         "latencySeconds": record.latency_seconds,
         "details": record.details,
+    }
+
+
+def show_end(end: GangEnd) -> JsonObject:
+    """Show why a gang was ended, and how."""
+    workload = str(end.workload) if end.workload is not None else None
+    return {
+        "why": end.why,
+        "way": end.way,
+        "at": end.at.isoformat(timespec="milliseconds"),
+        **if_any("workload", workload),
     }
 
 

@@ -5,15 +5,17 @@ from typing import Any
 
 from aiohttp import web
 
+from extender.cells.model import GangView
 from extender.cells.views.state_views import VcView
 from extender.cluster.cluster import Cluster
 from extender.inspection import json_views
 from extender.inspection.explainer import Explainer, SimulateArguments
+from extender.inspection.gang_runs import GangRuns
 from extender.inspection.openapi import build_openapi
 from extender.inspection.snapshots import Snapshots
 from extender.outcomes.waiting_list import WaitingList
 from policy.errors import RequestError
-from policy.submission import GangKey, VcName
+from policy.submission import VcName
 from service.bodies import parse_body
 from service.http import json_answer, read_body
 from service.pagination import page_of, read_limit
@@ -31,12 +33,14 @@ class InspectionRoutes:
         snapshots: Snapshots,
         waiting: WaitingList,
         explainer: Explainer,
+        runs: GangRuns,
         log: DecisionLog,
     ) -> None:
         self._cluster = cluster
         self._snapshots = snapshots
         self._waiting = waiting
         self._explainer = explainer
+        self._runs = runs
         self._log = log
 
     def add_to(self, app: web.Application) -> None:
@@ -48,6 +52,7 @@ class InspectionRoutes:
             ("/v1/gangs", self._gangs),
             ("/v1/gangs/{namespace}/{name:.+}", self._gang),
             ("/v1/leases", self._leases),
+            ("/v1/foreign", self._foreign),
             ("/v1/waiting", self._waiting_pods),
             ("/v1/vcs", self._vcs),
             ("/v1/vcs/{vc}", self._vc),
@@ -72,20 +77,23 @@ class InspectionRoutes:
         return _page(nodes, request, lambda pair: json_views.show_node(*pair))
 
     async def _gangs(self, request: web.Request) -> web.Response:
-        gangs = {str(gang.gang): gang for gang in await self._snapshots.gangs()}
+        gangs = {_page_key(gang): gang for gang in await self._snapshots.gangs()}
         return _page(gangs, request, json_views.show_gang)
 
     async def _gang(self, request: web.Request) -> web.Response:
-        key = GangKey(request.match_info["namespace"], request.match_info["name"])
-        gang = self._cluster.gang(key)
-        if gang is None:
-            raise web.HTTPNotFound(text=f"gang {key} holds no leaf cells")
-        return json_answer(json_views.show_gang(gang))
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        found = self._runs.show(namespace, name)
+        if found is None:
+            raise web.HTTPNotFound(text=f"gang {namespace}/{name} holds no leaf cells")
+        return json_answer(found)
 
     async def _leases(self, request: web.Request) -> web.Response:
         gangs = filter(json_views.is_leased, await self._snapshots.gangs())
-        leased = {str(gang.gang): gang for gang in gangs}
+        leased = {_page_key(gang): gang for gang in gangs}
         return _page(leased, request, json_views.show_lease)
+
+    async def _foreign(self, request: web.Request) -> web.Response:
+        return _page(self._explainer.foreign(), request, lambda pod: pod)
 
     async def _waiting_pods(self, request: web.Request) -> web.Response:
         pods = {entry.pod.display_name: entry for entry in self._waiting}
@@ -137,6 +145,11 @@ def _read_position(text: str | None) -> Position:
         return END if text is None else Position.parse(text)
     except ValueError as exc:
         raise RequestError.at("after", "must be the `next` of a page") from exc
+
+
+def _page_key(gang: GangView) -> str:
+    """Return what tells a gang from all others: several runs may have one name."""
+    return f"{gang.gang.namespace}/{gang.gang.stored_name}"
 
 
 def _page(items: dict[str, Any], request: web.Request, show: Callable[[Any], Any]) -> web.Response:

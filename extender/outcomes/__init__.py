@@ -6,7 +6,9 @@ The planner, the verbs and the background work report here, and nowhere else, wh
 wiring; imports none of them.
 
 evictions     Ends the pods of victims: retries, spares pods that need not end, writes an Event.
+gang_ends     Gangs that were ended: reported to their workload, the log and explanations.
 outcomes      Reports every decision to Events, metrics and the waiting list.
-pod_events    Events on pods: Waiting, Placed, Downgraded, Preempted.
+pod_events    Events on pods (Waiting, Placed, Downgraded, Preempted) and on workloads.
+reclaims      Gentle ends: the workload of victims is suspended, and resumed once they are gone.
 waiting_list  Gangs and pods that wait: for which reason, and since when.
 """

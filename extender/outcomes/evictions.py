@@ -4,6 +4,8 @@
 - A pod is spared if it need not end any more, even between the two writes that end it: for the
   planner when the gang no longer preempts it, for the verbs when the preemptor is gone.
 - An attempt that fails is repeated with growing delays, for as long as the pod must end.
+- Where all pods of a workload must end and its kind has a gentle way, that is used
+  (`extender.outcomes.reclaims`).
 - The owner gets one Event. A pod that its owner or kube-scheduler ended first gets none. A pod that
   the leader before this one ended gets the same Event again, under the same name, because that
   leader may have died before it wrote it; it is not counted again.
@@ -13,10 +15,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NoReturn, Protocol
 
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import Outcomes
+from extender.outcomes.reclaims import Reclaims
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
@@ -59,8 +63,11 @@ class _Eviction:
 class Evictions:
     """Ends pods in the background."""
 
-    def __init__(self, ender: EndPods, *, pods: PodSink, outcomes: Outcomes) -> None:
+    def __init__(
+        self, ender: EndPods, *, pods: PodSink, outcomes: Outcomes, reclaims: Reclaims
+    ) -> None:
         self._ender = ender
+        self._reclaims = reclaims
         self._outcomes = outcomes
         self._evictions: dict[PodUid, _Eviction] = {}
         self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
@@ -100,8 +107,7 @@ class Evictions:
     async def _execute(self, eviction: _Eviction) -> None:
         pause = _FIRST_PAUSE_SECONDS
         while (why := self._reason(eviction)) is not None:
-            async with self._slots:
-                eviction.is_terminating = await self._try(eviction, why)
+            eviction.is_terminating = await self._attempt(eviction, why)
             if eviction.is_terminating:
                 break
             await asyncio.sleep(pause)
@@ -116,13 +122,36 @@ class Evictions:
     def _reason(self, eviction: _Eviction) -> str | None:
         return eviction.reason() if self._is_current(eviction) else None
 
+    def _is_wanted(self, eviction: _Eviction, why: str) -> bool:
+        return self._is_current(eviction) and eviction.wanted[why]()
+
+    async def _end_gently(self, eviction: _Eviction, why: str) -> bool:
+        """End a pod with its whole workload, if all its pods are to end."""
+        is_ending = await self._reclaims.end(
+            eviction.pod,
+            why=why,
+            victims=self._evictions,
+            is_wanted=partial(self._is_wanted, eviction, why),
+        )
+        if is_ending:
+            self._outcomes.pod_suspended(eviction.pod, why=why)
+        return is_ending
+
+    async def _attempt(self, eviction: _Eviction, why: str) -> bool:
+        """End a pod in the gentlest way that there is; False if the attempt failed."""
+        try:
+            if await self._end_gently(eviction, why):
+                return True
+        except BackendError as exc:
+            logger.warning("workload not suspended yet", extra={"error": str(exc)})
+            return False
+        async with self._slots:
+            return await self._try(eviction, why)
+
     async def _try(self, eviction: _Eviction, why: str) -> bool:
         pod = eviction.pod
         reference = PodRef.of(pod)
-
-        def is_wanted() -> bool:
-            return self._is_current(eviction) and eviction.wanted[why]()
-
+        is_wanted = partial(self._is_wanted, eviction, why)
         try:
             ended = await self._ender.end(reference, why=why, is_wanted=is_wanted)
         except BackendError as exc:

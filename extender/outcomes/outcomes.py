@@ -13,6 +13,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
 from extender.metrics import ExtenderMetrics
+from extender.outcomes.gang_ends import GangEnds
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from extender.queue.held_bindings import Verdict
@@ -50,6 +51,7 @@ class Outcomes:
         self._metrics = metrics
         self._clock = clock
         self.waiting = WaitingList()
+        self.ends = GangEnds(cluster=cluster, events=events, clock=clock)
         pods.on_end.append(self._forget)
         pods.helpers.on_end.append(self._forget)
         pods.on_appear.append(self._note_bound)
@@ -84,6 +86,9 @@ class Outcomes:
     def gang_waits(self, gang: GangKey, pod: ManagedPod, reason: Reason) -> None:
         """A gang waits; `pod` is the member that carries the Event. No news: no change, no cost."""
         entry = WaitingEntry(gang=gang, pod=pod, reason=reason, since=self._clock.now())
+        before = self.waiting.gangs.get(gang)
+        if before is not None and self._cluster.has_place(before.pod.uid):
+            del self.waiting.gangs[gang]  # a part of the gang starts: those that wait are told
         if self.waiting.put_gang(entry):
             self._events.waiting(pod, reason)
 
@@ -156,6 +161,15 @@ class Outcomes:
         """A pod is terminating; not reported if its owner or kube-scheduler ended it."""
         if ended is not Ended.BY_OTHERS:
             self._events.preempted(pod, why=why)
+            self.ends.evicted(pod, why=why, is_new=ended is Ended.NOW)
+        self._count_ended(pod, ended, why)
+
+    def pod_suspended(self, pod: ManagedPod, *, why: str) -> None:
+        """A pod ends because its workload was suspended, which is reported by itself."""
+        self._events.preempted(pod, why=why)
+        self._count_ended(pod, Ended.NOW, why)
+
+    def _count_ended(self, pod: ManagedPod, ended: Ended, why: str) -> None:
         if ended is Ended.NOW:
             self._metrics.victims.inc()
             logger.info("pod ended", extra={"pod_uid": pod.uid, "why": why})

@@ -1,10 +1,12 @@
-"""Events on pods: one per change, for the people who own them."""
+"""Events on pods and their workloads: one per change, for the people who own them."""
 
 from collections.abc import Sequence
 
 from extender.cells.model import Reason
 from kube.api.events import Event, EventWriter
 from kube.read.managed_pod import ManagedPod
+from kube.read.suspension import ReclaimMark
+from kube.read.workloads import Workload
 from policy.placement import Placement
 from policy.submission import GangKey
 
@@ -39,6 +41,41 @@ class PodEvents:
     def preempted(self, pod: ManagedPod, *, why: str) -> None:
         """Say why a pod is ended; the same Event is written once, whichever leader writes it."""
         self._write(pod, "Preempted", why, is_warning=True, is_unique=True)
+
+    def workload_evicted(self, workload: Workload, *, namespace: str, why: str) -> None:
+        """Say on a workload why its pods are ended; once, whichever leader writes it."""
+        self._write_on(workload, namespace, "Preempted", why, is_warning=True)
+
+    def workload_suspended(self, workload: Workload, *, namespace: str, mark: ReclaimMark) -> None:
+        """Say on a workload why it is suspended, and what follows."""
+        message = (
+            f"{mark.why}; Cellgate has suspended {workload} and resumes it once its pods are gone: "
+            "no failure is counted, and the new pods keep the age of the first ones "
+            f"(reclaim {mark.times})"
+        )
+        self._write_on(workload, namespace, "Preempted", message, is_warning=True)
+
+    def workload_resumed(self, workload: Workload, *, namespace: str) -> None:
+        """Say on a workload that it waits for room again."""
+        message = f"Cellgate has resumed {workload}: its new pods wait for room"
+        self._write_on(workload, namespace, "Resumed", message, is_warning=False)
+
+    def _write_on(
+        self, workload: Workload, namespace: str, reason: str, message: str, *, is_warning: bool
+    ) -> None:
+        self._writer.write(
+            Event(
+                namespace=namespace,
+                api_version=f"{workload.group}/v1" if workload.group else "v1",
+                kind=workload.kind,
+                name=workload.name,
+                uid=workload.uid,
+                reason=reason,
+                message=message[:_MOST_CHARS],
+                is_warning=is_warning,
+                is_unique=is_warning,
+            )
+        )
 
     def _write(
         self,

@@ -31,6 +31,8 @@ class ClusterCells:
         self.placement = cluster.placement
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
+        self.leaf_counts = cluster.leaf_counts
+        self.is_foreign = cluster.members.is_foreign
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import ToRequest, to_placement, to_single_request
+from extender.feeds.requests import ToRequest, member_rank, to_placement, to_single_request
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
@@ -62,6 +62,7 @@ class PlanningLoop:
         pods.on_end.append(self._forget)
         pods.helpers.on_change.append(self._observe)
         pods.helpers.on_end.append(self._forget)
+        pods.finished.on_change.append(self._observe_finished)
         cells.cluster.on_room.append(self.wake)
         cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
         cells.cluster.on_loss.append(self._and_plan(self._gangs.unseat))
@@ -135,7 +136,7 @@ class PlanningLoop:
         reason = self._held.reason_to_hold(pod)
         if reason is None:
             try:
-                self._gangs.see(_to_queued(pod, self._to_request))
+                self._gangs.see(self._to_queued(pod))
             except RequestError as exc:
                 reason = unknown_class(pod, exc)
         if reason is not None:
@@ -146,6 +147,26 @@ class PlanningLoop:
         if pod.is_released and self._held.holds_any(ReasonCode.QUOTA):
             self.observe_charged(pod.gang.key)  # the leader that released this pod has charged it
 
+    def _to_queued(self, pod: ManagedPod) -> QueuedPod:
+        request = self._to_request(pod)
+        return QueuedPod(
+            request=request,
+            gang_size=len(request.gang_leaf_counts),
+            is_gated=pod.is_gated,
+            is_ending=pod.is_deleting,
+            node=pod.node,
+            nominated=pod.nominated_node,
+            is_refused=pod.is_refused,
+            placement=to_placement(pod),
+            node_wish=pod.node_wish,
+            may_preempt=pod.may_preempt,
+            workload=pod.workload.uid if pod.workload else "",
+            rank=member_rank(pod),
+            # A PodGroup gives the least number of members; there may be more.
+            alone=to_single_request(request, pod) if pod.gang.size is None else None,
+            first_asked=self._pods.workloads.first_asked(pod),
+        )
+
     def _end_hold(self, pod: ManagedPod) -> None:
         """Plan a pod from now on; its gang may wait for other pods that are still held."""
         reported = self._held.remove(pod)
@@ -155,6 +176,10 @@ class PlanningLoop:
         held = ((other, self._held.reason(other.uid)) for other in others)
         still = next(((other, why) for other, why in held if why is not None), None)
         self._outcomes.hold_ended(gang_of(pod), reported.code, still=still)
+
+    def _observe_finished(self, gang: GangKey, workload: str, count: int) -> None:
+        self._gangs.note_finished(gang, workload, count)
+        self._news.set()
 
     def _forget(self, pod: ManagedPod) -> None:
         self._held.remove(pod)
@@ -254,21 +279,3 @@ class PlanningLoop:
             logger.info("action not executed", extra={"pod_uid": action.uid, "error": str(exc)})
             self._gangs.fail(action, now=self._clock.monotonic())
         self._news.set()
-
-
-def _to_queued(pod: ManagedPod, to_request: ToRequest) -> QueuedPod:
-    request = to_request(pod)
-    return QueuedPod(
-        request=request,
-        gang_size=len(request.gang_leaf_counts),
-        is_gated=pod.is_gated,
-        is_ending=pod.is_deleting,
-        node=pod.node,
-        nominated=pod.nominated_node,
-        is_refused=pod.is_refused,
-        placement=to_placement(pod),
-        node_wish=pod.node_wish,
-        may_preempt=pod.may_preempt,
-        # A PodGroup gives the least number of members; there may be more.
-        alone=to_single_request(request, pod) if pod.gang.size is None else None,
-    )

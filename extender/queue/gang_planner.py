@@ -56,6 +56,7 @@ class GangPlanner:
         self._cells = cells
         self._nodes = nodes
         self._seen = SeenGangs()
+        self.note_finished = self._seen.note_finished
         self._waiting = WaitingGangs()
         self._attempts = Attempts()
         self._refused = RefusedPlaces()
@@ -357,7 +358,8 @@ class GangPlanner:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
         self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
         self._waiting.refuse(gang.key)
-        self._notices.waits(gang, decision.reason)
+        waiting = unplaced(gang, self._cells) or gang.lowest_first()
+        self._notices.waits(gang, decision.reason, waiting=waiting)
 
     # -- actions
 

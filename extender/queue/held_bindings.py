@@ -121,12 +121,19 @@ class HeldBindings:
         if hold is None:
             return
         self._drop_closed(gang.key, hold)
+        if not hold.arrived:
+            return
         hold.needed = self._needed(gang)
         if any(not self._has_place(uid, gang) for uid in hold.arrived):
             self.give_up(gang.key, GivenUp.PLACE_LOST)
-        elif hold.arrived and (len(hold.arrived) >= hold.needed or has_begun(gang, self._cells)):
+        elif has_begun(gang, self._cells) or self._is_enough(hold, gang):
             del self._holds[gang.key]
             self._verdicts |= dict.fromkeys(hold.arrived, Verdict(gang=gang.key))
+
+    def _is_enough(self, hold: _Hold, gang: QueuedGang) -> bool:
+        """Tell whether enough members have arrived; helpers alone are not enough."""
+        deciding = {pod.uid for pod in gang.deciding()}
+        return len(hold.arrived) >= hold.needed and not deciding.isdisjoint(hold.arrived)
 
     def _has_place(self, uid: PodUid, gang: QueuedGang) -> bool:
         pod = gang.pods.get(uid)

@@ -13,8 +13,8 @@ from policy.submission import NodeName
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
-    """Return the members with leaf cells that do not run and have no place either."""
-    return [pod for pod in gang.members() if not _is_settled(pod, cells)]
+    """Return the members with leaf cells that neither run nor have a place, lowest rank first."""
+    return [pod for pod in gang.lowest_first() if not _is_settled(pod, cells)]
 
 
 def _is_settled(pod: QueuedPod, cells: Cells) -> bool:
@@ -54,11 +54,29 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
 
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
-    counts = gang.leaf_counts()
-    requests = [replace(pod.request, gang_leaf_counts=counts) for pod in unplaced(gang, cells)]
+    members = unplaced(gang, cells)
+    counts = _leaf_counts(gang, members, cells)
+    requests = [_request(pod, counts) for pod in members]
     wishes = () if gang.first.request.ignores_candidates else gang.node_wishes()
     candidates = nodes.fitting(wishes, without=gang.refused_nodes)
     return _decide_all(cells, requests, candidates, is_whole=gang.starts_whole, now=now)
+
+
+def _request(pod: QueuedPod, counts: tuple[int, ...]) -> MemberRequest:
+    """Return the request of a member for a gang of these sizes."""
+    least = pod.request.gang_min
+    gang_min = None if least is None else min(least, len(counts))
+    return replace(pod.request, gang_leaf_counts=counts, gang_min=gang_min)
+
+
+def _leaf_counts(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> tuple[int, ...]:
+    """Return the leaf cells of each member; as listed before, if the gang has places.
+
+    Members that have succeeded since then, or before the gang was placed, are no difference.
+    """
+    known = tuple(cells.leaf_counts(gang.key))
+    is_listed = all(pod.request.leaf_count in known for pod in members)
+    return known if known and is_listed else gang.leaf_counts()
 
 
 def _decide_all(

@@ -7,6 +7,9 @@ from extender.cells.model import MemberRequest, Reason
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
+PodRank = tuple[tuple[int, str], ...]
+"""Compares as the numbers and texts in it: the natural order of names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPod:
@@ -28,8 +31,14 @@ class QueuedPod:
     node_wish: Hashable = None
     """Its node selector, affinity and tolerations: pods with equal wishes fit the same nodes."""
     may_preempt: bool = True
+    workload: str = ""
+    """The UID of its topmost controller."""
+    rank: PodRank = ()
+    """Its place among the members: of a gang that starts in part, the lowest ranks start."""
     alone: MemberRequest | None = None
     """The request of the pod alone, where a gang may have more members than it needs."""
+    first_asked: float | None = None
+    """When its workload first asked, if an earlier pod of it ended for another gang."""
 
     @property
     def uid(self) -> PodUid:
@@ -45,6 +54,11 @@ class QueuedPod:
     def is_helper(self) -> bool:
         """Whether it is a member without leaf cells: kube-scheduler chooses its node."""
         return self.request.leaf_count == 0
+
+    @property
+    def asked(self) -> float:
+        """Since when it counts as waiting."""
+        return self.created if self.first_asked is None else self.first_asked
 
     @property
     def is_released(self) -> bool:

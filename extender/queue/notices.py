@@ -1,8 +1,10 @@
 """Notices about waiting gangs: one for each change of the reason why a gang waits."""
 
+from collections.abc import Sequence
+
 from extender.cells.model import Reason, ReasonCode
 from extender.cells.wording import explain
-from extender.queue.model import Notice
+from extender.queue.model import Notice, QueuedPod
 from extender.queue.queued_gang import QueuedGang
 from policy.submission import GangKey
 
@@ -18,11 +20,15 @@ class Notices:
         self._incomplete: dict[GangKey, tuple[QueuedGang, float]] = {}
         """Gangs with too few members, and since when."""
 
-    def waits(self, gang: QueuedGang, reason: Reason) -> None:
-        """Note why a gang waits, if the last notice gave another reason."""
-        if gang.noticed != reason.code:
-            gang.noticed = reason.code
-            self._due[gang.key] = Notice(uid=gang.first.uid, reason=reason)
+    def waits(self, gang: QueuedGang, reason: Reason, *, waiting: Sequence[QueuedPod]) -> None:
+        """Note why a gang waits, unless one of the `waiting` members was given this reason.
+
+        The first of them carries the notice: a member that runs does not wait.
+        """
+        is_known = any(pod.uid == gang.noticed_uid for pod in waiting)
+        if gang.noticed != reason.code or not is_known:
+            gang.noticed, gang.noticed_uid = reason.code, waiting[0].uid
+            self._due[gang.key] = Notice(uid=waiting[0].uid, reason=reason)
 
     def resumed(self, gang: QueuedGang) -> None:
         """Note that a gang no longer waits for the reason of its last notice."""
@@ -48,11 +54,11 @@ class Notices:
         """Return the new notices, including those of gangs that have been incomplete for long."""
         for gang, since in self._incomplete.values():
             if now - since >= _GATHERING_SECONDS and gang.noticed is not ReasonCode.GATHERING:
-                self.waits(gang, _incomplete(gang))
+                self.waits(gang, _incomplete(gang), waiting=gang.oldest_first())
         due, self._due = self._due, {}
         return due
 
 
 def _incomplete(gang: QueuedGang) -> Reason:
-    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.size}
+    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.left}
     return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)

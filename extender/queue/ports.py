@@ -31,8 +31,14 @@ class Cells(Protocol):
     def is_bound(self, member: PodUid) -> bool:
         """Tell whether a member is bound, even if its pod does not show it yet."""
 
+    def is_foreign(self, member: PodUid) -> bool:
+        """Tell whether a member runs in a place that we did not give it."""
+
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """Return the members of a gang that have a place."""
+
+    def leaf_counts(self, gang: GangKey) -> Sequence[int]:
+        """Return the leaf cells of each member of a gang that has places; empty for any other."""
 
     def is_preempting(self, gang: GangKey) -> bool:
         """Tell whether cells are reserved for a gang until its victims have ended."""

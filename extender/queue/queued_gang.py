@@ -1,7 +1,7 @@
 """One gang as the planner sees it: its pods that exist, and the planner's notes about it."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from extender.cells.answers import disagreement, terms
@@ -43,6 +43,10 @@ class QueuedGang:
     """The gang is ranked as if it had been created then, unless it is younger."""
     noticed: ReasonCode | None = None
     """Code of the last notice to its owner; None if the gang has resumed since."""
+    noticed_uid: PodUid | None = None
+    """The member that carried the last notice."""
+    finished: Mapping[str, int] = field(default_factory=dict)
+    """Members that have succeeded, by the UID of their workload."""
     _in_order: list[QueuedPod] | None = None
     """Its pods, sorted; None after a change."""
 
@@ -56,6 +60,10 @@ class QueuedGang:
         del self.pods[uid]
         self.asleep.discard(uid)
         self._in_order = None
+
+    def lowest_first(self) -> list[QueuedPod]:
+        """Return the oldest pods, up to the gang's size, in the order of their ranks."""
+        return sorted(self.members(), key=lambda pod: pod.rank)
 
     def oldest_first(self) -> list[QueuedPod]:
         """Return its pods, in an order that is the same in every replica."""
@@ -99,7 +107,15 @@ class QueuedGang:
     def least(self) -> int:
         """The number of members that must exist before the gang is planned."""
         gang_min = self.first.request.gang_min
-        return self.size if gang_min is None else min(gang_min, self.size)
+        return self.left if gang_min is None else min(gang_min, self.left)
+
+    @property
+    def left(self) -> int:
+        """The number of members that have not succeeded yet; only those of the workload count.
+
+        A workload may have more pods than the gang has members, one set after the other.
+        """
+        return self.size - self.finished.get(self.first.workload, 0) % self.size
 
     @property
     def has_begun(self) -> bool:
@@ -129,7 +145,7 @@ class QueuedGang:
             return listed
         members = self.members()
         existing = [pod.request.leaf_count for pod in members if not pod.is_helper]
-        missing = [self.first.request.leaf_count] * (self.size - len(members))
+        missing = [self.first.request.leaf_count] * (self.left - len(members))
         return tuple(sorted([*existing, *missing], reverse=True))
 
     def disagreement(self) -> Reject | None:
@@ -147,12 +163,12 @@ class QueuedGang:
 
     @property
     def rank(self) -> Rank:
-        """Higher priorities come first, then the older gang.
+        """Higher priorities come first, then the gang that asked first.
 
         Gangs of different VCs do not compete for guaranteed cells, so one order of all gangs is
         also an order within each VC.
         """
-        return -self.first.request.priority, max(self.first.created, self.waits_since)
+        return -self.first.request.priority, max(self.first.asked, self.waits_since)
 
     def refuse_node(self, node: NodeName, *, member: PodUid, now: float) -> None:
         """Avoid a node that kube-scheduler refused, for longer after each refusal.

@@ -19,6 +19,7 @@ class SeenGangs:
         self._gangs: dict[GangKey, QueuedGang] = {}
         self._gang_of: dict[PodUid, GangKey] = {}
         self._changed: set[GangKey] = set()
+        self._finished: dict[GangKey, dict[str, int]] = {}
         self._youngest = 0.0
         """When the youngest of all pods that were seen was created."""
 
@@ -49,7 +50,9 @@ class SeenGangs:
             self.drop(pod.uid)
         if pod.is_ending:
             return False
-        gang = self._gangs.setdefault(key, QueuedGang(key))
+        gang = self._gangs.get(key)
+        if gang is None:
+            gang = self._gangs[key] = QueuedGang(key, finished=self._finished.get(key, {}))
         if gang.pods.get(pod.uid) == pod:
             return False
         gang.put(pod)
@@ -63,6 +66,19 @@ class SeenGangs:
         key = self._gang_of.pop(uid, None)
         if key is not None:
             self._gangs[key].remove(uid)
+            self.note_change(key)
+
+    def note_finished(self, key: GangKey, workload: str, count: int) -> None:
+        """Note how many members of a gang have succeeded, of one workload."""
+        counts = {**self._finished.get(key, {}), workload: count}
+        counts = {owner: number for owner, number in counts.items() if number}
+        if counts:
+            self._finished[key] = counts
+        else:
+            self._finished.pop(key, None)
+        gang = self._gangs.get(key)
+        if gang is not None:
+            gang.finished = counts
             self.note_change(key)
 
     def forget(self, key: GangKey) -> None:

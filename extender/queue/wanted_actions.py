@@ -86,5 +86,5 @@ def _for_victims(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
                 uid=uid,
                 victim=victim,
                 preemptor=gang.key,
-                reason=preempted(victim, by=gang.first.request),
+                reason=preempted(victim, by=gang.first.request, is_foreign=cells.is_foreign(uid)),
             )

@@ -116,4 +116,6 @@ class HalfBoundGangs:
         members = self._cluster.members.items_of([gang])
         requests = [member.request for _, member in members]
         sizes = [one.gang_min or len(one.gang_leaf_counts) for one in requests]
-        return max(sizes, default=0)
+        pods = [pod for pod in map(self._pods.get, self._cluster.members.of_gang(gang)) if pod]
+        finished = max((self._pods.finished.count(pod) for pod in pods), default=0)
+        return max(0, max(sizes, default=0) - finished)

@@ -55,6 +55,7 @@ class LedgerSync:
         pods: PodSink,
         sizes: GangSizeSource,
         classes: Callable[[], Classes],
+        charge_undecided: Callable[[ManagedPod], Charge],
         term: Callable[[], LeaderTerm],
         metrics: ExtenderMetrics,
         clock: Clock,
@@ -63,6 +64,7 @@ class LedgerSync:
         self._pods = pods
         self._sizes = sizes
         self._classes = classes
+        self._charge_undecided = charge_undecided
         self._term = term
         self._metrics = metrics
         self._clock = clock
@@ -80,6 +82,10 @@ class LedgerSync:
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)
         self._note_size(pod)
+        if pod.is_undecided and gang not in self._confirmed:
+            self._confirmed.add(gang)
+            self._ended.pop(gang, None)
+            self.compares_soon = True
         if pod.decision and gang not in self._confirmed:
             self._confirmed.add(gang)
             self._appeared[gang] = pod
@@ -88,7 +94,7 @@ class LedgerSync:
     def _note_ended(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)
         self._note_size(pod)
-        if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
+        if _is_alone(pod) or not self._pods.of_gang(pod.gang.key):
             self._confirmed.discard(gang)
             self._appeared.pop(gang, None)
             self.compares_soon |= self._ended.is_full
@@ -96,7 +102,7 @@ class LedgerSync:
 
     def _note_size(self, pod: ManagedPod) -> None:
         """Compare soon if a gang's size is not fixed: a PodGroup gives only the least number."""
-        if pod.gang.size is None and not pod.is_charged_alone:
+        if pod.gang.size is None and not _is_alone(pod):
             self.compares_soon = True
 
     async def run(self) -> NoReturn:
@@ -189,6 +195,8 @@ class LedgerSync:
             return self._with_class(due, pods)
         if not _is_due(pod):
             return None
+        if pod.is_undecided:
+            return self._charge_undecided(pod)
         return to_charge(pod, classes=self._classes(), sizes=self._sizes)
 
     def _with_class(self, due: Charge, pods: Sequence[ManagedPod]) -> Charge:
@@ -215,7 +223,7 @@ class LedgerSync:
         charge, and is charged anew. A pod that took the last place is visible some seconds after
         that place was seen to be taken.
         """
-        is_open = pods[0].gang.size is None and not pods[0].is_charged_alone
+        is_open = pods[0].gang.size is None and not _is_alone(pods[0])
         if not is_open or live.charge.places or len(pods) >= self._size(pods[0]):
             return False
         seen, since = known_full.get(live.charge.gang, (live, self._monotonic()))
@@ -233,19 +241,27 @@ class LedgerSync:
         The charge counted missing members like the first. A member that is still missing can be no
         larger than the largest, or the charge would be higher.
         """
-        annotated = [pod.hived.gang.leaf_count for pod in pods if pod.hived and pod.hived.gang]
+        gangs = [pod.hived.gang for pod in pods if pod.hived and not _is_alone(pod)]
+        annotated = [gang.leaf_count for gang in gangs if gang is not None]
         if annotated:
             return max(annotated)
         counts = [pod.leaf_count for pod in pods]
-        missing = max(0, self._size(pods[0]) - len(pods)) * max(counts)
+        size = self._size(pods[0])
+        left = size - self._pods.finished.count(pods[0]) % size
+        missing = max(0, left - len(pods)) * max(counts)
         return max(sum(counts), min(live.charge.leaf_count, sum(counts) + missing))
 
     def _size(self, pod: ManagedPod) -> int:
         """Return how many members of a gang have leaf cells, as far as known."""
-        if pod.is_charged_alone:
+        if _is_alone(pod):
             return 1
         helpers = len(self._pods.helpers.of_gang(pod.gang.key))
         return max(1, (pod.gang.size or self._sizes.size(pod) or 1) - helpers)
+
+
+def _is_alone(pod: ManagedPod) -> bool:
+    """Whether a pod is charged by itself, whatever its marks say about a gang."""
+    return pod.is_charged_alone or pod.is_undecided
 
 
 def _is_due(pod: ManagedPod) -> bool:

@@ -2,7 +2,8 @@
 
 kube-scheduler ends the pods that the answer names on one node, and no others. Cellgate ends the
 rest of their gangs. It ends all of them where kube-scheduler does not ask: kube-scheduler looks for
-victims only on nodes that look full to it.
+victims only on nodes that look full to it. It also ends all of them where their workload may be
+suspended: kube-scheduler would delete pods, and their Job would count failures.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -36,6 +37,7 @@ class PreemptVerb:
         waiting: WaitingList,
         cluster: Cluster,
         evictions: Evictions,
+        may_suspend: Callable[[ManagedPod], bool],
         is_bound: Callable[[PodUid], bool],
     ) -> None:
         """`is_bound` also knows the bindings that the feed has not shown yet."""
@@ -45,6 +47,7 @@ class PreemptVerb:
         self._waiting = waiting
         self._cluster = cluster
         self._evictions = evictions
+        self._may_suspend = may_suspend
         self._is_bound = is_bound
 
     def preempt(self, arguments: wire.PreemptArguments) -> dict[str, Any]:
@@ -71,7 +74,8 @@ class PreemptVerb:
         members = self._members(decision.victims)
         on_node: dict[NodeName, list[ManagedPod]] = {}
         for pod in members:
-            if pod.node is not None and pod.node in nodes and not pod.is_deleting:
+            is_named = pod.node in nodes and not pod.is_deleting and not self._may_suspend(pod)
+            if pod.node is not None and is_named:
                 on_node.setdefault(pod.node, []).append(pod)
         node = min(on_node, default=None)
         named = on_node[node] if node is not None else []
@@ -91,7 +95,8 @@ class PreemptVerb:
         preemptor = decision.request.member
         for pod in pods:
             if pod.node is not None or self._is_bound(pod.uid):
-                why = preempted(pod.gang.key, by=decision.request).text
+                is_foreign = self._cluster.members.is_foreign(pod.uid)
+                why = preempted(pod.gang.key, by=decision.request, is_foreign=is_foreign).text
                 self._evictions.start(
                     pod, why=why, is_wanted=lambda: not self._pods.has_ended(preemptor)
                 )

@@ -14,6 +14,7 @@ May be imported by `kube.follow` and by every package above `kube`.
     pod_ender               Ends a preempted pod gracefully, with a DisruptionTarget condition.
     pod_writer              Releases a pod: nominates a node, writes the placement, lifts the gate.
     secrets                 Reads Secrets, and writes them if they have not changed.
+    suspender               Suspends and resumes a preempted workload, with a mark that says why.
     token_reviews           Asks the API server whose token it is and what the user may do.
     webhook_configurations  Publishes our CA in the webhook configurations.
 """

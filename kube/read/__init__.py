@@ -15,6 +15,7 @@ May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
     pods          Reads a pod: `read_pod`.
     protection    Which pods are never ended to make room: those of the cluster itself.
     submitters    The user and groups that the template webhook stamps on a pod template.
+    suspension    Workloads that can be suspended: kinds, obstacles, the mark of a reclaim.
     trimming      Drops what we never read of pods and nodes, to save memory.
     workloads     The topmost controller of a pod, and the mark that names it on the pod.
 """

@@ -2,7 +2,8 @@
 
 HiveD's annotation comes first: it is a complete scheduling spec, and such a pod must be treated as
 HiveD would treat it. Then come the forms of other projects, the native one first, and last our own
-labels. Only the first form found counts. A pod without any mark is a gang of one.
+labels. Only the first form found counts. A pod without any mark is a gang of one. A native PodGroup
+that is no gang does not count beside our labels; the webhook, which knows it, says so on the pod.
 
 A gang's key is the pod's namespace and the gang's name. This holds for HiveD's gangs too, although
 HiveD's names are global: a pod must not be able to join a gang of another namespace. A gang by our
@@ -98,6 +99,8 @@ def _has_marks(pod: PodMarks) -> bool:
 
 def _read_native(pod: PodMarks) -> _Named | None:
     if pod.spec.values.get("schedulingGroup") is None:
+        return None
+    if pod.annotations.values.get(marks.GANG_BY_ANNOTATION) == marks.BY_LABELS:
         return None
     name = pod.spec.fields("schedulingGroup").text("podGroupName", OBJECT_NAME)
     return _Named(name) if name else None

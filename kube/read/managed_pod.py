@@ -129,6 +129,17 @@ class ManagedPod:
         return f"{self.namespace}/{self.name or f'{self.generate_name}*'}"
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether it has a node although the webhook did not decide on it."""
+        return self.node is not None and self.decision is None
+
+    @property
+    def charged_user(self) -> UserName:
+        """The user that pays for it: its submitter, else the service account that it runs as."""
+        account = f"system:serviceaccount:{self.namespace}:{self.service_account}"
+        return self.submitter or UserName(account)
+
+    @property
     def node_wish(self) -> NodeWish:
         """Which nodes it may use; read on demand, since only the planner asks."""
         return read_wish(self.node_rules)
@@ -171,9 +182,12 @@ def charged_gang(pod: ManagedPod, *, decision: str | None = None) -> GangKey:
     A pod that Kubernetes will name (`generateName`) has no name when it is admitted. As a gang of
     one it is charged under that prefix, a `*`, which no name contains, and the id of the decision,
     which the pod then carries as an annotation; `decision` is that id while it does not. A pod of a
-    PodGroup that is no gang is charged as a gang of one; an annotation says so.
+    PodGroup that is no gang is charged as a gang of one; an annotation says so. So is a pod that
+    runs without a decision: its marks are not checked, and must not add to the charge of a gang.
     """
     decision = decision or pod.decision
+    if decision is None and pod.node is not None:
+        return GangKey(pod.namespace, f"foreign/{pod.name}")
     if not _is_single(pod):
         return pod.gang.key
     if pod.generate_name and decision:

@@ -20,5 +20,6 @@ May be imported by `policy` and by every package above it.
     hived_vcs         HiveD's virtual clusters: the cells that each was promised.
     node_tree         Nodes as a tree of places, with the cells built from them.
     promises          Promises that do not fit, in words.
+    seen_nodes        Cells of the nodes seen lately, to judge changes and workloads by.
     safety            The proof that every VC can get all that it was promised at the same time.
 """

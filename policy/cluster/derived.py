@@ -5,7 +5,8 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from policy.cluster.derived_cells import CellBuilder, LabelKey, NodeTopologyEntry
+from policy.capacity import Capacity
+from policy.cluster.derived_cells import MAX_DEVICES, CellBuilder, LabelKey, NodeTopologyEntry
 from policy.cluster.derived_promises import Wish, keep_promises
 from policy.cluster.document import (
     MAX_CELLS,
@@ -13,8 +14,17 @@ from policy.cluster.document import (
     Builder,
     BuiltCluster,
     ClusterDocument,
+    NodeCount,
 )
 from policy.cluster.fields import entries_of, named_entries_of
+from policy.cluster.seen_nodes import (
+    ChainKey,
+    SeenChain,
+    check_raised,
+    find_capacity,
+    find_chains,
+    label_keys,
+)
 from policy.documents.models import Strict, items_of
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
@@ -32,6 +42,14 @@ class DerivedCellEntry(Strict):
     leaf_type: LabelKey = Field(description="The type of their leaf cells.")
     level: LabelKey = Field(description="A label key of `levels`, or the leaf resource.")
     cell_number: int = Field(ge=0, le=MAX_CELLS, description="How many such cells.")
+
+
+class ExpectedNodesEntry(Strict):
+    """Nodes that will be added: promises may count on them."""
+
+    leaf_type: LabelKey = Field(description="The type of their leaf cells.")
+    nodes: int = Field(ge=1, le=MAX_CELLS, description="How many such nodes.")
+    leaf_cells: int = Field(ge=1, le=MAX_DEVICES, description="Leaf cells of each node.")
 
 
 class DerivedVcEntry(Strict):
@@ -55,6 +73,12 @@ class DerivedClusterDocument(ClusterDocument):
     virtual_clusters: dict[str, DerivedVcEntry] = Field(
         default={}, description="What each virtual cluster is promised, by its name."
     )
+    expected_nodes: list[ExpectedNodesEntry] = Field(
+        default=[],
+        max_length=MAX_RULES,
+        description="Nodes that will be added. A promise that a change raises beyond the nodes of "
+        "the last seven days is refused, unless these back it.",
+    )
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
@@ -74,6 +98,38 @@ class DerivedClusterDocument(ClusterDocument):
             CellBuilder(self.node_topology),
             wishes=list(self._wishes()),
             vcs=[VcName(name) for name in self.virtual_clusters],
+        )
+
+    @property
+    def label_keys(self) -> tuple[str, ...]:
+        """The labels of nodes on which cells depend, sorted."""
+        return label_keys(self.node_topology)
+
+    def check_raised(
+        self, before: ClusterDocument | None, counts: Sequence[NodeCount]
+    ) -> list[Problem]:
+        """Return the promises that this document raises beyond the nodes that were seen."""
+        earlier = before if isinstance(before, DerivedClusterDocument) else None
+        chains = self.seen_chains(counts)
+        if not chains:
+            return []
+        old = list(earlier._wishes()) if earlier else []
+        return list(check_raised(list(self._wishes()), before=old, chains=chains))
+
+    def capacity(self, counts: Sequence[NodeCount]) -> Capacity | None:
+        """Return how large gangs can be, by the nodes that were seen; None if none was."""
+        chains = self.seen_chains(counts)
+        return find_capacity(list(self._wishes()), chains) if chains else None
+
+    def seen_chains(self, counts: Sequence[NodeCount]) -> dict[ChainKey, SeenChain]:
+        """Return the chains of the nodes that were seen or are expected; none if none was seen."""
+        return find_chains(
+            self.node_topology,
+            counts,
+            expected=[
+                (LeafType(one.leaf_type), one.leaf_cells, one.nodes) for one in self.expected_nodes
+            ],
+            leaf_types=sorted({wish.leaf_type for wish in self._wishes()}),
         )
 
     def _wishes(self) -> Iterator[Wish]:

@@ -158,7 +158,7 @@ class CellBuilder:
 def _look(node: LiveNode, rules: Sequence[NodeTopologyEntry]) -> _Seen:
     places: dict[_ChainKey, tuple[tuple[str, ...], int]] = {}
     notes: list[_Note] = []
-    for index, rule in _rules_for(node, rules):
+    for index, rule in rules_for(node, rules):
         found = _place(node, rule=rule, index=index, notes=notes)
         if found is not None:
             leaf_type = _leaf_type(node, rule=rule, index=index, notes=notes)
@@ -166,7 +166,7 @@ def _look(node: LiveNode, rules: Sequence[NodeTopologyEntry]) -> _Seen:
     return _Seen(places=places, notes=tuple(notes))
 
 
-def _rules_for(
+def rules_for(
     node: LiveNode, rules: Sequence[NodeTopologyEntry]
 ) -> Iterator[tuple[int, NodeTopologyEntry]]:
     """Yield the first rule for each leaf resource of the node: no device counts twice."""

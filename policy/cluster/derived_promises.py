@@ -22,7 +22,7 @@ from policy.wording import count_of, listing, quote
 _STEPS_OF_A_CUT: Final = 500
 """Choices tried for each of some dozens of questions while promises are cut."""
 
-_FAIR = "no VC loses a cell while another one keeps more leaf cells"
+_FAIR = "VCs share the leaf cells equally, as far as whole cells allow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,12 @@
 """What both forms of the Cluster document share, and what is built from them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, Protocol
 
 from pydantic import Field
 
+from policy.capacity import Capacity
 from policy.documents.models import Document
 from policy.errors import Problem
 from policy.submission import NodeName, VcName
@@ -24,6 +25,15 @@ class LiveNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     leaf_counts: Mapping[str, int] = field(default_factory=dict)
     """Devices by the name of their resource, such as `nvidia.com/gpu`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCount:
+    """So many nodes with the same devices and the same of those labels that matter."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    leaf_counts: Mapping[str, int] = field(default_factory=dict)
+    number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +69,11 @@ class ClusterDocument(Document):
     """Whether `build` must be called again when nodes change."""
 
     kind: Literal["Cluster"] = Field(description="Always `Cluster`.")
+    foreign: Literal["keep", "reclaim"] = Field(
+        default="keep",
+        description="What happens to pods that Cellgate did not place, where they use leaf cells "
+        "that a guaranteed gang was promised and needs: `keep` lets them run, `reclaim` ends them.",
+    )
 
     @property
     def vc_names(self) -> tuple[VcName, ...]:
@@ -69,6 +84,21 @@ class ClusterDocument(Document):
     def warnings(self) -> tuple[Problem, ...]:
         """What is allowed, but probably a mistake, before any node is known."""
         return ()
+
+    @property
+    def label_keys(self) -> tuple[str, ...]:
+        """The labels of nodes on which cells depend, sorted."""
+        return ()
+
+    def check_raised(
+        self, before: "ClusterDocument | None", counts: Sequence[NodeCount]
+    ) -> list[Problem]:
+        """Return the promises that this document raises beyond the nodes that were seen."""
+        return []
+
+    def capacity(self, counts: Sequence[NodeCount]) -> Capacity | None:
+        """Return how large gangs can be, by the nodes that were seen; None if that is unknown."""
+        raise NotImplementedError
 
     def builder(self) -> Builder:
         """Return a builder that knows no node yet."""

@@ -1,8 +1,8 @@
 """Which promises are kept where a chain has too few cells for all of them.
 
-The rule is max-min fairness in leaf cells: no VC loses a cell while another VC keeps more leaf
-cells than it does. So a VC whose promise is far too large cannot take the cells of the others,
-whatever the levels of their promises are.
+The rule is max-min fairness in leaf cells: all VCs keep equally many, as far as whole cells allow,
+and none more than it was promised. So a VC whose promise is far too large cannot take the cells of
+the others, whatever the levels of their promises are.
 
 All VCs are filled at the same time, as from one tap. At *fill level* w each VC has taken cells, the
 highest level first, for as long as it had at most w leaf cells. A cell that does not fit at some

@@ -4,7 +4,7 @@ The models check each value; what values say about each other is checked on the 
 one wrong value does not hide other mistakes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -18,7 +18,14 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from policy.cluster.document import Builder, BuiltCluster, ClusterDocument, LiveNode
+from policy.capacity import Capacity, capacity_of
+from policy.cluster.document import (
+    Builder,
+    BuiltCluster,
+    ClusterDocument,
+    LiveNode,
+    NodeCount,
+)
 from policy.cluster.fields import CellCount, ChildCount, Flag, RequiredText, Text
 from policy.cluster.hived_cells import read_cells
 from policy.cluster.hived_keys import check_keys
@@ -161,6 +168,10 @@ class HivedClusterDocument(ClusterDocument):
     def warnings(self) -> tuple[Problem, ...]:
         """Keys and values without effect, or with another effect than expected."""
         return self._compiled.warnings
+
+    def capacity(self, counts: Sequence[NodeCount]) -> Capacity:
+        """Return how large gangs can be; nodes make no difference."""
+        return capacity_of(self._compiled.topology)
 
     def builder(self) -> Builder:
         """Return a builder that ignores nodes."""

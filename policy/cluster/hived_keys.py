@@ -45,7 +45,9 @@ class _Kind:
     """Keys that are accepted without effect, and not suggested."""
 
 
-_TOP: Final = _Kind("the top", ("physicalCluster", "virtualClusters"), (*_HEAD, *SETTINGS))
+_TOP: Final = _Kind(
+    "the top", ("physicalCluster", "virtualClusters", "foreign"), (*_HEAD, *SETTINGS)
+)
 _CLUSTER: Final = _Kind("physicalCluster", ("cellTypes", "physicalCells", "skuTypes"), SKU_KEYS)
 _TYPE: Final = _Kind("a cell type", ("childCellType", "childCellNumber", "isNodeLevel"))
 _CELL: Final = _Kind("a physical cell", ("cellType", "cellAddress", "pinnedCellId", "cellChildren"))

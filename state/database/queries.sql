@@ -410,3 +410,32 @@ FROM (
     FROM pg_proc AS p WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f'
 ) AS all_of_it
 ORDER BY part, name COLLATE "C"
+
+-- name: observe_nodes
+-- Note nodes that joined or changed, and those that are gone; forget those that are gone for long.
+SELECT observe_nodes($1, $2, $3::jsonb, $4::text[], $5, $6)
+
+-- name: retain_nodes
+-- Note that all nodes but these are gone.
+SELECT retain_nodes($1, $2, $3::text[], $4)
+
+-- name: seen_nodes
+-- Count the nodes that were there within some time, by devices and by the labels asked for.
+WITH latest AS (
+    -- Of the numbers of devices that a node had, the largest.
+    SELECT DISTINCT ON (s.name) s.leaf_counts, s.labels
+    FROM seen_nodes AS s
+    CROSS JOIN LATERAL (
+        SELECT sum(devices.value::bigint) AS total FROM jsonb_each_text(s.leaf_counts) AS devices
+    ) AS devices
+    WHERE s.left_at IS NULL OR s.left_at > coalesce($3::timestamptz, now()) - $2::interval
+    ORDER BY s.name, devices.total DESC, s.left_at DESC NULLS FIRST, s.leaf_counts
+)
+SELECT l.leaf_counts::text, asked.labels::text, count(*) AS number
+FROM latest AS l
+CROSS JOIN LATERAL (
+    SELECT coalesce(jsonb_object_agg(label.key, label.value), '{}') AS labels
+    FROM jsonb_each_text(l.labels) AS label WHERE label.key = ANY ($1::text[])
+) AS asked
+GROUP BY l.leaf_counts, asked.labels
+ORDER BY l.leaf_counts::text COLLATE "C", asked.labels::text COLLATE "C"

@@ -211,6 +211,15 @@ TABLE schema_migrations (
     CONSTRAINT schema_migrations_pkey PRIMARY KEY (name)
 );
 
+TABLE seen_nodes (
+    name text NOT NULL,
+    leaf_counts jsonb NOT NULL,
+    labels jsonb NOT NULL,
+    left_at timestamp with time zone,
+    CONSTRAINT seen_nodes_pkey PRIMARY KEY (name, leaf_counts)
+);
+CREATE INDEX seen_nodes_left ON public.seen_nodes USING btree (left_at);
+
 VIEW leaf_cell_hours AS
  SELECT day,
     NULLIF(user_name, ''::text) AS user_name,
@@ -276,7 +285,9 @@ FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=
 
 FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- f2176e24711ff7626a9860cd823d3837
 
-FUNCTION grant_rights() RETURNS void; -- 03439cf2d7adbc034e543e858d0c5dd6
+FUNCTION grant_other_rights() RETURNS void; -- be3e6181253def3e84ceabc08fece2f3
+
+FUNCTION grant_rights() RETURNS void; -- 8844b7ec78a0caf5920c6b6ccf0001d3
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
@@ -329,6 +340,10 @@ FUNCTION ledger_replace(charges,charges,jsonb) RETURNS record; -- 5c38edeeb9d489
 FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 
 FUNCTION ledger_usage(holdings) RETURNS json; -- e4c36789c2d07fdab9ca9e8e9aa005e8
+
+FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- aea5bb313677877c19d491c5d2720cfc
+
+FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 66602362655a8c80fc6847f69a410486
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 

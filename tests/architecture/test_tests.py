@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "contract": {"support"},
     "controlplane": set(),
     # The end-to-end tests run the contract, chaos and hostile inputs on a real control plane.
-    "e2e": {"support", "controlplane", "contract", "chaos", "fuzz"},
+    "e2e": {"support", "controlplane", "contract", "chaos", "fuzz", "zoo"},
     "fuzz": {"support"},
     "integration": {"support"},
     # Names the tests that must fail when the product is changed: that is its purpose.
@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "property": {"support"},
     "support": {"controlplane"},
     "unit": {"support", "controlplane"},
+    "zoo": {"support", "controlplane"},
 }  # fmt: skip
 
 # Folders of `tests/unit` that are about no folder of the product.

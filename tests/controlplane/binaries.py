@@ -51,6 +51,11 @@ class Binaries:
     version: KubernetesVersion
     directory: Path
 
+    @property
+    def has_pod_groups(self) -> bool:
+        """Whether this version has native PodGroups, behind their feature gate."""
+        return tuple(map(int, str(self.version).lstrip("v").split(".")[:2])) >= (1, 37)
+
     def path(self, program: str) -> Path:
         """Where that program is, built or not."""
         return self.directory / program

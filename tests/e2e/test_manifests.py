@@ -4,6 +4,7 @@ kwok plays the kubelets, so no image is run; what is shown is what Kubernetes it
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -66,6 +67,17 @@ async def test_every_manifest_is_accepted_and_applied_again_changes_nothing(
     strict = ("--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts")
     for folder in ("base", "examples", *OVERLAYS):
         await plane.kubectl("apply", "-k", str(MANIFESTS / folder), *strict)
+    overlay = plane.directory / "gentle"
+    overlay.mkdir()
+    here = overlay.resolve()
+    kustomization = {
+        "resources": [os.path.relpath(BASE, here)],
+        "components": [os.path.relpath(MANIFESTS / "components" / "gentle-reclaim", here)],
+    }
+    (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    await plane.kubectl("apply", "-k", str(overlay), *strict)
+    rendered = (await plane.kubectl("kustomize", str(overlay))).stdout
+    assert str(rendered).count("CELLGATE_GENTLE_RECLAIM") == 1
 
 
 async def test_pods_run_as_nobody_with_nothing(plane: ControlPlane) -> None:

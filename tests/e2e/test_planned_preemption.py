@@ -202,3 +202,30 @@ async def test_a_late_member_ends_who_took_its_place(plane: ControlPlane, pods: 
     await _let_go(plane, pods)
     await running(plane, pods, "bert", size=NODES)
     await end(plane, pods, "bert", size=NODES)
+
+
+async def test_foreign_pods_on_promised_cells_are_named_and_by_policy_ended(
+    plane: ControlPlane, pods: str
+) -> None:
+    namespace = pods.split("/")[4]
+    nodes = [node["metadata"]["name"] for node in await plane.api.list("/api/v1/nodes")]
+    strays = [
+        a_gang_pod(f"stray-{index}", 0, size=1, gpus=8).of_class("oppo").with_spec(nodeName=node)
+        for index, node in enumerate(nodes)
+    ]
+    for stray in strays:
+        await plane.api.create(pods, stray)  # an admin may, a user may not
+    await create(plane, pods, gang_pods("owner", size=2, gpus=8))
+    reason = await told(plane, pods, "owner", reason="Waiting")
+    for stray in strays:
+        name, node = stray["metadata"]["name"], stray["spec"]["nodeName"]
+        assert f"{namespace}/{name} of admin on node {node} (8)" in reason
+    assert "24 of the leaf cells that it could use are in use by 3 pods" in reason
+
+    await promise_nodes(plane, NODES, more="foreign: reclaim")
+    await running(plane, pods, "owner", size=2)
+    events = (await plane.api.get(pods.removesuffix("pods") + "events"))["items"]
+    ended = [one["message"] for one in events if one["reason"] == "Preempted"]
+    assert len(ended) == 2
+    assert all("the Cluster document says `foreign: reclaim`" in message for message in ended)
+    await promise_nodes(plane, NODES)

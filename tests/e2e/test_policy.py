@@ -44,7 +44,7 @@ TABLES, SUBMISSIONS = 8, 6
 def plane_options(binaries: Binaries) -> ControlPlaneOptions:
     """Native PodGroups, if this version has them."""
     beta = "--runtime-config=scheduling.k8s.io/v1beta1=true"
-    flags = (NATIVE, beta) if _has_pod_groups(binaries) else ()
+    flags = (NATIVE, beta) if binaries.has_pod_groups else ()
     return ControlPlaneOptions(
         users=(ALICE, BOB, CAROL, MARKER, BUSY, *SUBMITTERS),
         apiserver_flags=flags,
@@ -56,10 +56,6 @@ def plane_options(binaries: Binaries) -> ControlPlaneOptions:
 @pytest.fixture(scope="module")
 def node_count() -> int:
     return 2
-
-
-def _has_pod_groups(binaries: Binaries) -> bool:
-    return tuple(map(int, str(binaries.version).lstrip("v").split(".")[:2])) >= (1, 37)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -336,7 +332,7 @@ async def _let_carol_and_bob_write_config_maps(plane: ControlPlane) -> None:
 async def test_a_native_pod_group_and_its_pods_have_one_class(
     plane: ControlPlane, namespace: str, binaries: Binaries
 ) -> None:
-    if not _has_pod_groups(binaries):
+    if not binaries.has_pod_groups:
         pytest.skip("this version has no PodGroups")
     await put_rules(plane, namespace, [{"priority": "prod", "then": "oppo", "note": "idle cells"}])
     group = {
@@ -362,7 +358,7 @@ async def test_a_native_pod_group_and_its_pods_have_one_class(
 async def test_a_job_its_pod_group_and_its_pods_have_one_class(
     plane: ControlPlane, namespace: str, binaries: Binaries, policy: str
 ) -> None:
-    if not _has_pod_groups(binaries):
+    if not binaries.has_pod_groups:
         pytest.skip("this version has no PodGroups")
     await put_rules(plane, namespace, [{"priority": "prod", "then": "oppo", "note": "idle cells"}])
     scheduling: dict[str, Any] = {"schedulingPolicy": {policy: {}}}

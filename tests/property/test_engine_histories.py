@@ -47,7 +47,7 @@ def play_history(seed: int) -> None:
     """The history of a seed; everything is checked after each step."""
     random = Random(seed)
     history = EngineHistory.__new__(EngineHistory)
-    history.start(topology=a_random_cluster(random))
+    history.start(topology=a_random_cluster(random), reclaims=False)
     for _ in range(STEPS):
         _play(history, random.choice(WORDS), random)
         history.everything_holds()
@@ -58,7 +58,7 @@ def play_leaving(seed: int) -> None:
     """Low gangs fill a cluster, some of them are ending, and urgent ones come for their cells."""
     random = Random(seed)
     history = EngineHistory.__new__(EngineHistory)
-    history.start(topology=a_random_cluster(random))
+    history.start(topology=a_random_cluster(random), reclaims=False)
     for number in range(13):
         is_urgent = number >= 10
         history.arrive(

@@ -6,8 +6,10 @@ from typing import Any
 
 from kube import marks
 from kube.hived.spec import format_spec
+from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod
 from kube.read.submitters import format_submitter_groups
+from kube.values.objects import mapping
 from kube.values.texts import LABEL_VALUE
 from policy.rules.decision import Outcome
 from webhook.admission.charge_request import ChargeRequest
@@ -52,6 +54,7 @@ def respond_to_pod(
         **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued and not pod.is_helper else {}),
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
         **({marks.WORKLOAD_ANNOTATION: pod.workload.mark} if pod.workload else {}),
+        **_gang_by(obj, pod),
     }
     # Kubernetes refuses a gate on a pod with a node: it runs there, and is counted there.
     is_gated = pod.node is None and (gates_all or is_queued)
@@ -99,8 +102,16 @@ def _stale_marks(written: Mapping[str, str]) -> list[str]:
         marks.OVER_QUOTA_ANNOTATION,
         marks.EFFECTIVE_CLASS_ANNOTATION,
         marks.WORKLOAD_ANNOTATION,
+        marks.GANG_BY_ANNOTATION,
     )
     return [key for key in (*marks.PLACEMENT_ANNOTATIONS, *optional) if key not in written]
+
+
+def _gang_by(obj: Mapping[str, Any], pod: ManagedPod) -> dict[str, str]:
+    """Say that our labels name the gang, if the pod also has a PodGroup, which is none then."""
+    has_group = mapping(obj.get("spec")).get("schedulingGroup") is not None
+    is_by_labels = has_group and pod.gang.form is GangForm.CELLGATE
+    return {marks.GANG_BY_ANNOTATION: marks.BY_LABELS} if is_by_labels else {}
 
 
 def _quota_annotations(decision: GangDecision) -> dict[str, str]:

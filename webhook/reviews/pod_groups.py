@@ -4,13 +4,17 @@ The class of a native PodGroup is set when it is created and never changes; its 
 Pods that would then get another class are refused.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from kube import marks
 from kube.api.client import KubeError
 from kube.follow.pod_groups import PodGroupFollower
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
+from kube.values.objects import mapping, marks_of
 from policy.errors import RequestError
 from policy.policy import Policy
 from policy.wording import listing, quote
@@ -41,6 +45,19 @@ async def find_group(followed: PodGroupFollower, pod: ManagedPod) -> PodGroup | 
         return None
 
 
+def by_labels(obj: Mapping[str, Any], group: PodGroup | None) -> Mapping[str, Any]:
+    """Return a pod with the mark that our labels name its gang, if its PodGroup is no gang.
+
+    The Job controller makes such a PodGroup for every Job that asks for no gang of its own.
+    """
+    labels = marks_of(obj, "labels")
+    is_labelled = marks.GANG_LABEL in labels or marks.GANG_SIZE_LABEL in labels
+    if group is None or group.min_size is not None or not is_labelled:
+        return obj
+    annotations = {**marks_of(obj, "annotations"), marks.GANG_BY_ANNOTATION: marks.BY_LABELS}
+    return {**obj, "metadata": {**mapping(obj.get("metadata")), "annotations": annotations}}
+
+
 def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> ManagedPod:
     """Return a pod with the size and class of its gang. Raises RequestError if they contradict."""
     if group is None:
@@ -49,6 +66,8 @@ def with_group(pod: ManagedPod, group: PodGroup | None, policy: Policy) -> Manag
         # A user cannot choose that a pod is charged alone.
         size = pod.gang.size or pod.gang.min_size
         return replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=False)
+    if pod.gang.form is GangForm.CELLGATE:  # see `by_labels`
+        return _with_class(pod, group, policy)
     # Without a minimum its pods start, and are charged, one by one.
     is_alone, size = group.min_size is None, group.min_size or 1
     pod = replace(pod, gang=replace(pod.gang, size=size), is_charged_alone=is_alone)

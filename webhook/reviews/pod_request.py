@@ -52,7 +52,7 @@ def build_pod_request(
     is_open = pod.gang.size is None
     pod = with_group(pod, group, policy)
     may_grow = is_open and not pod.is_charged_alone
-    is_native = pod.gang.form is GangForm.NATIVE
+    has_native = pod.gang.form in (GangForm.NATIVE, GangForm.CELLGATE)
     decision = _decision_id(review.uid)
     paying = policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH)
     submission = Submission(
@@ -72,7 +72,7 @@ def build_pod_request(
         decision=decision,
         policy=policy,
         is_alone=pod.gang.size == 1 and not may_grow,
-        fixed_class=ClassName(group.class_name or "") if group and is_native else None,
+        fixed_class=ClassName(group.class_name or "") if group and has_native else None,
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
     )

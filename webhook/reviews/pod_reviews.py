@@ -22,7 +22,7 @@ from webhook.cluster_view import ClusterView
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.responses.pod_response import forget_decision, respond_to_pod, respond_with
 from webhook.reviews.live_members import check_room
-from webhook.reviews.pod_groups import find_group
+from webhook.reviews.pod_groups import by_labels, find_group
 from webhook.reviews.pod_request import build_pod_request
 from webhook.reviews.pod_workloads import PodWorkloads
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
@@ -69,6 +69,7 @@ class PodReviews:
                 return forget_decision(review.object)
             self._check_node(review, pod)
             group = await find_group(self._view.pod_groups, pod)
+            pod = self.read_pod(review, by_labels(obj, group)) or pod
             policy = self._view.policies.policy
             request = build_pod_request(review, review.object, pod=pod, group=group, policy=policy)
             decision = await self._decide(
@@ -109,7 +110,7 @@ class PodReviews:
 
         Raises RequestError and ConflictError.
         """
-        pod = self.read_pod(review, obj)
+        pod = self.read_pod(review, by_labels(obj, group))
         if pod is None or pod.submitter is None:
             return None
         policy = self._view.policies.policy

@@ -37,7 +37,7 @@ class PodWorkloads:
         others = {
             key: text
             for key, text in marks_of(obj, "annotations").items()
-            if key != marks.WORKLOAD_ANNOTATION
+            if key not in (marks.WORKLOAD_ANNOTATION, marks.GANG_BY_ANNOTATION)
         }
         own = {marks.WORKLOAD_ANNOTATION: workload.mark} if workload else {}
         metadata = {**mapping(obj.get("metadata")), "annotations": {**others, **own}}

@@ -18,9 +18,13 @@ from policy.policy import Policy
 from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
 from state.ledger.ledger import Ledger
+from webhook.node_facts import NodeFacts
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _LEDGER_SECONDS: Final = 1.0
+_NOT_COMPARED: Final = (
+    "cellgate: the promises were not compared with the nodes, because the database does not answer"
+)
 
 
 class PolicyReviews:
@@ -32,9 +36,11 @@ class PolicyReviews:
         *,
         priorities: PriorityClassSink,
         ledger: Ledger,
+        nodes: NodeFacts,
         admins: Collection[str],
     ) -> None:
         """`admins` are the users and groups that may change every document."""
+        self._nodes = nodes
         self._policies = policies
         self._priorities = priorities
         self._ledger = ledger
@@ -45,7 +51,9 @@ class PolicyReviews:
         before, after = _policy_of(request.old_object), _policy_of(request.object)
         self._check_owner(request, before, after)
         if after is not None:
-            self._check_values(after, self._policies.check(after))
+            policy = self._policies.check(after)
+            self._check_values(after, policy)
+            return await self._check_promises(after, policy)
         elif before is not None:
             # Deleted, or its label was removed: the others must be valid without it.
             await self._check_idle(self._policies.check_without(before))
@@ -57,6 +65,23 @@ class PolicyReviews:
         if problems:
             source = source_of(config_map)
             raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
+
+    async def _check_promises(self, config_map: Object, policy: Policy) -> ReviewResponse:
+        """Refuse promises that this change raises beyond the nodes that were seen lately.
+
+        If those are unknown, nothing is refused: the extender cuts what nodes do not back.
+        """
+        document, before = policy.cluster, self._policies.policy.cluster
+        if document is None or not document.depends_on_nodes or document == before:
+            return ALLOWED
+        counts = await self._nodes.count(document.label_keys)
+        if counts is None:
+            return ReviewResponse(is_allowed=True, warnings=[_NOT_COMPARED])
+        problems = document.check_raised(before, counts)
+        if problems:
+            source = source_of(config_map)
+            raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
+        return ALLOWED
 
     async def _check_idle(self, policy: Policy) -> None:
         """Refuse to delete the Cluster document while gangs run, or if that is unknown."""

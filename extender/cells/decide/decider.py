@@ -84,7 +84,7 @@ class Decider:
             return self._plan_reserved(ask, gang)
         taken = sum(slot.size == request.leaf_count for slot in gang.slots)
         if taken >= gang.request.gang_leaf_counts.count(request.leaf_count):
-            return _gang_full(request)
+            return _members_ending(request, gang) or _gang_full(request)
         return self._plan_late(ask, gang)
 
     def _plan_late(self, ask: Ask, gang: PlacedGang) -> Decision:
@@ -256,6 +256,12 @@ def _at(ask: Ask, slot: MemberSlot) -> Decision:
     if placement.node in ask.candidates:
         return Place(request=ask.request, placement=placement)
     return wait(ask.request, ReasonCode.NODE_NOT_OFFERED, node=placement.node)
+
+
+def _members_ending(request: MemberRequest, gang: PlacedGang) -> Wait | None:
+    """Wait for members of the same size that are terminating; None if there are none."""
+    ending = sum(slot.is_ending and slot.size == request.leaf_count for slot in gang.slots)
+    return wait(request, ReasonCode.MEMBERS_ENDING, members=ending) if ending else None
 
 
 def _gang_full(request: MemberRequest) -> Wait:

@@ -12,9 +12,9 @@ from extender.cells.model import (
     ReasonCode,
     Reject,
 )
+from extender.cells.phrases import MEMBER_SIZES, count_sizes, sizes_text
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
-from extender.cells.wording import MEMBER_SIZES, count_sizes, sizes_text
 
 
 def refusal(

@@ -7,8 +7,8 @@ from extender.cells.answers import needed, owner, wait
 from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
 from extender.cells.model import Argument, ReasonCode, Wait
+from extender.cells.phrases import LISTED
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.wording import LISTED
 from policy.topology import ChainName
 
 
@@ -72,6 +72,8 @@ class WaitReasons:
         if ask.budget.is_cut:
             return wait(request, ReasonCode.SEARCH_ENDED, **needs)
         bad = sum(self._table.trees[chain].root.bad for chain in chains)
+        if is_guaranteed and self._table.foreign.pod_count(chains):
+            return wait(request, ReasonCode.FOREIGN_USE, **needs, **self._foreign(chains), bad=bad)
         if is_guaranteed and bad:
             return wait(request, ReasonCode.BAD_CELLS, **needs, bad=bad)
         rooms = [self._table.idle[chain] for chain in chains]
@@ -90,6 +92,15 @@ class WaitReasons:
         ]
         told = tuple((one.promised, one.backed, one.level, one.leaf_type) for one in lacking)
         return {"shortfall": told[:LISTED] or None}
+
+    def _foreign(self, chains: list[ChainName]) -> dict[str, Argument]:
+        """Return which foreign pods use leaf cells of some chains, as arguments."""
+        foreign = self._table.foreign
+        return {
+            "pods": tuple(foreign.first(chains, most=LISTED)),
+            "count": foreign.pod_count(chains),
+            "used": foreign.leaf_count(chains),
+        }
 
     def _unused(self, ask: Ask, chain: ChainName) -> int:
         """Return the leaf cells of a VC in a chain that its guaranteed gangs do not use."""

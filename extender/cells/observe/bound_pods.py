@@ -5,7 +5,8 @@ A bound pod is a fact: it is never refused, and leases and reservations on its l
 - If its preassigned cell is not found, or mapping one would break a promise to another VC, its gang
   is downgraded to opportunistic.
 - If the topology does not have its leaf cells, it gets a slot without leaves.
-- If the engine did not place it, its slot is *foreign*: it counts against no VC.
+- If the engine did not place it, its slot is *foreign*: it counts against no VC. It is a victim
+  only if the policy reclaims leaf cells from foreign pods.
 - If it uses more leaves than are known and free, the rest is counted when leaves become free.
 """
 
@@ -100,6 +101,7 @@ class PodObserver:
         gang = self._table.gangs.get(bound.request.gang) or self.begin(bound)
         slot = MemberSlot(counted.leaves, _size(bound), missing_leaves=counted.missing_leaves)
         slot.is_foreign = not bound.placement.leaf_cells or not agree(gang, bound.request)
+        slot.foreign = bound.foreign if slot.is_foreign else None
         slot.reported_placement = incomplete_placement(slot, bound.placement)
         self.add_observed_slot(gang, slot, bound.placement)
         return gang, slot
@@ -117,6 +119,7 @@ class PodObserver:
 
     def add_observed_slot(self, gang: PlacedGang, slot: MemberSlot, placement: Placement) -> None:
         """Find the claim of a slot whose member runs, and add the slot to its gang."""
+        slot.is_reclaimable = self._table.reclaims_foreign and _may_end(slot)
         if gang.is_guaranteed and not slot.is_foreign:
             if self._may_downgrade:
                 self._evict_claim(gang, slot)
@@ -257,6 +260,11 @@ def _size(bound: PlacedMember) -> int:
 def _bind(slot: MemberSlot, bound: PlacedMember) -> None:
     slot.is_bound = True
     slot.reported_devices = bound.placement.leaf_cells or slot.reported_devices
+
+
+def _may_end(slot: MemberSlot) -> bool:
+    """True if the policy may end a foreign member; one that is not known is kept."""
+    return slot.is_foreign and slot.foreign is not None and not slot.foreign.is_protected
 
 
 def _agrees(slot: MemberSlot, bound: PlacedMember) -> bool:

@@ -180,7 +180,7 @@ class GangLifecycle:
             self.end(gang)
             return
         self.refresh(gang)
-        if gang.is_foreign:
+        if gang.is_kept:
             for slot in gang.slots:
                 self.cancel_blocked_preemptions(gang, slot.leaves)
 

@@ -70,4 +70,4 @@ class DamageCache:
 
 
 def _if_endable(gang: PlacedGang) -> Damage | None:
-    return None if gang.is_foreign or gang.is_preempting else _damage_of_one(gang)
+    return None if gang.is_kept or gang.is_preempting else _damage_of_one(gang)

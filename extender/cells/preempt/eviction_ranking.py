@@ -223,7 +223,7 @@ class EvictionRanking:
 
     def _damage(self, gang: PlacedGang) -> Damage | None:
         """The damage of ending a gang; None if it may not be ended."""
-        if gang.is_guaranteed:
+        if gang.is_guaranteed and not gang.is_borrower:
             source = self._source
             is_below = gang.request.vc == source.vc and gang.request.priority < source.below
             if not is_below:

@@ -160,7 +160,7 @@ class PreemptionSearch:
         is_all = self._registry.has_few_candidates(vc, case.priority, most=VICTIM_LOOKS)
         if is_all:
             candidates.add(preemption_case.endable(self._registry, case))
-            candidates.add(self._registry.opportunistic())
+            candidates.add(self._registry.borrowers())
         else:
             candidates.add(known.gangs if known else ())
             candidates.add(self._likely(case, greedy, candidates))

@@ -9,6 +9,7 @@ cluster is ever made.
 
     allocation_table  The state of all cells, VCs and gangs; all changes go through it
     change_log        Cells and gangs that changed, for indexes that catch up when they are read
+    foreign_use       Leaf cells that foreign pods use, by chain
     placed_gangs      Gangs that hold or reserve leaf cells, their slots, and a slot's `Placement`
     ranking           Bins ranked by room: finds the best bin without visiting all
     registry          Gangs by VC and priority: finds possible victims without visiting all

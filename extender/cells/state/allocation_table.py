@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.state.change_log import ChangeLog
+from extender.cells.state.foreign_use import ForeignUse
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, SlotsByNode
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.supply import Supply
@@ -22,8 +23,10 @@ from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, 
 class AllocationTable(Undoable):
     """All chains, VCs and gangs; gangs hold leaves (now) or reserve them (after their victims)."""
 
-    def __init__(self, topology: Topology | None) -> None:
+    def __init__(self, topology: Topology | None, *, reclaims_foreign: bool = False) -> None:
+        """`reclaims_foreign` lets promises end foreign pods."""
         super().__init__()
+        self.reclaims_foreign = reclaims_foreign
         self.trees: dict[ChainName, ChainTree] = {}
         self.supplies: dict[ChainName, Supply] = {}
         self.idle: dict[ChainName, Ranking] = {}
@@ -38,6 +41,7 @@ class AllocationTable(Undoable):
         """Nodes of incomplete slots on which a leaf may have become free."""
         self.leafless_slots = SlotsByNode()
         """Slots without leaves: the topology does not have their node or their leaves."""
+        self.foreign = ForeignUse()
         self.changes = ChangeLog()
         self.is_open = topology is None
         """Without a topology there are no promises: every gang may use every node."""
@@ -258,6 +262,7 @@ class AllocationTable(Undoable):
 
     def _insert_slot(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
         gang.slots.insert(index, slot)
+        self.foreign.add(slot)
         self.changes.record(gang)
         if not slot.leaves:
             self.leafless_slots.add(gang, slot)
@@ -266,6 +271,7 @@ class AllocationTable(Undoable):
 
     def _delete_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         gang.slots.remove(slot)
+        self.foreign.drop(slot)
         self.changes.record(gang)
         if not slot.leaves:
             self.leafless_slots.drop(slot)
@@ -294,7 +300,9 @@ class AllocationTable(Undoable):
         self.incomplete_slots.drop(slot)
         self.hold(leaves, gang)
         self.changes.record(gang)
+        self.foreign.drop(slot)
         slot.leaves = (*slot.leaves, *leaves)
+        self.foreign.add(slot)
         slot.missing_leaves -= len(leaves)
         if slot.missing_leaves:
             self.incomplete_slots.add(gang, slot)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from extender.cells.model import FreeMode, GangState, MemberRequest
+from extender.cells.model import ForeignPod, FreeMode, GangState, MemberRequest
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 from policy.placement import Placement
@@ -34,6 +34,10 @@ class MemberSlot:
     """True while its leaves are only reserved, since victims still hold them."""
     is_foreign: bool = False
     """The engine did not place its member: it counts against no VC and is never replaced."""
+    foreign: ForeignPod | None = None
+    """The pod of a foreign member, if it is known."""
+    is_reclaimable: bool = False
+    """Its member is foreign and may be ended where a promise needs its leaves, by policy."""
     is_ending: bool = False
     """Its member is terminating; it keeps its leaves until it has ended."""
     cached_placement: tuple[tuple[Cell, ...], Claim | None, Placement] | None = field(
@@ -60,9 +64,24 @@ class PlacedGang:
 
     @property
     def is_foreign(self) -> bool:
-        """True if the engine placed none of its members: then it is never a victim."""
-        held = [slot for slot in self.slots if not slot.is_reserved]
-        return bool(held) and all(slot.is_foreign for slot in held)
+        """True if the engine placed none of its members."""
+        held = (slot for slot in self.slots if not slot.is_reserved)
+        first = next(held, None)
+        return first is not None and first.is_foreign and all(slot.is_foreign for slot in held)
+
+    @property
+    def is_kept(self) -> bool:
+        """True if it is foreign and the policy keeps one of its members: it is never a victim."""
+        return self.is_foreign and not all(
+            slot.is_reclaimable for slot in self.slots if not slot.is_reserved
+        )
+
+    @property
+    def is_borrower(self) -> bool:
+        """True if every VC may end it: it is opportunistic, or foreign where that is reclaimed."""
+        if self.is_foreign:
+            return not self.is_kept
+        return not self.is_guaranteed
 
     @property
     def priority(self) -> int:
@@ -94,12 +113,12 @@ class PlacedGang:
     def may_be_ended_for(self, request: MemberRequest) -> bool:
         """True if a guaranteed gang may preempt it.
 
-        It must be opportunistic, or of the same VC at a lower priority. A gang that is preempting
+        It must be a borrower, or of the same VC at a lower priority. A gang that is preempting
         itself is not a victim: cancelling its reservation is enough.
         """
-        if self.is_foreign or self.is_preempting:
+        if self.is_kept or self.is_preempting:
             return False
-        return not self.is_guaranteed or self.is_below(request)
+        return self.is_borrower or self.is_below(request)
 
     def is_below(self, request: MemberRequest) -> bool:
         """True if it is a guaranteed gang of the same VC at a lower priority."""

@@ -13,32 +13,32 @@ class Registry:
 
     def __init__(self) -> None:
         self._guaranteed: dict[VcName, dict[int, dict[GangKey, PlacedGang]]] = {}
-        self._opportunistic: dict[GangKey, PlacedGang] = {}
+        self._borrowers: dict[GangKey, PlacedGang] = {}
         self._reserving: dict[GangKey, PlacedGang] = {}
         self._lazy: dict[VcName, dict[GangKey, PlacedGang]] = {}
         """Guaranteed gangs that are downgraded rather than ended, if that is enough."""
         self._ending: dict[VcName | None, dict[GangKey, PlacedGang]] = {}
-        """Gangs with a member that is ending; by VC, or None for opportunistic gangs."""
+        """Gangs with a member that is ending; by VC, or None for gangs that every VC may end."""
 
     def __len__(self) -> int:
         guaranteed = (len(gangs) for by in self._guaranteed.values() for gangs in by.values())
-        return len(self._opportunistic) + sum(guaranteed)
+        return len(self._borrowers) + sum(guaranteed)
 
     def add(self, gang: PlacedGang) -> None:
-        """Add a gang under its present standing; a foreign gang is never a victim."""
-        if gang.is_guaranteed:
+        """Add a gang under its present standing; a foreign gang is a victim only by policy."""
+        if gang.is_borrower:
+            self._borrowers[gang.key] = gang
+        elif gang.is_guaranteed:
             by_priority = self._guaranteed.setdefault(gang.request.vc, {})
             by_priority.setdefault(gang.priority, {})[gang.key] = gang
             if gang.request.is_lazy:
                 self._lazy.setdefault(gang.request.vc, {})[gang.key] = gang
-        elif not gang.is_foreign:
-            self._opportunistic[gang.key] = gang
         if any(slot.is_ending for slot in gang.slots):
             self.note_ending(gang)
 
     def remove(self, gang: PlacedGang) -> None:
         """Remove a gang; call it before the gang's standing changes."""
-        self._opportunistic.pop(gang.key, None)
+        self._borrowers.pop(gang.key, None)
         self._reserving.pop(gang.key, None)
         self._lazy.get(gang.request.vc, {}).pop(gang.key, None)
         for vc in (None, gang.request.vc):
@@ -51,24 +51,26 @@ class Registry:
 
     def refresh(self, gang: PlacedGang) -> None:
         """Update a gang that got or lost members, since it may have become foreign or ceased to."""
-        if not gang.is_guaranteed and gang.is_foreign == (gang.key in self._opportunistic):
+        if gang.is_borrower != (gang.key in self._borrowers):
             self.remove(gang)
             self.add(gang)
+            if gang.reserved_slots():
+                self.note_reserving(gang)
 
     def has(self, gang: PlacedGang) -> bool:
         """True if a gang is registered exactly as its standing requires."""
         by_priority = self._guaranteed.get(gang.request.vc, {})
         is_guaranteed = by_priority.get(gang.request.priority, {}).get(gang.key) is gang
-        is_opportunistic = self._opportunistic.get(gang.key) is gang
-        should_be = not gang.is_guaranteed and not gang.is_foreign
+        is_borrower = self._borrowers.get(gang.key) is gang
         if gang.reserved_slots() and self._reserving.get(gang.key) is not gang:
             return False
         if gang.is_ending and not self.has_ending_member(gang):
             return False
         is_lazy = self._lazy.get(gang.request.vc, {}).get(gang.key) is gang
-        if is_lazy != (gang.is_guaranteed and gang.request.is_lazy):
+        should_be_guaranteed = gang.is_guaranteed and not gang.is_borrower
+        if is_lazy != (should_be_guaranteed and gang.request.is_lazy):
             return False
-        return (is_guaranteed, is_opportunistic) == (gang.is_guaranteed, should_be)
+        return (is_guaranteed, is_borrower) == (should_be_guaranteed, gang.is_borrower)
 
     def below(self, vc: VcName, priority: int) -> Iterator[PlacedGang]:
         """Guaranteed gangs of a VC at lower priorities: lowest priority first, then youngest."""
@@ -87,15 +89,15 @@ class Registry:
         by_priority = self._guaranteed.get(vc, {})
         return max((level for level in by_priority if level < priority), default=None)
 
-    def opportunistic(self) -> Iterator[PlacedGang]:
-        """Opportunistic gangs, youngest first."""
-        yield from reversed(self._opportunistic.values())
+    def borrowers(self) -> Iterator[PlacedGang]:
+        """Gangs that every VC may end, youngest first."""
+        yield from reversed(self._borrowers.values())
 
     def has_few_candidates(self, vc: VcName, priority: int, *, most: int) -> bool:
         """True if a gang of the VC has at most `most` possible victims of each kind."""
         by_priority = self._guaranteed.get(vc, {})
         own = sum(len(gangs) for level, gangs in by_priority.items() if level < priority)
-        return own <= most and len(self._opportunistic) <= most
+        return own <= most and len(self._borrowers) <= most
 
     def note_reserving(self, gang: PlacedGang) -> None:
         """Register a gang that has reserved slots; drops gangs that no longer have any."""
@@ -108,18 +110,16 @@ class Registry:
 
     def note_ending(self, gang: PlacedGang) -> None:
         """Register a gang with a member that is ending."""
-        vc = gang.request.vc if gang.is_guaranteed else None
-        self._ending.setdefault(vc, {})[gang.key] = gang
+        self._ending.setdefault(_ending_vc(gang), {})[gang.key] = gang
 
     def has_ending_member(self, gang: PlacedGang) -> bool:
         """True if a member of a gang is or was ending; constant time."""
-        vc = gang.request.vc if gang.is_guaranteed else None
-        return self._ending.get(vc, {}).get(gang.key) is gang
+        return self._ending.get(_ending_vc(gang), {}).get(gang.key) is gang
 
     def ending_for(self, request: MemberRequest, *, most: int) -> Iterator[PlacedGang]:
         """Ending gangs that a guaranteed gang may wait for, the first to end first.
 
-        Gangs of its own VC come before opportunistic ones; at most `most` of each are visited.
+        Gangs of its own VC come before borrowers; at most `most` of each are visited.
         """
         for vc in (request.vc, None):
             for gang in islice(self._ending.get(vc, {}).values(), most):
@@ -135,4 +135,8 @@ class Registry:
     def has_candidates(self, vc: VcName, priority: int) -> bool:
         """True if there is any possible victim for a gang of this VC and priority."""
         lowest = min(self._guaranteed.get(vc, {}), default=priority)
-        return bool(self._opportunistic) or lowest < priority
+        return bool(self._borrowers) or lowest < priority
+
+
+def _ending_vc(gang: PlacedGang) -> VcName | None:
+    return gang.request.vc if gang.is_guaranteed and not gang.is_borrower else None

@@ -133,7 +133,7 @@ async def test_promises_that_nodes_cannot_back_are_cut_fairly_and_shown(tmp_path
             "PromisesCut",
             "Cut until nodes are added: virtualClusters.lab.virtualCells[0]: 30 cells promised of "
             'level "kubernetes.io/hostname", but the nodes of leaf type "A100" back only 2 of '
-            "them: no VC loses a cell while another one keeps more leaf cells",
+            "them: VCs share the leaf cells equally, as far as whole cells allow",
         )
         for name in ("first", "second"):
             await caller.place(await create(client, name), FOUR)

@@ -10,11 +10,13 @@ import asyncpg
 import pytest
 
 from policy.errors import BackendError
+from policy.submission import NodeName
 from state.database.database import Database, open_database
 from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.ledger import Charged
 from state.ledger.postgres import PostgresLedger
+from state.nodes.postgres import PostgresSeenNodes
 from tests.support.state.charges import ALICE, TERM, a_charge, gang_key
 
 _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
@@ -39,6 +41,9 @@ async def test_a_webhook_charges_and_reads_and_no_more(database: Database) -> No
         assert isinstance(await ledger.charge(a_charge()), Charged)
         assert (await ledger.usage(ALICE)).leaf_cells == 4
         assert len(await ledger.holdings()) == len(await ledger.charges()) == 1
+        assert await PostgresSeenNodes(pool).count([]) == ()
+        with pytest.raises(BackendError, match="InsufficientPrivilege"):
+            await PostgresSeenNodes(pool).observe([], gone=[], term=TERM)
         with pytest.raises(BackendError, match="InsufficientPrivilege"):
             await ledger.release([gang_key("bert")], term=TERM)
         for statement in (
@@ -56,6 +61,8 @@ async def test_an_extender_does_all_that_the_leader_does(database: Database) -> 
         ledger = PostgresLedger(pool)
         await ledger.charge(a_charge())
         await ledger.confirm([gang_key("bert")], term=TERM)
+        await PostgresSeenNodes(pool).observe([], gone=[NodeName("n1")], term=TERM)
+        await PostgresSeenNodes(pool).retain([], term=TERM)
         assert await ledger.expire(term=TERM) == ()
         await ledger.reconcile([a_charge("other")], term=TERM)
         assert len(await ledger.release([gang_key("bert"), gang_key("other")], term=TERM)) == 2

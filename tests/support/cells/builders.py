@@ -169,10 +169,14 @@ def a_cluster(text: str, *, name: str = "", leaf_type: str = "gpu") -> ClusterBu
     return ClusterBuilder().chain(text, name=name, leaf_type=leaf_type)
 
 
-def an_engine(cluster: ClusterBuilder | Topology, *, lease_seconds: float = 60) -> Engine:
+def an_engine(
+    cluster: ClusterBuilder | Topology, *, lease_seconds: float = 60, reclaims_foreign: bool = False
+) -> Engine:
     """An engine with healthy nodes only."""
     topology = cluster.build() if isinstance(cluster, ClusterBuilder) else cluster
-    engine = Engine(lease_seconds=lease_seconds, topology=topology)
+    engine = Engine(
+        lease_seconds=lease_seconds, topology=topology, reclaims_foreign=reclaims_foreign
+    )
     for node in nodes_of(topology):
         engine.observe_node(a_node_cell(node))
     return engine

@@ -87,7 +87,7 @@ class Comparison:
 
     def _may_end(self, request: MemberRequest, gang: PlacedGang) -> bool:
         if gang.is_foreign:
-            return False
+            return all(slot.is_reclaimable for slot in gang.slots if not slot.is_reserved)
         if not gang.is_guaranteed:
             return True
         return gang.request.vc == request.vc and gang.priority < request.priority

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest, NodeCell, PlacedMember
+from extender.cells.model import ForeignPod, MemberRequest, NodeCell, PlacedMember
 from extender.cells.views.listings import Holders, run_to_end
 from extender.cells.views.state_views import CellView, VcView
 from policy.placement import Placement
@@ -52,3 +52,12 @@ def observe_bound(
     """Take in a bound pod with a whole placement, or with a node and leaf cells only."""
     whole = placement or Placement(node=node, leaf_cells=leaf_cells)
     engine.observe_bound(PlacedMember(request=request, placement=whole))
+
+
+def observe_foreign(
+    engine: Engine, request: MemberRequest, *, node: str, is_protected: bool = False
+) -> None:
+    """Take in a bound pod of alice that the engine did not place."""
+    pod = ForeignPod(name=f"ns/{request.member}", owner="alice", is_protected=is_protected)
+    where = Placement(node=NodeName(node), leaf_cells=())
+    engine.observe_bound(PlacedMember(request=request, placement=where, foreign=pod))

@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cells.engine import Engine
 from extender.cells.model import (
+    ForeignPod,
     FreeMode,
     GangState,
     GangView,
@@ -32,11 +33,13 @@ SIZES = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4]), min_size=1, max_size=3)
 class EngineHistory(RuleBasedStateMachine):
     """Plays kube-scheduler and the cluster at random."""
 
-    @initialize(topology=clusters())
-    def start(self, topology: Topology) -> None:
+    @initialize(topology=clusters(), reclaims=st.booleans())
+    def start(self, topology: Topology, reclaims: bool) -> None:
         self.topology = topology
+        self.reclaims = reclaims
+        self.foreign_pods: dict[PodUid, ForeignPod] = {}
         self.nodes = nodes_of(topology)
-        self.engine = Engine(lease_seconds=10, topology=topology)
+        self.engine = self.new_engine()
         self.now = 0.0
         self.requests: dict[PodUid, MemberRequest] = {}
         self.bad: dict[NodeName, tuple[int, ...] | None] = {}
@@ -48,6 +51,9 @@ class EngineHistory(RuleBasedStateMachine):
         self.is_changed = False
         for node in self.nodes:
             self.engine.observe_node(a_node_cell(node))
+
+    def new_engine(self) -> Engine:
+        return Engine(lease_seconds=10, topology=self.topology, reclaims_foreign=self.reclaims)
 
     # -- rules
 
@@ -164,23 +170,30 @@ class EngineHistory(RuleBasedStateMachine):
         self.bad[node] = bad if is_healthy else None
         self.engine.observe_node(a_node_cell(node, is_healthy=is_healthy, bad=bad))
 
-    @rule(data=st.data())
-    def foreign(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), priority=st.sampled_from([0, -1, 5]), is_protected=st.booleans())
+    def foreign(self, data: st.DataObject, priority: int, is_protected: bool) -> None:
         """A user binds a pod by hand."""
         node = data.draw(st.sampled_from(self.nodes))
         self.numbers += 1
         uid = PodUid(f"g{self.numbers}-0")
         request = MemberRequest(
-            member=uid, gang=GangKey("ns", f"g{self.numbers}"), leaf_count=1, gang_leaf_counts=(1,)
+            member=uid,
+            gang=GangKey("ns", f"g{self.numbers}"),
+            leaf_count=1,
+            gang_leaf_counts=(1,),
+            priority=priority,
         )
         self.requests[uid] = request
-        observe_bound(self.engine, request, node=node, leaf_cells=())
+        pod = ForeignPod(name=f"ns/{uid}", owner="alice", is_protected=is_protected)
+        self.foreign_pods[uid] = pod
+        where = Placement(node=node, leaf_cells=())
+        self.engine.observe_bound(PlacedMember(request=request, placement=where, foreign=pod))
 
     @rule(order=st.booleans())
     def crash(self, order: bool) -> None:
         """The engine is lost; another one is told what runs, before or after the nodes."""
         before = self.engine
-        self.engine = Engine(lease_seconds=10, topology=self.topology)
+        self.engine = self.new_engine()
         bound: list[tuple[MemberRequest, Placement, bool]] = []
         for gang in before.gangs():
             for uid in gang.bound:
@@ -195,6 +208,7 @@ class EngineHistory(RuleBasedStateMachine):
                 placement=replace(placement, leaf_cells=())
                 if request.gang in foreign
                 else self.told.get(request.member, placement),
+                foreign=self.foreign_pods.get(request.member),
             )
             for request, placement, _ in bound
         ]

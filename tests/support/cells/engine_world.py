@@ -20,9 +20,11 @@ from tests.support.cells.engine_calls import check, list_vcs, observe_bound
 class EngineWorld:
     """One cluster; all its nodes are candidates for every gang."""
 
-    def __init__(self, cluster: ClusterBuilder | Topology) -> None:
+    def __init__(
+        self, cluster: ClusterBuilder | Topology, *, reclaims_foreign: bool = False
+    ) -> None:
         topology = cluster.build() if isinstance(cluster, ClusterBuilder) else cluster
-        self.engine: Engine = an_engine(topology)
+        self.engine: Engine = an_engine(topology, reclaims_foreign=reclaims_foreign)
         self.nodes: list[NodeName] = nodes_of(topology)
         self.now = 0.0
 

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from extender.cells import budget
+from extender.cells import answers, budget
 from extender.cells.model import Decision, Reason, ReasonCode
 from extender.cells.wording import explain
-from policy.submission import NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node_cell
+from tests.support.cells.engine_calls import observe_foreign
 from tests.support.cells.engine_world import EngineWorld
 
 
@@ -38,6 +39,25 @@ def bad_cells() -> Decision:
     return world.ask(a_gang("bert").of(2, 2))
 
 
+def foreign_use() -> Decision:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
+    for node in ("n0", "n1"):
+        observe_foreign(world.engine, a_gang(f"on-{node}").of(2).member(), node=node)
+    return world.ask(a_gang("bert").of(2, 2))
+
+
+def foreign_use_and_bad_cells() -> Decision:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
+    observe_foreign(world.engine, a_gang("f").of(1).member(), node="n0")
+    world.engine.observe_node(a_node_cell("n1", is_healthy=False))
+    return world.ask(a_gang("bert").of(2, 2))
+
+
+def reclaimed() -> Reason:
+    high = a_gang("high").of(2).at(9).member()
+    return answers.preempted(GangKey("ns", "bert"), by=high, is_foreign=True)
+
+
 def no_candidate() -> Decision:
     return EngineWorld(two_nodes()).ask(a_gang("bert").of(2).strict(), nodes=["elsewhere"])
 
@@ -52,6 +72,14 @@ def gang_full() -> Decision:
     world = EngineWorld(two_nodes())
     world.place(a_gang("bert").of(2))
     extra = replace(a_gang("bert").of(2).member(), member=PodUid("bert-9"))
+    return world.engine.plan(extra, candidate_nodes=world.nodes)
+
+
+def members_ending() -> Decision:
+    world = EngineWorld(two_nodes())
+    request = world.place(a_gang("bert").of(2)).request
+    world.engine.observe_ending(request.member)
+    extra = replace(request, member=PodUid("bert-9"))
     return world.engine.plan(extra, candidate_nodes=world.nodes)
 
 

@@ -24,7 +24,7 @@ def snapshot(engine: Engine) -> object:
         },
         {node: set(slots) for node, slots in table.incomplete_slots.items()},
         dict(components.lifecycle.gang_of),
-        [gang.key for gang in components.registry.opportunistic()],
+        [gang.key for gang in components.registry.borrowers()],
     )
 
 

@@ -13,6 +13,7 @@ from extender.feeds.requests import to_bound, to_member_request
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
+from extender.outcomes.reclaims import Reclaims, SuspendWorkloads
 from extender.upkeep.reconciler import Reconciler
 from kube.api.events import Event
 from kube.follow.namespaces import NamespaceSink
@@ -83,6 +84,17 @@ class Shell:
 
     def to_bound(self, pod: ManagedPod) -> PlacedMember:
         return to_bound(pod, classes=self._classes(), sizes=GroupSizes())
+
+    def reclaims(self, suspender: SuspendWorkloads | None = None) -> Reclaims:
+        """By default, no workload is suspended."""
+        return Reclaims(
+            suspender,
+            pods=self.pods,
+            has_place=self.cluster.has_place,
+            outcomes=self.outcomes,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
     def reconciler(self) -> Reconciler:
         return Reconciler(

@@ -1,7 +1,7 @@
 """Cellgate installed on a real control plane, and what its users do there.
 
-May be imported by `tests.e2e`, `tests.chaos` and `bench.controlplane`. The control plane itself is
-`tests.controlplane`, which knows nothing of Cellgate.
+May be imported by `tests.e2e`, `tests.chaos`, `tests.zoo` and `bench.controlplane`. The control
+plane itself is `tests.controlplane`, which knows nothing of Cellgate.
 
     installation   our manifests applied, our services as processes with their own accounts
     extender_only  an extender with a cluster file and its kube-scheduler, without webhook

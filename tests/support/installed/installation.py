@@ -55,15 +55,18 @@ class Installation:
         webhooks: int = 1,
         serves_tls: bool = False,
         manifests: str = "base",
+        components: Sequence[str] = (),
         webhook_flags: Sequence[str] = (),
         webhook_certs: Path | None = None,
     ) -> None:
-        """`manifests` is the base or an overlay; `webhook_certs` stands for a mounted Secret."""
+        """`manifests` is the base or an overlay, `components` are folders of our components;
+        `webhook_certs` stands for a mounted Secret."""
         self._plane = control_plane
         self._http = http
-        self._database_url = database_url
+        self.database_url = database_url
         self._serves_tls = serves_tls
         self.manifests = manifests
+        self._components = components
         self._webhook_certs = (
             ("--certs-secret", CERTS_SECRET)
             if webhook_certs is None
@@ -179,7 +182,8 @@ class Installation:
         """Start an extender as its service account, and wait until it is ready."""
         address = f"127.0.0.1:{self.extender_ports[replica]}"
         tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
-        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls)
+        gentle = ["--gentle-reclaim"] if "gentle-reclaim" in self._components else []
+        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls, *gentle)
         self.extenders[replica] = await self._start("extender", *flags)
         await self.wait_ready(self.url_of(replica))
 
@@ -268,18 +272,22 @@ class Installation:
     async def _start(self, service: str, *flags: str) -> ChildProcess:
         account = f"cellgate-{service}"
         kubeconfig = await self._plane.service_account_kubeconfig(NAMESPACE, account)
-        common = ["--kubeconfig", str(kubeconfig), "--database-url", self._database_url]
+        common = ["--kubeconfig", str(kubeconfig), "--database-url", self.database_url]
         return self._plane.spawn(f"cellgate-{service}", [str(PROGRAM), service, *common, *flags])
 
     def _write_overlay(self) -> Path:
         """An overlay of our base, as an admin would write one for webhooks outside the cluster."""
         overlay = self._plane.directory / "overlay"
         overlay.mkdir(exist_ok=True)
-        base = os.path.relpath(MANIFESTS / self.manifests, overlay.resolve())
+
+        def from_here(path: Path) -> str:
+            return os.path.relpath(path, overlay.resolve())
+
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
-            "resources": [base],
+            "resources": [from_here(MANIFESTS / self.manifests)],
+            "components": [from_here(MANIFESTS / "components" / it) for it in self._components],
             "replicas": [{"name": name, "count": 0} for name in DEPLOYMENTS],
             "patches": [
                 self._client_config(configuration) for configuration in self._configurations()

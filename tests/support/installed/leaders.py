@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tests.controlplane.cluster import ControlPlane
@@ -15,9 +15,11 @@ WAYS = ("kill", "pause", "stop")
 
 
 @asynccontextmanager
-async def two_extenders(plane: ControlPlane) -> AsyncIterator[Installation]:
+async def two_extenders(
+    plane: ControlPlane, *, components: Sequence[str] = ()
+) -> AsyncIterator[Installation]:
     """Cellgate with two extenders, and a stand-in for the Service of their leader."""
-    async with prepared(plane, extenders=2, serves_tls=True) as installation:
+    async with prepared(plane, extenders=2, serves_tls=True, components=components) as installation:
         backends = [
             Backend(port, f"{installation.url_of(replica)}/leader")
             for replica, port in enumerate(installation.extender_ports)

@@ -54,9 +54,10 @@ async def put_policy(plane: ControlPlane, kind: str, text: str) -> None:
     await plane.api.create(CONFIG_MAPS, policy_of_admin(kind, text))
 
 
-async def promise_nodes(plane: ControlPlane, count: int) -> None:
+async def promise_nodes(plane: ControlPlane, count: int, *, more: str = "") -> None:
     """Derive the cells from the nodes, and promise the default VC so many of them."""
     text = f"""
+{more}
 nodeTopology:
 - levels: [kubernetes.io/hostname]
   leafResource: nvidia.com/gpu
@@ -68,7 +69,11 @@ virtualClusters:
       level: kubernetes.io/hostname
       cellNumber: {count}
 """
-    await put_policy(plane, "cluster", text)
+    if await plane.api.exists(f"{CONFIG_MAPS}/cellgate-cluster"):
+        data = policy_of_admin("cluster", text)["data"]  # it is not deleted while gangs run
+        await plane.api.patch(f"{CONFIG_MAPS}/cellgate-cluster", {"data": data})
+    else:
+        await put_policy(plane, "cluster", text)
 
 
 async def put_rules(plane: ControlPlane, namespace: str, rules: list[dict[str, Any]]) -> None:

@@ -6,6 +6,7 @@ nodes           `a_node`
 pod_groups      `a_pod_group`, and members of its gang
 workloads       `a_workload`, `a_template`
 config_maps     `a_policy_map`: the ConfigMap of a policy document
+custom_kinds    CustomResourceDefinitions of other projects' workloads
 stored_objects  objects in the store of the simulated API server
 events          an Event writer that keeps what would be written
 """

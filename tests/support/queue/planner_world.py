@@ -46,6 +46,7 @@ class EngineCells:
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
+        self.leaf_counts = engine.leaf_counts
 
     def decide(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
@@ -58,6 +59,9 @@ class EngineCells:
     def is_bound(self, member: PodUid) -> bool:
         is_known = any(member in view.bound for view in self._engine.gangs())
         return is_known or member in self._being_bound
+
+    def is_foreign(self, member: PodUid) -> bool:
+        return False  # all pods of this world are planned
 
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
@@ -158,9 +162,14 @@ class PlannerWorld:
 
     # -- users
 
-    def create(self, request: MemberRequest, *, size: int) -> None:
+    def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
         pod = FakePod(
-            QueuedPod(request=replace(request, created=self.now), gang_size=size, is_gated=True)
+            QueuedPod(
+                request=replace(request, created=self.now),
+                gang_size=size,
+                is_gated=True,
+                **fields,  # type: ignore[arg-type]
+            )
         )
         self.pods[pod.uid] = pod
         self.undelivered[pod.uid] = None
@@ -242,7 +251,7 @@ class PlannerWorld:
 
     def _answer(self) -> None:
         """Bind the pods that may be bound; the others are tried again."""
-        bound: dict[GangKey, int] = {}
+        bound: dict[GangKey, None] = {}
         for uid, verdict in self.planner.held.take_verdicts().items():
             placement = self.held.pop(uid, None)
             if placement is None or verdict.given_up is not None:
@@ -252,15 +261,16 @@ class PlannerWorld:
             assert has_place, "no pod is bound without its place"
             self.being_bound[uid] = placement
             if verdict.gang is not None:
-                bound[verdict.gang] = bound.get(verdict.gang, 0) + 1
-        for key, count in bound.items():
-            self._check_start(key, count)
+                bound[verdict.gang] = None
+        for key in bound:
+            self._check_start(key)
 
-    def _check_start(self, key: GangKey, count: int) -> None:
+    def _check_start(self, key: GangKey) -> None:
         """A gang starts with all its members, or as many as are enough."""
         pods = [pod.seen_as for pod in self.gangs()[key]]
         first = min(pods, key=lambda pod: (pod.created, pod.uid))
         runs = any(pod.node is not None for pod in pods)
+        count = sum(pod.uid in self.being_bound for pod in pods)
         least = min(first.request.gang_min or first.gang_size, first.gang_size)
         assert runs or count >= least, f"{count} of {least} members of {key} are bound"
 

@@ -7,4 +7,5 @@
     usage        usage in memory beside the ledger
     log          the decision log
     history      the history of gangs
+    seen_nodes   the nodes that were seen lately
 """

@@ -35,6 +35,28 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         "gang ns/bert needs 2 x 2 leaf cells; 2 of the leaf cells that it could use are bad; "
         "starts once nodes are healthy again or other gangs have ended",
     ),
+    requests.foreign_use: (
+        ReasonCode.FOREIGN_USE,
+        "gang ns/bert needs 2 x 2 leaf cells; 4 of the leaf cells that it could use are in use by "
+        "2 pods that Cellgate did not place: ns/on-n0-0 of alice on node n0 (2), ns/on-n1-0 of "
+        "alice on node n1 (2); starts once enough of these leaf cells are free; an admin can end "
+        "these pods, and with `foreign: reclaim` in the Cluster document Cellgate ends those that "
+        "it may end",
+    ),
+    requests.foreign_use_and_bad_cells: (
+        ReasonCode.FOREIGN_USE,
+        "gang ns/bert needs 2 x 2 leaf cells; 1 of the leaf cells that it could use are in use by "
+        "1 pod that Cellgate did not place, and 2 are bad: ns/f-0 of alice on node n0 (1); starts "
+        "once enough of these leaf cells are free; an admin can end these pods, and with "
+        "`foreign: reclaim` in the Cluster document Cellgate ends those that it may end",
+    ),
+    requests.reclaimed: (
+        ReasonCode.PREEMPTED,
+        "gang ns/bert uses leaf cells that Cellgate did not give it, and gang ns/high (priority 9 "
+        "in VC a), which was promised leaf cells, needs them; the Cluster document says "
+        "`foreign: reclaim`; create its pods without spec.nodeName, and while the webhook answers: "
+        "then they wait for free leaf cells",
+    ),
     requests.no_candidate: (
         ReasonCode.NODE_NOT_OFFERED,
         "gang ns/bert needs 1 x 2 leaf cells; there is room, but not on the nodes that "
@@ -50,6 +72,10 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         ReasonCode.GANG_FULL,
         "gang ns/bert already has its only member with 2 leaf cells; delete this pod, or check "
         "`cellgate.io/gang-size`",
+    ),
+    requests.members_ending: (
+        ReasonCode.MEMBERS_ENDING,
+        "gang ns/bert still has 1 earlier pod that is terminating; starts once it has ended",
     ),
     requests.being_preempted: (
         ReasonCode.BEING_PREEMPTED,
@@ -267,7 +293,7 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (2, 2412064273), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (2, 1467777421), told
 
 
 def test_long_lists_are_cut() -> None:

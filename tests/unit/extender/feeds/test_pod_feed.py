@@ -9,6 +9,7 @@ from policy.topology import ChainName
 from tests.support.cells.engine_calls import check, list_nodes
 from tests.support.extender.shell import Shell
 from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.workloads import workload_mark
 
 UID = PodUid("uid-of-a")
 
@@ -159,3 +160,31 @@ def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
     shell.recover()
     assert is_ending(shell)
     check(shell.cluster._engine)
+
+
+def _a_member(name: str, *, index: int, job: str = "train") -> PodBuilder:
+    pod = a_pod(name).with_gpus(1).in_gang("bert", size=3)
+    pod = pod.labelled(marks.JOB_INDEX_LABEL, str(index))
+    return pod.annotated(marks.WORKLOAD_ANNOTATION, workload_mark(job))
+
+
+def test_members_that_have_succeeded_are_counted_by_index(shell: Shell) -> None:
+    told: list[tuple[str, int]] = []
+    shell.pods.finished.on_change.append(lambda gang, _, count: told.append((gang.name, count)))
+    for name, index in (("a", 0), ("b", 1), ("b2", 1)):
+        shell.pods.upsert(_a_member(name, index=index).in_phase("Succeeded"))
+    shell.pods.upsert(_a_member("a", index=0).in_phase("Succeeded"))
+    shell.pods.upsert(_a_member("c", index=2).in_phase("Failed"))
+    shell.pods.upsert(_a_member("d", index=2, job="another").in_phase("Succeeded"))
+    assert told == [("bert", 1), ("bert", 2), ("bert", 2), ("bert", 1)]
+    shell.pods.upsert(_a_member("e", index=2))
+    assert shell.pods.finished.count(shell.pod("e")) == 2
+    shell.pods.remove(_a_member("b", index=1))
+    assert shell.pods.finished.count(shell.pod("e")) == 2
+    shell.pods.replace([_a_member("e", index=2)])
+    assert shell.pods.finished.count(shell.pod("e")) == 0
+
+
+def test_a_pod_that_no_workload_made_is_not_counted(shell: Shell) -> None:
+    shell.pods.upsert(a_pod("a").with_gpus(1).in_gang("bert", size=2).in_phase("Succeeded"))
+    assert list(shell.pods.finished) == []

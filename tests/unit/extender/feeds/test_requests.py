@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cells.model import OPPORTUNISTIC, FreeMode, MemberRequest
-from extender.feeds.requests import to_bound, to_member_request, to_single_request
+from extender.feeds.requests import member_rank, to_bound, to_member_request, to_single_request
 from kube import marks
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec
 from kube.read.managed_pod import ManagedPod
@@ -111,3 +111,15 @@ def test_a_released_pod_is_where_it_was_sent() -> None:
     assert released.is_released
     found = to_bound(released, classes=NO_CLASSES, sizes=GroupSizes()).placement
     assert (found.node, found.leaf_cells, found.vc_cell) == ("n1", (0,), "lab/0")
+
+
+def test_members_are_ranked_by_index_and_then_by_the_natural_order_of_their_names() -> None:
+    def rank(name: str, index: str = "") -> tuple[tuple[int, str], ...]:
+        pod = a_pod(name).with_gpus(1)
+        found = read_pod(pod.labelled(marks.JOB_INDEX_LABEL, index) if index else pod)
+        assert found is not None
+        return member_rank(found)
+
+    assert sorted(["w-10", "w-9", "m-0", "w-1-2"], key=rank) == ["m-0", "w-1-2", "w-9", "w-10"]
+    assert rank("zz-7x", "2") < rank("aa-3x", "10")
+    assert rank("a-1", "no number") == rank("a-1")

@@ -45,7 +45,12 @@ class EvictionWorld:
         self.shell.pods.upsert(bound("a", "node-00"))
         self.pod = self.shell.pod("a")
         self.enders = EndingApi()
-        self.evictions = Evictions(self.enders, pods=self.shell.pods, outcomes=self.shell.outcomes)
+        self.evictions = Evictions(
+            self.enders,
+            pods=self.shell.pods,
+            outcomes=self.shell.outcomes,
+            reclaims=self.shell.reclaims(),
+        )
 
     async def end(self, why: str = WHY, is_wanted: Callable[[], bool] = lambda: True) -> None:
         async with background(self.evictions.run()):

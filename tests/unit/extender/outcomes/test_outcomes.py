@@ -71,6 +71,16 @@ def test_what_is_wrong_with_one_nominated_node_is_no_news(shell: Shell) -> None:
     assert waiting(shell) == [("a", "no-room")]
 
 
+def test_a_member_that_runs_does_not_carry_what_others_wait_for(shell: Shell) -> None:
+    for name in "ab":
+        add(shell, member(name, gang="bert"))
+    gang_waits(shell, "a")
+    assert isinstance(decide(shell, "a"), Place)
+    gang_waits(shell, "b")
+    assert shell.events.said("Waiting") == [("a", "because no-room"), ("b", "because no-room")]
+    assert waiting(shell) == [("b", "no-room")]
+
+
 def test_a_gang_is_told_once_per_reason_whichever_member_is_named(shell: Shell) -> None:
     for name in "ab":
         add(shell, member(name, gang="bert"))

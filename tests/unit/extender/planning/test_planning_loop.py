@@ -326,7 +326,9 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
     *, goes_away: bool
 ) -> None:
     ender, shell = SlowEnder(), Shell()
-    evictions = Evictions(ender, pods=shell.pods, outcomes=shell.outcomes)
+    evictions = Evictions(
+        ender, pods=shell.pods, outcomes=shell.outcomes, reclaims=shell.reclaims()
+    )
     executor = ActionExecutor(
         None,  # type: ignore[arg-type] # no pod is released
         leading=AlwaysLeading(),  # type: ignore[arg-type] # all that it uses

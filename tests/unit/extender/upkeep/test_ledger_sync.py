@@ -7,13 +7,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from extender.feeds.charges import to_undecided_charge
 from extender.settings import LEADERSHIP
 from extender.upkeep import ledger_sync
 from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
 from policy.classes import Classes, PriorityClass
+from policy.policy import build
 from policy.quotas.limits import Limit, Measure, Scope
-from policy.submission import ClassName, GangKey, UserName
+from policy.quotas.quota_table import QuotaGroup, QuotaTable
+from policy.submission import ClassName, GangKey, GroupName, UserName
 from service.clock import Clock
 from state.ledger.ledger import Charge, Charged, LeaderTerm
 from tests.support.extender.group_sizes import GroupSizes
@@ -25,6 +28,9 @@ from tests.support.twins.ledger import MemoryLedger
 CLASSES = Classes.of(
     [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")
 )
+
+VISION = QuotaGroup(name=GroupName("vision"))
+POLICY = replace(build({}), classes=CLASSES, quotas=QuotaTable([VISION]))
 
 
 def gang_charge(gang: str, *, decision: UUID) -> Charge:
@@ -47,6 +53,7 @@ class Books:
             pods=self.shell.pods,
             sizes=GroupSizes(2),
             classes=lambda: CLASSES,
+            charge_undecided=lambda pod: to_undecided_charge(pod, POLICY),
             term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
             metrics=self.shell.metrics,
             clock=Clock(monotonic=lambda: self.seconds),
@@ -92,6 +99,37 @@ async def test_a_standby_does_not_remember_every_gang_that_ended(
     now[0] += timedelta(minutes=1)
     await books.keeper.compare()
     assert await books.held() == 0
+
+
+async def test_a_pod_that_runs_without_a_decision_is_charged_to_its_owner_until_it_ends() -> None:
+    books, stray = Books(), a_pod("stray").with_gpus(8).in_vc("lab").in_gang("g", size=4)
+    books.shell.pods.upsert(stray.submitted_by("alice", "vision").charged_to("nlp").bound_to("n0"))
+    books.shell.pods.upsert(a_pod("own").with_gpus(2).in_vc("lab").bound_to("n1"))
+    assert books.keeper.compares_soon
+    await books.keeper.compare()
+    charges = [live.charge for live in await books.ledger.charges()]
+    assert [(one.gang, one.user, one.group, one.leaf_count) for one in charges] == [
+        (GangKey("lab", "foreign/own"), "system:serviceaccount:lab:default", None, 2),
+        (GangKey("lab", "foreign/stray"), "alice", "vision", 8),
+    ]
+    assert charges[1].class_name == "prod"
+    await books.keeper.compare()
+    assert books.shell.drift("ledger-created") == 2
+
+    books.shell.pods.remove(stray)
+    await books.keeper.settle()
+    assert await books.held() == 0
+
+
+async def test_a_pod_without_a_decision_does_not_add_to_the_charge_of_a_gang() -> None:
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(gang_charge("g", decision=decision))
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    forged = a_pod("c").with_gpus(8).in_vc("lab").in_gang("g", size=2).bound_to("n0")
+    books.shell.pods.upsert(forged)
+    await books.keeper.compare()
+    assert await books.held() == 16
 
 
 async def test_gangs_that_run_uncharged_are_charged_and_those_that_wait_in_the_queue_are_not() -> (

@@ -49,6 +49,7 @@ class Verbs:
         self.planned: set[PodUid] = set()
         self.enders = EndedPods()
         self.classes_are_gone = False
+        self.may_suspend = False
         cluster, pods = self.shell.cluster, self.shell.pods
         self.decider = PodDecider(
             cluster=cluster,
@@ -57,7 +58,12 @@ class Verbs:
             outcomes=self.shell.outcomes,
             clock=self.shell.clock,
         )
-        self.evictions = Evictions(self.enders, pods=pods, outcomes=self.shell.outcomes)
+        self.evictions = Evictions(
+            self.enders,
+            pods=pods,
+            outcomes=self.shell.outcomes,
+            reclaims=self.shell.reclaims(),
+        )
         self.preemption = PreemptVerb(
             plans_for=self.planned.__contains__,
             decider=self.decider,
@@ -65,6 +71,7 @@ class Verbs:
             waiting=self.shell.waiting,
             cluster=cluster,
             evictions=self.evictions,
+            may_suspend=lambda _: self.may_suspend,
             is_bound=self.being_bound.__contains__,
         )
         for index in range(4):

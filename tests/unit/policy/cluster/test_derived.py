@@ -130,11 +130,11 @@ def test_promises_that_the_live_nodes_cannot_hold_are_cut_fairly_and_told() -> N
     built = document.build([a_live_node("n1"), a_live_node("n2"), a_live_node("n3")])
     assert told(built) == [
         f'virtualClusters.lab.virtualCells[0]: 3 cells promised of level "{NODE}", but the nodes '
-        'of leaf type "A100" back only 2 of them: no VC loses a cell while another one keeps more '
-        "leaf cells",
+        'of leaf type "A100" back only 2 of them: VCs share the leaf cells equally, as far as '
+        "whole cells allow",
         f'virtualClusters.lab.virtualCells[1]: 1 cell promised of level "{NODE}", but the nodes of '
-        'leaf type "A100" back only 0 of them: no VC loses a cell while another one keeps more '
-        "leaf cells",
+        'leaf type "A100" back only 0 of them: VCs share the leaf cells equally, as far as '
+        "whole cells allow",
     ]
     kept = {name: vc.promises for name, vc in built.topology.vcs.items()}
     chain = ChainName("A100")
@@ -208,8 +208,8 @@ def test_of_several_entries_the_first_counts_for_each_leaf_resource() -> None:
     }
     assert told(built) == [
         f'virtualClusters.lab.virtualCells[0]: 1 cell promised of level "{NODE}", but the nodes of '
-        'leaf type "A100" back only 0 of them: no VC loses a cell while another one keeps more '
-        "leaf cells",
+        'leaf type "A100" back only 0 of them: VCs share the leaf cells equally, as far as '
+        "whole cells allow",
         'nodeTopology[2].leafResource: 1 node of a leaf type, but without any tpu, left out: "n1"',
         f'virtualClusters.lab.virtualCells[0]: 1 cell promised of level "{NODE}" could be of any '
         'of the chains "A100", "A100#1"; the first is taken',
@@ -235,8 +235,8 @@ def test_everything_wrong_with_the_document_is_told_at_once() -> None:
         "virtualClusters.lab.virtualCells[1].leafType: is required",
         "virtualClusters.lab.virtualCells[1].cellNumber: must be at most 400000, not 400001",
         "virtualClusters.other.pinnedCells: unknown key; known keys are virtualCells",
-        "physicalCluster: unknown key; known keys are apiVersion, kind, nodeTopology, "
-        "virtualClusters",
+        "physicalCluster: unknown key; known keys are apiVersion, kind, foreign, nodeTopology, "
+        "virtualClusters, expectedNodes",
         "nodeTopology[0].levels[2]: duplicate of nodeTopology[0].levels[1]",
         f"nodeTopology[0].levels: the last level must be {NODE}, the node",
         f'virtualClusters.lab.virtualCells[0].level: "y" is not one of the levels "{NODE}", "x"',

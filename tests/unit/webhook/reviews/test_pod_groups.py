@@ -275,3 +275,26 @@ async def test_a_pod_has_the_class_of_its_group_also_where_a_higher_one_would_do
     pod = a_group_member().of_class("prod")
     answer = await webhook.pods.mutate(a_review(pod))
     assert json_patch(dict(pod), list(answer.patch))["spec"]["priorityClassName"] == "oppo"
+
+
+async def test_our_labels_name_the_gang_of_a_pod_whose_group_is_none() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_pod_group().of_class("test").without_gang())
+    for name in ("a", "b"):
+        pod = a_group_member(name, gpus=2).in_gang("train", size=2)
+        answer = await webhook.pods.mutate(a_review(pod))
+        stored = json_patch(dict(pod), list(answer.patch))
+        assert stored["metadata"]["annotations"]["cellgate.io/gang-by"] == "labels"
+        assert "cellgate.io/charged-alone" not in stored["metadata"]["annotations"]
+    (live,) = await webhook.world.ledger.charges()
+    assert (live.charge.gang.name, live.charge.leaf_count) == ("train", 4)
+
+
+async def test_a_native_gang_comes_before_our_labels_whatever_its_author_writes() -> None:
+    webhook = Webhook()
+    webhook.groups.upsert(a_pod_group(size=3).of_class("test"))
+    pod = a_group_member("a", gpus=2).in_gang("train", size=2)
+    answer = await webhook.pods.mutate(a_review(pod.annotated("cellgate.io/gang-by", "labels")))
+    assert answer.is_allowed
+    (live,) = await webhook.world.ledger.charges()
+    assert (live.charge.gang.name, live.charge.leaf_count) == ("bert", 6)

@@ -5,12 +5,19 @@ import asyncio
 import pytest
 
 from kube.follow.priority_classes import PriorityClassSink
+from policy.cluster.document import LiveNode
+from policy.submission import NodeName
+from state.nodes.seen_nodes import SeenNodes
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.policy.documents import CLASSES_TEXT
+from tests.support.state.charges import TERM
+from tests.support.twins.seen_nodes import MemorySeenNodes
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Responding, Webhook
+from webhook.node_facts import NodeFacts
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
+from webhook.wire import ReviewResponse
 
 CLUSTER = """
 apiVersion: cellgate.io/v1
@@ -21,14 +28,20 @@ virtualClusters: {default: {}}
 """
 
 
-def _reviews(webhook: Webhook, **values: int) -> Responding:
+def _reviews(webhook: Webhook, *, seen: SeenNodes | None = None, **values: int) -> Responding:
     priorities = PriorityClassSink()
     priorities.replace(
         [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
     )
     ledger = webhook.world.ledger
     return Responding(
-        PolicyReviews(webhook.sink, priorities=priorities, ledger=ledger, admins=["root"])
+        PolicyReviews(
+            webhook.sink,
+            priorities=priorities,
+            ledger=ledger,
+            nodes=NodeFacts(seen, policies=webhook.sink, monotonic=lambda: 0.0),
+            admins=["root"],
+        )
     )
 
 
@@ -69,6 +82,59 @@ async def test_the_cluster_document_stays_while_the_ledger_hangs(
     deletion = a_review(None, old=a_policy_map("cluster", CLUSTER), user="root")
     refused = await _reviews(webhook).validate(deletion)
     assert refused.message == "quota database unavailable: whether gangs run is unknown; try again"
+
+
+def _promising(cells: int) -> str:
+    promise = f"{{leafType: A100, level: kubernetes.io/hostname, cellNumber: {cells}}}"
+    return CLUSTER.replace("default: {}", f"default: {{virtualCells: [{promise}]}}")
+
+
+async def _four_nodes() -> MemorySeenNodes:
+    seen = MemorySeenNodes()
+    nodes = [
+        LiveNode(
+            name=NodeName(f"n{index}"), labels={"type": "A100"}, leaf_counts={"nvidia.com/gpu": 8}
+        )
+        for index in range(4)
+    ]
+    await seen.observe(nodes, gone=[], term=TERM)
+    return seen
+
+
+async def test_a_promise_beyond_the_nodes_is_refused_only_if_this_change_raises_it() -> None:
+    seen, webhook = await _four_nodes(), Webhook({"cluster": _promising(2)})
+    reviews = _reviews(webhook, seen=seen)
+
+    async def apply(cells: int) -> ReviewResponse:
+        return await reviews.validate(
+            a_review(a_policy_map("cluster", _promising(cells)), user="root")
+        )
+
+    refused = await apply(5)
+    assert refused.message == (
+        "ConfigMap cluster: virtualClusters.default.virtualCells[0].cellNumber: 5 cells of level "
+        '"kubernetes.io/hostname" promised, but nodes of leaf type "A100" seen in the last 7 days '
+        'do not back it: of level "kubernetes.io/hostname", 5 are promised in all and 4 can be '
+        "given; lower it, or declare nodes that will be added under expectedNodes"
+    )
+    assert (await apply(4)).is_allowed
+    webhook.sink.upsert(a_policy_map("cluster", _promising(9)))  # while we were down
+    assert (await apply(9)).is_allowed
+    assert (await apply(8)).is_allowed
+    assert not (await apply(10)).is_allowed
+
+
+async def test_while_nodes_are_unknown_promises_are_not_compared_and_that_is_said() -> None:
+    document = a_review(a_policy_map("cluster", _promising(500)), user="root")
+    assert (await _reviews(Webhook(), seen=MemorySeenNodes()).validate(document)).is_allowed
+    seen = await _four_nodes()
+    seen.fails = True
+    answer = await _reviews(Webhook(), seen=seen).validate(document)
+    assert answer.is_allowed
+    assert answer.warnings == [
+        "cellgate: the promises were not compared with the nodes, because the database does not "
+        "answer"
+    ]
 
 
 @pytest.mark.parametrize("user", ["root", "alice"])

@@ -1,0 +1,54 @@
+"""Parts of the sentences in `wording`: what members need, who owns cells, lists of names."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from policy.wording import listing
+
+LISTED: Final = 8
+"""Names or sizes that a reason lists at most; it always tells how many there are."""
+MEMBER_SIZES: Final = "member sizes"
+"""Name of the term that lists the leaf cells of all members."""
+
+Needs = tuple[tuple[int, int], ...]
+"""Pairs: so many members of so many leaf cells each, the largest first."""
+
+
+def count_sizes(sizes: Iterable[int]) -> Needs:
+    """Count members by their leaf cells."""
+    pairs = sorted(Counter(sizes).items(), reverse=True)
+    return tuple((count, size) for size, count in pairs[:LISTED])
+
+
+def sizes_text(needs: Needs, members: int) -> str:
+    """`2 x 8 and 1 x 4`."""
+    text = " and ".join(f"{count} x {size}" for count, size in needs)
+    smaller = members - sum(count for count, _ in needs)
+    return f"{text} and {smaller} smaller" if smaller else text
+
+
+def needs_text(needs: Needs, members: int, leaf_type: str) -> str:
+    """`2 x 8 and 1 x 4 leaf cells of type A100`."""
+    return f"{sizes_text(needs, members)} leaf cells{of_type(leaf_type)}"
+
+
+def of_type(leaf_type: str) -> str:
+    """` of type A100`, or nothing for any type."""
+    return f" of type {leaf_type}" if leaf_type else ""
+
+
+def owner_text(vc: str, pinned: str) -> str:
+    """Name the cells that a guaranteed gang counts on."""
+    return f"pinned cell {pinned}" if pinned else f"VC {vc}"
+
+
+def names_text(names: Sequence[str], count: int) -> str:
+    """`a, b and 7 more`, of so many."""
+    more = count - len(names)
+    return f"{listing(names)} and {more} more" if more else listing(names)
+
+
+def one_of(names: Sequence[str], count: int, *, otherwise: str) -> str:
+    """`use one of a, b and 7 more`, or the other text if there are none."""
+    return f"use one of {names_text(names, count)}" if names else otherwise

@@ -1,0 +1,56 @@
+"""Gangs by name: workloads with the same name of a gang are its runs.
+
+The live run is shown whole: of those that have places, the one with bound members, and of several
+the youngest. The others are listed, also those that wait.
+"""
+
+from extender.cells.model import GangView
+from extender.cluster.cluster import Cluster
+from extender.feeds.pod_feed import PodSink
+from extender.inspection.json_views import JsonObject, if_any, show_gang
+from policy.submission import GangKey
+
+
+class GangRuns:
+    """Finds the runs of a gang; changes nothing."""
+
+    def __init__(self, *, cluster: Cluster, pods: PodSink) -> None:
+        self._cluster = cluster
+        self._pods = pods
+
+    def show(self, namespace: str, name: str) -> JsonObject | None:
+        """Show the live run of a gang and list the others; None if no run has places.
+
+        A name that ends with `@` and the UID of a workload names one run.
+        """
+        exact = GangKey.from_stored(namespace, name)
+        runs = [exact] if exact.owner else self._pods.runs_of(exact)
+        views = {key: view for key in runs if (view := self._cluster.gang(key)) is not None}
+        if exact not in views and (view := self._cluster.gang(exact)) is not None:
+            views[exact] = view
+        if not views:
+            return None
+        live = max(views, key=lambda key: (bool(views[key].bound), self._age(key), key))
+        others = [key for key in sorted({*runs, *views}) if key != live]
+        return {
+            **show_gang(views[live]),
+            **self._owner(live),
+            "otherRuns": [self._show_other(key, views.get(key)) for key in others],
+        }
+
+    def _age(self, key: GangKey) -> float:
+        return max((pod.created for pod in self._pods.of_gang(key)), default=0.0)
+
+    def _owner(self, key: GangKey) -> JsonObject:
+        workloads = [pod.workload for pod in self._pods.of_gang(key) if pod.workload is not None]
+        workload = str(workloads[0]) if workloads and key.owner else None
+        return {**if_any("workload", workload), **if_any("uid", key.owner or None)}
+
+    def _show_other(self, key: GangKey, view: GangView | None) -> JsonObject:
+        return {
+            "gang": str(key),
+            **self._owner(key),
+            "state": view.state if view else "waiting",
+            "pods": len(self._pods.of_gang(key)),
+            "bound": len(view.bound) if view else 0,
+        }

@@ -1,0 +1,98 @@
+"""The nodes that were seen lately, in Postgres: each call is one round trip."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Final
+
+import asyncpg
+import orjson
+
+from policy.cluster.document import LiveNode, NodeCount
+from policy.cluster.seen_nodes import SEEN_DAYS
+from policy.errors import ConflictError
+from policy.submission import NodeName
+from state.database.column_values import to_json, to_text
+from state.database.database import backend_errors
+from state.database.queries import sql
+from state.ledger.ledger import LeaderTerm
+
+_EPOCH_IS_OVER: Final = "CG001"
+_KEPT: Final = timedelta(days=SEEN_DAYS)
+_TIMEOUT_SECONDS: Final = 10.0
+
+
+class PostgresSeenNodes:
+    """SeenNodes over the pool of an open, migrated database."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, *, clock: Callable[[], datetime | None] = lambda: None
+    ) -> None:
+        """Use the clock of the database unless a test passes its own."""
+        self._pool = pool
+        self._now = clock
+
+    async def observe(
+        self, nodes: Sequence[LiveNode], *, gone: Sequence[NodeName], term: LeaderTerm
+    ) -> None:
+        """Note nodes that joined or changed, and nodes that are gone."""
+        rows = [
+            {
+                "name": to_text(node.name),
+                "leaf_counts": dict(node.leaf_counts),
+                "labels": dict(node.labels),
+            }
+            for node in nodes
+        ]
+        texts = "[" + ",".join(map(to_json, rows)) + "]"
+        names = [to_text(name) for name in gone]
+        async with _answering("noting nodes"):
+            await self._pool.fetchval(
+                sql("observe_nodes"),
+                term.leadership,
+                term.epoch,
+                texts,
+                names,
+                _KEPT,
+                self._now(),
+            )
+
+    async def retain(self, names: Sequence[NodeName], *, term: LeaderTerm) -> None:
+        """Note that all other nodes are gone."""
+        kept = [to_text(name) for name in names]
+        async with _answering("noting nodes"):
+            await self._pool.fetchval(
+                sql("retain_nodes"),
+                term.leadership,
+                term.epoch,
+                kept,
+                self._now(),
+            )
+
+    async def count(self, keys: Sequence[str]) -> tuple[NodeCount, ...]:
+        """Count the nodes by their devices and by these labels."""
+        asked = [to_text(key) for key in keys]
+        async with _answering("counting nodes"):
+            rows = await self._pool.fetch(sql("seen_nodes"), asked, _KEPT, self._now())
+        return tuple(
+            NodeCount(
+                labels=orjson.loads(row["labels"]),
+                leaf_counts=orjson.loads(row["leaf_counts"]),
+                number=row["number"],
+            )
+            for row in rows
+        )
+
+
+@asynccontextmanager
+async def _answering(doing: str) -> AsyncIterator[None]:
+    """Translate errors of Postgres, and a server that does not answer in time."""
+    with backend_errors(doing):
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                yield
+        except asyncpg.PostgresError as exc:
+            if exc.sqlstate == _EPOCH_IS_OVER:
+                raise ConflictError(str(exc)) from exc
+            raise

@@ -1,0 +1,199 @@
+"""Preempted Jobs on a real control plane: suspended and resumed by their own controller's way."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.nodes import NodeShape
+from tests.controlplane.waiting import poll_until
+from tests.e2e.control_planes import run_control_plane
+from tests.support.installed.gangs import create, end, gang_pods, own_pods, running
+from tests.support.installed.installation import Installation
+from tests.support.installed.leaders import leader_of, two_extenders
+from tests.support.installed.policies import promise_nodes
+from tests.support.kube.objects import ObjectBuilder
+from tests.support.kube.pods import a_new_pod
+from tests.support.kube.workloads import a_template, a_workload
+
+NODES = 2
+HOLD = "example.com/hold"
+MARK = "cellgate.io/reclaimed"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
+    """A control plane with nodes of eight leaf cells."""
+    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
+        await plane.add_nodes(NODES, NodeShape(gpus=8))
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """Cellgate with two extenders that may suspend workloads, and a VC promised everything."""
+    async with two_extenders(plane, components=["gentle-reclaim"]) as installation:
+        await promise_nodes(plane, NODES)
+        yield installation
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
+    """The pods of a namespace of the test's own; no Job and no finalizer is left."""
+    async with own_pods(plane) as path:
+        yield path
+        await plane.api.delete(_jobs(path), propagationPolicy="Background")
+        await _let_go(plane, path)
+
+
+@pytest.fixture
+def _task_watch() -> None:
+    """Not here: kube-scheduler's connections through the forwarder outlive a test."""
+
+
+def _jobs(pods: str) -> str:
+    return f"/apis/batch/v1/namespaces/{pods.split('/')[4]}/jobs"
+
+
+def _job(name: str, *, finalizers: bool = False, **spec: Any) -> ObjectBuilder:
+    """An opportunistic gang that takes all nodes, as a stock Job."""
+    pod = a_new_pod("unused").with_gpus(8).in_gang(name, size=NODES).of_class("oppo")
+    pod = pod.ending_at_once().with_spec(restartPolicy="Never")
+    pod = pod.with_metadata(finalizers=[HOLD]) if finalizers else pod
+    template = a_template(pod)
+    template["metadata"] |= {"finalizers": [HOLD]} if finalizers else {}
+    counts = {"completions": NODES, "parallelism": NODES, "completionMode": "Indexed"}
+    return a_workload("Job", name, template=template, namespace=None, **counts, **spec)
+
+
+async def _let_go(plane: ControlPlane, path: str) -> None:
+    for pod in (await plane.api.get(path))["items"]:
+        if HOLD in pod["metadata"].get("finalizers", ()):
+            patch = {"metadata": {"finalizers": None}}
+            await plane.api.patch(f"{path}/{pod['metadata']['name']}", patch)
+
+
+async def _job_runs(plane: ControlPlane, pods: str, name: str) -> list[str]:
+    """The pods of a Job, once all of them run; none of them ends."""
+
+    async def found() -> list[str]:
+        listed = await plane.api.list(pods, labelSelector=f"job-name={name}")
+        up = [pod for pod in listed if pod["status"].get("phase") == "Running"]
+        is_whole = len(up) == len(listed) == NODES
+        return [pod["metadata"]["name"] for pod in up] if is_whole else []
+
+    return await poll_until(found, deadline_seconds=20, explain=lambda: f"{name} does not run")
+
+
+async def _events_of(plane: ControlPlane, pods: str, name: str, *, reason: str) -> list[str]:
+    """The messages of Events on a Job, once there is one."""
+
+    async def found() -> list[str]:
+        events = (await plane.api.get(pods.removesuffix("pods") + "events"))["items"]
+        about = [one for one in events if one["involvedObject"]["name"] == name]
+        return [one["message"] for one in about if one["reason"] == reason]
+
+    return await poll_until(found, deadline_seconds=10, explain=lambda: f"{name} heard nothing")
+
+
+async def _until_job(
+    plane: ControlPlane, pods: str, name: str, is_so: Callable[[JsonObject], object]
+) -> JsonObject:
+    return await plane.api.wait_until(f"{_jobs(pods)}/{name}", lambda job: bool(is_so(job)))
+
+
+async def test_a_stock_job_is_reclaimed_eight_times_and_never_fails(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await plane.api_as("bob").create(_jobs(pods), _job("low"))
+    asked = (await plane.api.get(f"{_jobs(pods)}/low"))["metadata"]["creationTimestamp"]
+    waits = []
+    for turn in range(8):
+        await _job_runs(plane, pods, "low")
+        await create(plane, pods, gang_pods(f"high{turn}", size=NODES, gpus=8))
+        await running(plane, pods, f"high{turn}", size=NODES)
+        await _until_job(plane, pods, "low", lambda job: job["spec"]["suspend"] is False)
+        await end(plane, pods, f"high{turn}", size=NODES)
+        began = time.monotonic()
+        await _job_runs(plane, pods, "low")
+        waits.append(time.monotonic() - began)
+    job = await plane.api.get(f"{_jobs(pods)}/low")
+    assert job["status"].get("failed", 0) == 0
+    mark = json.loads(job["metadata"]["annotations"][MARK])
+    assert mark["times"] == 8
+    assert abs(mark["first_asked"] - _seconds(asked)) < 5, "the age of the first pods is kept"
+    assert max(waits) < 10, waits
+    namespace = pods.split("/")[4]
+    told = await _events_of(plane, pods, "low", reason="Preempted")
+    assert f"gang {namespace}/low is preempted by gang {namespace}/high7" in "\n".join(told)
+    decisions = await cellgate.decisions(f"{namespace}/low")
+    assert any(one["outcome"] == "suspended" for one in decisions)
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+async def test_a_later_leader_resumes_what_one_before_it_suspended(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await plane.api_as("bob").create(_jobs(pods), _job("low", finalizers=True))
+    await _job_runs(plane, pods, "low")
+    await create(plane, pods, gang_pods("high", size=NODES, gpus=8))
+    await _until_job(plane, pods, "low", lambda job: job["spec"]["suspend"] is True)
+    leader = await leader_of(cellgate)
+    cellgate.extenders[leader].kill()
+    await leader_of(cellgate, other_than=leader)
+    await cellgate.start_extender(leader)
+    await _let_go(plane, pods)
+    job = await _until_job(plane, pods, "low", lambda job: job["spec"]["suspend"] is False)
+    assert job["metadata"]["labels"][MARK] == "resumed"
+    await running(plane, pods, "high", size=NODES)
+    assert (await plane.api.get(f"{_jobs(pods)}/low"))["status"].get("failed", 0) == 0
+
+
+async def test_a_job_that_another_program_suspends_is_evicted(
+    plane: ControlPlane, pods: str
+) -> None:
+    job = {**_job("low", suspend=False), "apiVersion": "batch/v1", "kind": "Job"}
+    await plane.kubectl(
+        "apply", "--server-side", "-n", pods.split("/")[4], "-f", "-", stdin=json.dumps(job)
+    )
+    await _job_runs(plane, pods, "low")
+    await create(plane, pods, gang_pods("high", size=NODES, gpus=8))
+    await running(plane, pods, "high", size=NODES)
+    job = await _until_job(plane, pods, "low", lambda job: job["status"].get("failed"))
+    assert job["spec"]["suspend"] is False
+    assert MARK not in job["metadata"].get("annotations", {})
+    (told,) = await _events_of(plane, pods, "low", reason="Preempted")
+    assert "is preempted by gang" in told
+
+
+async def test_only_cellgate_may_write_the_mark(plane: ControlPlane, pods: str) -> None:
+    job = _job("old", suspend=True)
+    await plane.api_as("bob").create(_jobs(pods), job)
+    for part in ("annotations", "labels"):
+        with pytest.raises(ApiError, match="only Cellgate may change it"):
+            await plane.api.patch(f"{_jobs(pods)}/old", {"metadata": {part: {MARK: "x"}}})
+        with pytest.raises(ApiError, match="only Cellgate may change it"):
+            await plane.api.create(_jobs(pods), _job("new").with_metadata(**{part: {MARK: "x"}}))
+    await plane.api.patch(f"{_jobs(pods)}/old", {"metadata": {"labels": {"a": "b"}}})
+
+
+async def test_without_the_right_a_job_is_evicted(plane: ControlPlane, pods: str) -> None:
+    binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/cellgate-gentle-reclaim"
+    await plane.api.delete(binding)
+    await asyncio.sleep(0.5)  # the API server's copy of the rights
+    await plane.api_as("bob").create(_jobs(pods), _job("low"))
+    await _job_runs(plane, pods, "low")
+    await create(plane, pods, gang_pods("high", size=NODES, gpus=8))
+    await running(plane, pods, "high", size=NODES)
+    await _until_job(plane, pods, "low", lambda job: job["status"].get("failed"))

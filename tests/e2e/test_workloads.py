@@ -1,0 +1,154 @@
+"""Gangs of real workloads: Jobs and CronJobs, their retries and their runs."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kube import marks
+from tests.controlplane.api import JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.waiting import poll_until
+from tests.support.installed.installation import Installation
+from tests.support.kube.objects import ObjectBuilder
+from tests.support.kube.pods import a_new_pod
+from tests.support.kube.workloads import a_template, a_workload
+
+NATIVE = "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
+
+
+@pytest.fixture(scope="module")
+def plane_options(binaries: Binaries) -> ControlPlaneOptions:
+    """The Job controller makes a PodGroup for every Job, if this version can."""
+    version = tuple(map(int, str(binaries.version).lstrip("v").split(".")[:2]))
+    beta = "--runtime-config=scheduling.k8s.io/v1beta1=true"
+    flags = (NATIVE, beta) if version >= (1, 37) else ()
+    return ControlPlaneOptions(
+        apiserver_flags=flags, controller_manager_flags=flags[:1], scheduler_flags=flags[:1]
+    )
+
+
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 4
+
+
+def a_gang_job(
+    name: str, *, size: int, gang: str = "", kind: str = "Job", gpus: int = 8, **spec: Any
+) -> ObjectBuilder:
+    """An indexed Job whose pods are a gang; named by a label, or by the Job alone."""
+    pod = a_new_pod("unused").with_gpus(gpus).of_class("test").ending_at_once()
+    pod = pod.labelled(marks.GANG_SIZE_LABEL, str(size)).with_spec(restartPolicy="Never")
+    pod = pod.labelled(marks.GANG_LABEL, gang) if gang else pod
+    fields = {"completions": size, "parallelism": size, "completionMode": "Indexed", **spec}
+    return a_workload(kind, name, template=a_template(pod), namespace=None, **fields)
+
+
+async def submit(plane: ControlPlane, pods: str, job: JsonObject, kind: str = "jobs") -> JsonObject:
+    namespace = pods.split("/")[4]
+    return await plane.api_as("bob").create(f"/apis/batch/v1/namespaces/{namespace}/{kind}", job)
+
+
+async def members(plane: ControlPlane, pods: str, job: str) -> list[JsonObject]:
+    """The pods of a Job."""
+    return await plane.api.list(pods, labelSelector=f"batch.kubernetes.io/job-name={job}")
+
+
+async def running(plane: ControlPlane, pods: str, job: str, *, size: int) -> list[JsonObject]:
+    """The pods of a Job that run, once there are so many."""
+    found: list[JsonObject] = []
+
+    async def look() -> bool:
+        nonlocal found
+        all_pods = await members(plane, pods, job)
+        found = [pod for pod in all_pods if pod["status"].get("phase") == "Running"]
+        return len(found) == size
+
+    await poll_until(look, deadline_seconds=20, explain=lambda: f"{len(found)} of {job} run")
+    return found
+
+
+async def finish(plane: ControlPlane, pods: str, pod: JsonObject, phase: str) -> None:
+    """End a pod as its kubelet would."""
+    name = pod["metadata"]["name"]
+    await plane.api.patch(f"{pods}/{name}/status", {"status": {"phase": phase}})
+
+
+async def test_two_jobs_with_the_same_label_are_two_gangs(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """Each has two of four nodes; as one gang they would have one pod of each, and wait."""
+    for name in ("one", "two"):
+        await submit(plane, pods, a_gang_job(name, size=2, gang="same"))
+    for name in ("one", "two"):
+        found = await running(plane, pods, name, size=2)
+        owners = {pod["metadata"]["annotations"][marks.WORKLOAD_ANNOTATION] for pod in found}
+        assert len(owners) == 1
+        assert owners.pop().startswith(f"batch/Job/{name}/")
+    namespace = pods.split("/")[4]
+    live = await cellgate.inspect(f"/v1/gangs/{namespace}/same")
+    runs = [live["workload"], *(run["workload"] for run in live["otherRuns"])]
+    assert sorted(runs) == ["Job one", "Job two"]
+    explained = await cellgate.inspect(f"/v1/explain/{namespace}/{found[0]['metadata']['name']}")
+    assert (explained["gangForm"], explained["workload"]) == ("cellgate", "Job two")
+    assert len(explained["siblings"]) == 1
+
+
+async def test_runs_of_a_cron_job_overlap(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    namespace = pods.split("/")[4]
+    cron = a_gang_job("nightly", size=2, gang="nightly", kind="CronJob")
+    cron["spec"].update(schedule="0 0 1 1 *")
+    await submit(plane, pods, cron, kind="cronjobs")
+    for run in ("run-1", "run-2"):
+        arguments = ("create", "job", run, "--from=cronjob/nightly", f"--namespace={namespace}")
+        await plane.kubectl(*arguments, user="bob")
+    for run in ("run-1", "run-2"):
+        await running(plane, pods, run, size=2)
+
+
+async def test_a_size_alone_makes_a_job_a_gang_and_its_last_retry_starts(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await submit(plane, pods, a_gang_job("train", size=3, backoffLimit=6))
+    first, second, third = await running(plane, pods, "train", size=3)
+    assert marks.PLACEMENT_ANNOTATION in first["metadata"]["annotations"]
+    await finish(plane, pods, first, "Succeeded")
+    await finish(plane, pods, second, "Succeeded")
+    await finish(plane, pods, third, "Failed")
+    (again,) = await running(plane, pods, "train", size=1)
+    assert again["metadata"]["name"] != third["metadata"]["name"]
+
+
+async def test_a_partly_finished_job_that_lost_its_other_pods_comes_back(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await submit(plane, pods, a_gang_job("train", size=3, gang="bert", backoffLimit=6))
+    first, *others = await running(plane, pods, "train", size=3)
+    await finish(plane, pods, first, "Succeeded")
+    names = [pod["metadata"]["name"] for pod in others]
+    await asyncio.gather(*(plane.api.delete(f"{pods}/{name}") for name in names))
+
+    async def is_back() -> bool:
+        found = await members(plane, pods, "train")
+        states = [(pod["metadata"]["name"] in names, pod["status"].get("phase")) for pod in found]
+        return states.count((False, "Running")) == 2
+
+    await poll_until(is_back, deadline_seconds=20, explain=lambda: "the Job did not come back")
+
+
+async def test_the_last_retry_of_a_native_gang_starts(
+    plane: ControlPlane, cellgate: Installation, pods: str, plane_options: ControlPlaneOptions
+) -> None:
+    if not plane_options.apiserver_flags:
+        pytest.skip("this version has no PodGroups")
+    job = a_gang_job("native", size=2, backoffLimit=6)
+    del job["spec"]["template"]["metadata"]["labels"]
+    job["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}}
+    await submit(plane, pods, job)
+    first, second = await running(plane, pods, "native", size=2)
+    await finish(plane, pods, first, "Succeeded")
+    await finish(plane, pods, second, "Failed")
+    await running(plane, pods, "native", size=1)

@@ -1,0 +1,199 @@
+"""Suspending and resuming a workload, on an API server that keeps one object."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from kube.api.client import KubeError
+from kube.api.suspender import CannotSuspendError, Resumption, WorkloadSuspender
+from kube.marks import RECLAIMED_MARK
+from kube.read.suspension import ReclaimMark
+from kube.read.workloads import Workload
+
+UID = "6f0c0000-0000-0000-0000-000000000000"
+JOB = Workload(group="batch", kind="Job", name="low", uid=UID)
+PATH = "/apis/batch/v1/namespaces/lab/jobs/low"
+MARK = ReclaimMark(why="why", gang="lab/low", decision="d", at=20.0, first_asked=10.0)
+
+
+class OneJob:
+    """An API server with one Job, whose controller suspends it at once."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.conflicts = 0
+        self.forbidden = False
+        self.controls = True
+        self.job: dict[str, Any] = {
+            "metadata": {
+                "name": "low", "namespace": "lab", "uid": UID,
+                "creationTimestamp": "1970-01-01T00:00:05Z",
+            },
+            "spec": {"suspend": False},
+            "status": {},
+        }  # fmt: skip
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, str] | None = None,
+        body: dict[str, Any] | None = None,
+        content_type: str = "",
+    ) -> dict[str, Any]:
+        if path == "/apis/batch":
+            return {"versions": [{"version": "v1"}]}
+        if path == "/apis/batch/v1":
+            return {"resources": [{"name": "jobs/status", "kind": "Job"}, *_JOBS]}
+        if path == "/apis/batch/v1/jobs":
+            assert query is not None
+            assert query["labelSelector"] == RECLAIMED_MARK
+            return {"metadata": {}, "items": [deepcopy(self.job)]}
+        if path != PATH:
+            raise KubeError("missing", status=404)
+        if self.forbidden:
+            raise KubeError("forbidden", status=403)
+        if method == "PATCH":
+            self._patch(body or {})
+        self.job["metadata"]["resourceVersion"] = str(self.version)
+        return deepcopy(self.job)
+
+    def _patch(self, body: dict[str, Any]) -> None:
+        self.conflicts -= 1
+        if self.conflicts >= 0 or body["metadata"]["resourceVersion"] != str(self.version):
+            raise KubeError("conflict", status=409)
+        self.version += 1
+        for part in ("labels", "annotations"):
+            self.job["metadata"].setdefault(part, {}).update(body["metadata"].get(part, {}))
+        self.job["spec"].update(body.get("spec", {}))
+        if self.controls and self.job["spec"]["suspend"]:
+            self.job["status"] = {"conditions": [{"type": "Suspended", "status": "True"}]}
+
+
+_JOBS = ({"name": "jobs", "kind": "Job"},)
+
+
+@pytest.fixture
+def api() -> OneJob:
+    return OneJob()
+
+
+@pytest.fixture
+def suspender(api: OneJob) -> WorkloadSuspender:
+    return WorkloadSuspender(
+        api,  # type: ignore[arg-type] # all that it uses
+        check_leading=lambda: None,
+        monotonic=lambda: 0.0,
+    )
+
+
+async def _suspend(suspender: WorkloadSuspender, **how: Any) -> ReclaimMark:
+    arguments = {"namespace": "lab", "mark": MARK, "is_wanted": lambda: True, **how}
+    return await suspender.suspend(JOB, **arguments)
+
+
+async def test_a_workload_is_suspended_found_and_resumed(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    assert await _suspend(suspender) == MARK
+    assert api.job["spec"] == {"suspend": True}
+    (found,) = await suspender.marked()
+    assert (found.workload, found.mark, found.created, found.is_suspended) == (JOB, MARK, 5.0, True)
+    assert await suspender.resume(JOB, namespace="lab") is Resumption.DONE
+    assert api.job["spec"] == {"suspend": False}
+    assert api.job["metadata"]["labels"] == {RECLAIMED_MARK: "resumed"}
+    assert [one.is_suspended for one in await suspender.marked()] == [False]
+
+
+async def test_a_second_reclaim_keeps_the_age(api: OneJob, suspender: WorkloadSuspender) -> None:
+    await _suspend(suspender)
+    await suspender.resume(JOB, namespace="lab")
+    later = ReclaimMark(why="why", gang="lab/low", decision="e", at=60.0, first_asked=50.0)
+    again = await _suspend(suspender, mark=later)
+    assert (again.first_asked, again.times, again.decision) == (10.0, 2, "e")
+
+
+async def test_a_suspension_of_the_leader_before_is_taken_over(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    await _suspend(suspender)
+    later = ReclaimMark(why="other", gang="lab/low", decision="e", at=60.0, first_asked=50.0)
+    assert await _suspend(suspender, mark=later) == MARK
+
+
+async def test_a_conflict_is_tried_again(api: OneJob, suspender: WorkloadSuspender) -> None:
+    api.conflicts = 2
+    assert await _suspend(suspender) == MARK
+    api.conflicts = 3
+    await suspender.resume(JOB, namespace="lab")
+    assert api.job["spec"]["suspend"] is True, "nothing was overwritten"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": {"suspend": True}},
+        {"status": {"conditions": [{"type": "Complete", "status": "True"}]}},
+        {"spec": {"suspend": False, "managedBy": "others"}},
+    ],
+    ids=["its owner has suspended it", "finished", "another controller"],
+)
+async def test_what_must_not_be_suspended_is_left_alone(
+    api: OneJob, suspender: WorkloadSuspender, change: dict[str, Any]
+) -> None:
+    api.job |= change
+    with pytest.raises(CannotSuspendError):
+        await _suspend(suspender)
+    assert api.version == 1
+
+
+async def test_a_new_object_of_the_same_name_is_left_alone(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    api.job["metadata"]["uid"] = "another"
+    with pytest.raises(CannotSuspendError):
+        await _suspend(suspender)
+    assert await suspender.resume(JOB, namespace="lab") is Resumption.LEFT
+
+
+async def test_what_need_not_end_any_more_is_left_alone(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    with pytest.raises(CannotSuspendError):
+        await _suspend(suspender, is_wanted=lambda: False)
+    assert api.version == 1
+
+
+async def test_a_workload_is_resumed_only_once_its_controller_has_suspended_it(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    api.controls = False
+    await _suspend(suspender)
+    assert await suspender.resume(JOB, namespace="lab") is Resumption.NOT_YET
+    assert api.job["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize("is_taken", [True, False], ids=["taken over", "resumed by its owner"])
+async def test_a_workload_that_its_owner_decides_about_is_not_resumed(
+    api: OneJob, suspender: WorkloadSuspender, *, is_taken: bool
+) -> None:
+    await _suspend(suspender)
+    if is_taken:
+        entry = {"manager": "flux", "operation": "Apply"}
+        api.job["metadata"]["managedFields"] = [entry | {"fieldsV1": {"f:spec": {"f:suspend": {}}}}]
+    else:
+        api.job["spec"]["suspend"] = False
+    assert await suspender.resume(JOB, namespace="lab") is Resumption.LEFT
+    assert api.job["spec"]["suspend"] is is_taken
+    assert await suspender.resume(JOB, namespace="lab") is Resumption.LEFT
+
+
+async def test_kinds_that_may_not_be_read_are_not_listed(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    api.forbidden = True
+    assert await suspender.marked() == []  # the one Job has no mark; no other kind exists
+    with pytest.raises(KubeError):
+        await _suspend(suspender)

@@ -1,0 +1,79 @@
+"""What the webhook knows of nodes: those that the extender's leader saw in the last days.
+
+Promises and workloads are judged by them. They are a help to people and no guarantee: if they are
+unknown, or were not read for a while, nothing is said about what can never run.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
+
+from kube.follow.policies import PolicySink
+from policy.capacity import Capacity
+from policy.cluster.document import ClusterDocument, NodeCount
+from policy.errors import BackendError
+from state.nodes.seen_nodes import SeenNodes
+
+logger = logging.getLogger(__name__)
+
+_EVERY_SECONDS: Final = 15.0
+_VALID_SECONDS: Final = 120.0
+"""How long facts count that could not be read again: nodes may have been added since."""
+_ANSWER_SECONDS: Final = 1.0
+"""How long a review waits for the database."""
+
+
+class NodeFacts:
+    """How large gangs can be, by the Cluster document in force and the nodes seen lately."""
+
+    def __init__(
+        self, seen: SeenNodes | None, *, policies: PolicySink, monotonic: Callable[[], float]
+    ) -> None:
+        """Without `seen`, only a document that lists its cells says how large gangs can be."""
+        self._seen = seen
+        self._policies = policies
+        self._monotonic = monotonic
+        self._document: ClusterDocument | None = None
+        self._capacity: Capacity | None = None
+        self._valid_until = 0.0
+        self._woken = asyncio.Event()
+        policies.on_change.append(self._woken.set)
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """How large gangs can be; None if that is unknown."""
+        is_current = self._document is self._policies.policy.cluster
+        return self._capacity if is_current and self._monotonic() < self._valid_until else None
+
+    async def count(self, keys: Sequence[str]) -> tuple[NodeCount, ...] | None:
+        """Count the nodes by devices and labels; None if that is unknown. Never waits long."""
+        if self._seen is None:
+            return None
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._seen.count(keys)
+        except (BackendError, TimeoutError) as exc:
+            logger.warning("nodes not read, will retry", extra={"error": str(exc)})
+            return None
+
+    async def run(self) -> NoReturn:
+        """Read the nodes periodically, and when the policy changes, until cancelled."""
+        while True:
+            self._woken.clear()
+            await self.refresh()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), _EVERY_SECONDS)
+
+    async def refresh(self) -> None:
+        """Read the nodes now; what was known stays if that fails."""
+        document = self._policies.policy.cluster
+        depends = document is not None and document.depends_on_nodes
+        counts = await self.count(document.label_keys) if document and depends else ()
+        if counts is None:
+            return
+        if depends or document is not self._document:
+            self._capacity = document.capacity(counts) if document else None
+        self._document = document
+        self._valid_until = self._monotonic() + _VALID_SECONDS
