@@ -188,3 +188,23 @@ def test_members_that_have_succeeded_are_counted_by_index(shell: Shell) -> None:
 def test_a_pod_that_no_workload_made_is_not_counted(shell: Shell) -> None:
     shell.pods.upsert(a_pod("a").with_gpus(1).in_gang("bert", size=2).in_phase("Succeeded"))
     assert list(shell.pods.finished) == []
+
+
+def test_a_member_without_leaf_cells_is_known_and_not_told_to_the_engine(shell: Shell) -> None:
+    launcher = a_pod("a").in_gang("mpi", size=2)
+    ended: list[str] = []
+    shell.pods.helpers.on_end.append(lambda pod: ended.append(pod.name))
+    shell.pods.upsert(launcher.bound_to("node-00"))
+    assert shell.pods.get(UID) is not None
+    assert [pod.uid for pod in shell.pods.helpers.of_gang(GangKey("lab", "mpi"))] == [UID]
+    assert (list(shell.pods), shell.cluster.has_place(UID)) == ([], False)
+
+    shell.pods.upsert(a_pod("a").in_gang("other", size=2).bound_to("node-00"))
+    assert shell.pods.helpers.of_gang(GangKey("lab", "mpi")) == []
+    shell.pods.upsert(a_pod("a").bound_to("node-00"))
+    assert (shell.pods.get(UID), ended) == (None, ["a", "a"])
+
+    shell.pods.upsert(launcher)
+    shell.pods.replace([])
+    assert shell.pods.get(UID) is None
+    assert shell.pods.has_ended(UID)
