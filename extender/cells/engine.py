@@ -11,6 +11,7 @@ from extender.cells.answers import reject
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Decider
 from extender.cells.model import (
+    NO_LIMITS,
     Decision,
     GangView,
     MemberRequest,
@@ -87,17 +88,23 @@ class Engine:
     # -- deciding
 
     def plan(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float = 0.0
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float = 0.0,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
     ) -> Decision:
         """Decide where a member goes, among the candidate nodes of kube-scheduler.
 
+        `limits` says of some nodes how many idle leaf cells the gang may use there at most.
         Deterministic; changes nothing. `now` is part of the contract, but no rule needs it yet.
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
-        return self._components.decider.plan(request, candidate_nodes)
+        return self._components.decider.plan(request, candidate_nodes, limits)
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Carry out a decision of `plan`; ConflictError, and no change, if it is out of date."""
@@ -233,6 +240,26 @@ class Engine:
         before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
         self._components, done = self._rebuilt(before, self._components.topology)
         return done
+
+    def raise_gang(self, key: GangKey, priority: int) -> list[GangEffect]:
+        """Raise the priority of one gang on its leaves, at the cost of that gang.
+
+        An opportunistic gang becomes guaranteed if unused cells of its VC cover its leaves; until
+        then it counts as downgraded. Nothing happens to a gang of this or a higher priority.
+        """
+        gang = self._table.gangs.get(key)
+        if gang is None or gang.request.priority >= priority:
+            return []
+        if gang.is_guaranteed:  # from one guaranteed priority to another: rare
+            return self.rerank({key: priority})
+        before = ranked(gang, {key: priority})
+        gang.request = before.request
+        if self._table.is_guaranteed(gang.request):
+            gang.downgraded_by = before.downgraded_by
+            components = self._components
+            Adopter(self._table, components.lifecycle, components.pod_observer).promote(gang)
+        self._components.settle()
+        return list(effects([before], self._table.gangs))
 
     def _rebuilt(
         self, before: Sequence[PlacedGang], topology: Topology | None

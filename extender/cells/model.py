@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from policy.placement import Placement
 from policy.submission import DEFAULT_VC, GangKey, LeafType, NodeName, PodUid, VcName
@@ -10,6 +12,8 @@ from policy.topology import CellAddress, ChainName, PinnedCellId
 
 OPPORTUNISTIC = -1
 HIGHEST_PRIORITY = 1000
+NO_LIMITS: Final[Mapping[NodeName, int]] = MappingProxyType({})
+"""Limits say of some nodes how many idle leaf cells a gang may use there at most."""
 
 
 class FreeMode(StrEnum):
@@ -119,6 +123,7 @@ class ReasonCode(StrEnum):
     BAD_CELLS = "bad-cells"
     FOREIGN_USE = "foreign-use"
     NODE_NOT_OFFERED = "node-not-offered"
+    LACKS_RESOURCES = "lacks-resources"
     GANG_FULL = "gang-full"
     MEMBERS_ENDING = "members-ending"
     GATHERING = "gathering"
@@ -190,6 +195,8 @@ class Preempt:
     """The gangs to end, each of them whole and each of them needed."""
     seats: tuple[Seat, ...] = ()
     """The seats to reserve; empty if they are reserved already."""
+    nodes: tuple[NodeName, ...] = ()
+    """The node of each of these seats."""
     cancelled: tuple[GangKey, ...] = ()
 
 

@@ -1,13 +1,14 @@
 """The engine as the planner uses it: every decision is recorded as an outcome."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from extender.cells.model import Decision, MemberRequest
+from extender.cells.model import NO_LIMITS, Decision
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
 from extender.planning.held_calls import HeldCalls
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 
@@ -27,6 +28,7 @@ class ClusterCells:
         self._pods = pods
         self._outcomes = outcomes
         self.calls = calls
+        self.plan = cluster.plan
         self.renew = cluster.renew
         self.placement = cluster.placement
         self.has_place = cluster.has_place
@@ -34,19 +36,27 @@ class ClusterCells:
         self.leaf_counts = cluster.leaf_counts
         self.is_foreign = cluster.members.is_foreign
 
-    def decide(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+    def apply(
+        self,
+        decision: Decision,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
+        shortage: Shortage | None = None,
     ) -> Decision:
-        """Decide about a member, apply the decision and record it."""
-        pod = self._pods.get(request.member)
+        """Apply a decision about a member, and record it."""
+        pod = self._pods.get(decision.request.member)
         may_preempt = pod is None or pod.may_preempt
         context = DecisionContext(
             kind=RowKind.PLACEMENT,
             now=now,
             applies_preemption=may_preempt,
             pod=pod.display_name if pod else "",
+            shortage=shortage,
+            limits=limits,
         )
-        decision = self.cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
+        decision = self.cluster.apply(decision, candidate_nodes=candidate_nodes, context=context)
         self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)
         return decision
 

@@ -4,18 +4,20 @@ What the planner sees is what the watch delivered, late and repeated; what it as
 or not, or done and reported as failed. What is true is in `pods`.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, PlacedMember
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleaseHelper, ReleasePod
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node_cell, nodes_of
 from tests.support.cells.engine_calls import check, observe_bound, recover
+from tests.support.queue.engine_cells import EngineCells
 
 LEASE_SECONDS = 20.0
 LEAVES_PER_NODE = 4
@@ -34,58 +36,60 @@ class FakePod:
         return self.seen_as.uid
 
 
-class EngineCells:
-    """An engine as the planner uses it."""
+class UnlimitedNodes:
+    """Nodes that lack nothing beside leaf cells."""
 
-    def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
-        self._engine = engine
-        self._being_bound = being_bound
-        self.asked = 0
-        self.forget_member = engine.forget_member
-        self.renew = engine.renew
-        self.placement = engine.placement
-        self.has_place = engine.has_place
-        self.is_preempting = engine.is_preempting
-        self.leaf_counts = engine.leaf_counts
+    def __init__(self, nodes: Iterable[NodeName]) -> None:
+        self.nodes: dict[NodeName, bool] = dict.fromkeys(nodes, True)
+        """And whether each of them is healthy."""
 
-    def decide(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
-    ) -> Decision:
-        self.asked += 1
-        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
-        self._engine.apply(decision, now=now)
-        return decision
+    def fitting(
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Collection[NodeName]:
+        if not without:
+            return self.nodes
+        return {node: None for node in self.nodes if node not in without}
 
-    def is_bound(self, member: PodUid) -> bool:
-        is_known = any(member in view.bound for view in self._engine.gangs())
-        return is_known or member in self._being_bound
+    suiting = freeable = fitting
 
-    def is_foreign(self, member: PodUid) -> bool:
-        return False  # all pods of this world are planned
+    def closed_to(self, members: Iterable[PodUid]) -> Collection[NodeName]:
+        return ()
 
-    def members_of(self, gang: GangKey) -> Collection[PodUid]:
-        return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
+    def crowded(
+        self,
+        seats: Iterable[tuple[PodUid, NodeName]],
+        *,
+        needs: Sequence[Hashable],
+        ending: Collection[PodUid],
+    ) -> Mapping[NodeName, int]:
+        return {}
+
+    def shortage(
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Shortage | None:
+        return None
+
+    def take_grown(self) -> Collection[Hashable]:
+        return ()
 
 
-class PlannerWorld:
+class PlannerWorld(UnlimitedNodes):
     """Cluster, engine and planner, with everything that can go wrong between them."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.nodes = {name: True for name in nodes_of(topology)}
+        super().__init__(nodes_of(topology))
         self.now = 0.0
         self.pods: dict[PodUid, FakePod] = {}
         self.undelivered: dict[PodUid, None] = {}
         self.actions: list[Action] = []
         self.being_bound: dict[PodUid, Placement] = {}
+        self.finished: dict[GangKey, int] = {}
         self.held: dict[PodUid, Placement] = {}
         """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
 
-    def fitting(
-        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
-    ) -> Collection[NodeName]:
-        return {node: None for node in self.nodes if node not in without}
+    # -- bindings
 
     def is_open(self, uid: PodUid) -> bool:
         return uid in self.held
@@ -161,6 +165,11 @@ class PlannerWorld:
         self.planner.wake()
 
     # -- users
+
+    def finish(self, gang: GangKey, count: int, *, workload: str = "job") -> None:
+        """So many members have succeeded by now."""
+        self.finished[gang] = count
+        self.planner.note_finished(gang, workload, count)
 
     def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
         pod = FakePod(
@@ -271,7 +280,9 @@ class PlannerWorld:
         first = min(pods, key=lambda pod: (pod.created, pod.uid))
         runs = any(pod.node is not None for pod in pods)
         count = sum(pod.uid in self.being_bound for pod in pods)
-        least = min(first.request.gang_min or first.gang_size, first.gang_size)
+        left = first.gang_size - self.finished.get(key, 0)
+        left -= len(first.late) if left > len(first.late) else 0
+        least = min(first.request.gang_min or left, left)
         assert runs or count >= least, f"{count} of {least} members of {key} are bound"
 
     def _has_room(self, node: NodeName, pod: FakePod) -> bool:

@@ -15,6 +15,7 @@ from extender.cluster.journal import DecisionContext, LogJournal
 from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
@@ -25,6 +26,7 @@ from tests.support.policy.cluster_texts import derived_text, hived_text
 from tests.support.twins.log import MemoryDecisions
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
+_CPU = Shortage(resource="cpu", asked=2000, short=3, nodes=8, node="node-00", free=1, total=8000)
 
 
 def node_of(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
@@ -44,7 +46,7 @@ class MixedLoad:
         self.ending: dict[PodUid, None] = {}
         self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
         self._words |= {"refresh": 1, "rerank": 1} | (
-            {"leave": 3, "linger": 1} if has_grace else {}
+            {"leave": 3, "linger": 1, "raise_one": 2} if has_grace else {}
         )
         self._random = Random(seed)
         self._text = text
@@ -100,6 +102,8 @@ class MixedLoad:
             kind=self._random.choice([RowKind.PLACEMENT, RowKind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
+            limits={name: 4 for name in NODES if self._random.random() < 0.1},
+            shortage=_CPU if self._random.random() < 0.2 else None,
         )
         decision = self.cluster.decide(
             request, candidate_nodes=dict.fromkeys(offered), context=context
@@ -155,6 +159,22 @@ class MixedLoad:
     def _expire(self) -> None:
         self._now += self._random.choice([0, 12])
         self.cluster.expire(now=self._now)
+
+    def _raise_one(self) -> None:
+        """The effective class of one gang is raised."""
+        gangs = sorted(gang.gang for gang in self.cluster.gangs())
+        if not gangs:
+            return
+        gang, rank = self._random.choice(gangs), self._random.choice([0, 5, 9])
+        for uid, request in self.asking.items():
+            if request.gang == gang and request.priority < rank:
+                self.asking[uid] = replace(request, priority=rank)
+        for uid, bound in self.running.items():
+            if bound.request.gang == gang and bound.request.priority < rank:
+                raised = replace(bound.request, priority=rank)
+                self.running[uid] = replace(bound, request=raised)
+        self.cluster.raise_gang(gang, rank)
+        check(self.cluster._engine)
 
     def _rerank(self) -> None:
         """Some gangs are of a class that counts otherwise from now on."""

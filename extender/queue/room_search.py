@@ -1,0 +1,167 @@
+"""Finds a decision about a member that respects the room on nodes beside leaf cells.
+
+The engine knows leaf cells; `ports.Nodes` knows CPU, memory and the rest. So the engine is offered
+only nodes that have room for a member. Where that is not enough, nodes are offered on which gangs
+could end, and the engine may name victims there: they free CPU and memory, too. In both cases the
+plan is checked: all members that are to be on one node must have room there together, next to the
+pods that stay. A node that fails is left out, and the engine plans again, a few times at most.
+
+If a gang waits only because of the room beside leaf cells, the decision says what nodes lack.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender.cells.model import (
+    OPPORTUNISTIC,
+    Decision,
+    MemberRequest,
+    Place,
+    Preempt,
+    Reject,
+    Wait,
+)
+from extender.queue.model import QueuedPod
+from extender.queue.ports import Cells, Nodes
+from extender.queue.queued_gang import QueuedGang
+from policy.pod_resources import Shortage
+from policy.submission import NodeName, PodUid
+
+_TRIES = 12
+_NO_NODES: dict[NodeName, None] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A decision that is not applied yet, and what it was based on."""
+
+    decision: Decision
+    candidates: Collection[NodeName]
+    limits: Mapping[NodeName, int] = field(default_factory=dict)
+    shortage: Shortage | None = None
+
+
+class RoomSearch:
+    """Decides about the members of one gang that have no place."""
+
+    def __init__(
+        self,
+        gang: QueuedGang,
+        members: Sequence[QueuedPod],
+        *,
+        cells: Cells,
+        nodes: Nodes,
+        now: float,
+    ) -> None:
+        self._gang = gang
+        self._members = members
+        self._cells = cells
+        self._nodes = nodes
+        self._now = now
+        is_free = gang.first.request.ignores_candidates
+        self._needs: tuple[Hashable, ...] = () if is_free else gang.node_wishes()
+        closed = nodes.closed_to([pod.uid for pod in members])
+        self._closed = {**gang.refused_nodes, **dict.fromkeys(closed)}
+
+    def choose(self, request: MemberRequest) -> Choice:
+        """Decide about a member and, if its gang has no place yet, about all of them."""
+        if self._cells.is_preempting(self._gang.key):
+            reserved = self._search(request, self._nodes.freeable)
+            if not isinstance(reserved.decision, Wait):
+                return reserved
+        found = self._search(request, self._nodes.fitting)
+        if isinstance(found.decision, Place | Reject):
+            return found
+        all_nodes = self._nodes.suiting(self._needs, without=self._closed)
+        if len(all_nodes) == len(found.candidates):
+            return found
+        if self._gang.first.may_preempt and request.priority != OPPORTUNISTIC:
+            freed = self._search(request, self._nodes.freeable)
+            if isinstance(freed.decision, Preempt):
+                return freed
+        return self._explained(request, found, all_nodes)
+
+    def _explained(
+        self, request: MemberRequest, found: Choice, all_nodes: Collection[NodeName]
+    ) -> Choice:
+        """Say what nodes lack if the gang could start, or preempt, but for that."""
+        is_waiting = isinstance(found.decision, Wait)
+        if not is_waiting or isinstance(self._plan(request, all_nodes), Wait):
+            return found
+        shortage = self._nodes.shortage(self._needs, without=self._closed)
+        return Choice(decision=found.decision, candidates=found.candidates, shortage=shortage)
+
+    def _search(
+        self,
+        request: MemberRequest,
+        offer: Callable[..., Collection[NodeName]],
+    ) -> Choice:
+        """Plan on the nodes of an offer, with no more members on a node than have room there.
+
+        The engine puts members close together. A node on which they lack room is left out at first.
+        Once the nodes that were left out can take all members, the engine plans on these alone,
+        with a limit for each of them.
+        """
+        without, limits = dict(self._closed), dict[NodeName, int]()
+        for _ in range(_TRIES):
+            candidates = offer(self._needs, without={**without, **dict.fromkeys(limits)})
+            decision = self._plan(request, candidates)
+            crowded = self._crowded(decision)
+            if not crowded and not (limits and isinstance(decision, Wait)):
+                return Choice(decision=decision, candidates=candidates)
+            without.update({node: 0.0 for node, count in crowded.items() if not count})
+            limits |= {node: count for node, count in crowded.items() if count}
+            is_last = not crowded
+            if is_last or sum(limits.values()) >= len(self._members):
+                nodes = {**dict.fromkeys(candidates if is_last else ()), **dict.fromkeys(limits)}
+                limited = self._within(request, nodes, limits)
+                if limited is not None:
+                    return limited
+            if is_last:
+                break
+        return Choice(decision=self._plan(request, _NO_NODES), candidates=_NO_NODES)
+
+    def _within(
+        self, request: MemberRequest, nodes: dict[NodeName, None], counts: dict[NodeName, int]
+    ) -> Choice | None:
+        """Plan with at most so many members on some nodes; None if that fails."""
+        size = max(pod.request.leaf_count for pod in self._members)
+        limits = {node: count * size for node, count in counts.items()}
+        decision = self._cells.plan(request, candidate_nodes=nodes, now=self._now, limits=limits)
+        if not isinstance(decision, Place) or self._crowded(decision):
+            return None
+        return Choice(decision=decision, candidates=nodes, limits=limits)
+
+    def _plan(self, request: MemberRequest, candidates: Collection[NodeName]) -> Decision:
+        return self._cells.plan(request, candidate_nodes=candidates, now=self._now)
+
+    def _crowded(self, decision: Decision) -> Mapping[NodeName, int]:
+        """Return the nodes that lack room for what a decision puts there, and how many fit."""
+        if not self._needs:
+            return {}
+        match decision:
+            case Place(placement=own, others=others):
+                places = [(one.node, len(one.leaf_cells)) for one in (own, *others)]
+                seats = self._seats(decision.request, places)
+                return self._nodes.crowded(seats, needs=self._needs, ending=())
+            case Preempt(seats=reserved, nodes=nodes, victims=victims):
+                places = [
+                    (node, len(seat.leaves)) for node, seat in zip(nodes, reserved, strict=True)
+                ]
+                seats = self._seats(decision.request, places)
+                ending = {uid for victim in victims for uid in self._cells.members_of(victim)}
+                return self._nodes.crowded(seats, needs=self._needs, ending=ending)
+        return {}
+
+    def _seats(
+        self, request: MemberRequest, places: Sequence[tuple[NodeName, int]]
+    ) -> Iterator[tuple[PodUid, NodeName]]:
+        """Give each place to a member of its size; missing members are like the asking one."""
+        waiting: dict[int, list[PodUid]] = {}
+        for pod in self._members:
+            if pod.uid != request.member:
+                waiting.setdefault(pod.request.leaf_count, []).append(pod.uid)
+        waiting.setdefault(request.leaf_count, []).insert(0, request.member)
+        for node, size in places:
+            left = waiting.get(size)
+            yield left.pop(0) if left else request.member, node
