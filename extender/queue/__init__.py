@@ -13,7 +13,6 @@ held_bindings    Bindings that are held until the whole gang can be bound
 in_flight        Pods that are released and not bound yet, limited in number
 member_places    Decisions about the members of a gang that have no place
 model            Input and output of the planner: pods, actions, notices
-new_nodes        Waiting gangs for which an autoscaler is asked for nodes
 notices          Changes of the reason why a gang waits
 ports            The interfaces that the planner needs: cells, nodes, bind calls
 queued_gang      One gang: its pods, refused nodes, victims

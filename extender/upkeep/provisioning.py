@@ -1,7 +1,7 @@
 """Nodes are asked for on behalf of gangs that wait for nodes.
 
 An autoscaler does not see pods behind the gate. With `--provisioning-class` the leader creates a
-ProvisioningRequest for each gang that `extender.queue.new_nodes` chooses, and takes it back when
+ProvisioningRequest for each gang that `extender.cells.new_nodes` chooses, and takes it back when
 the gang no longer waits for nodes. A request that the autoscaler gave up is made anew after some
 minutes. Nothing depends on the answer: new nodes are seen as all nodes are.
 """
@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, NoReturn, Protocol
 
+from extender.cells.new_nodes import WaitingGang, choose_for_new_nodes
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import WaitingEntry, WaitingList
-from extender.queue.new_nodes import WaitingGang, choose_for_new_nodes
 from kube.api.binder import PodRef
 from kube.api.client import KubeError
 from kube.api.provisioning_requests import FoundRequest, PodSet, request_name

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cells.model import Argument, Reason, ReasonCode
-from extender.queue.new_nodes import MOST_AT_ONCE, WaitingGang, choose_for_new_nodes, lacks_nodes
+from extender.cells.new_nodes import MOST_AT_ONCE, WaitingGang, choose_for_new_nodes, lacks_nodes
 from policy.submission import GangKey
 
 
