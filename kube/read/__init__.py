@@ -18,6 +18,7 @@ May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
     refusals      Why kube-scheduler refused a pod, by the message of its condition.
     submitters    The user and groups that the template webhook stamps on a pod template.
     suspension    Workloads that can be suspended: kinds, obstacles, the mark of a reclaim.
+    volumes       Which nodes volumes can be used on.
     trimming      Drops what we never read of pods and nodes, to save memory.
     workloads     The topmost controller of a pod, and the mark that names it on the pod.
 """
