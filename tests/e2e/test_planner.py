@@ -98,14 +98,14 @@ async def _bind_volume(plane: ControlPlane, namespace: str, *, node: str) -> Non
         "capacity": {"storage": "1Gi"},
         "local": {"path": "/data"},
         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}},
-        "claimRef": {"namespace": namespace, "name": "data"},
     }
     claim = {"resources": {"requests": {"storage": "1Gi"}}, "volumeName": name}
     marks = {"pv.kubernetes.io/bind-completed": "yes"}
     metadata = {"name": "data", "annotations": marks}
     bound = await plane.api.create(claims, {"metadata": metadata, "spec": {**common, **claim}})
-    volume["claimRef"]["uid"] = bound["metadata"]["uid"]
-    stored = {"metadata": {"name": name}, "spec": {**common, **volume}}
+    reference = {"namespace": namespace, "name": "data", "uid": bound["metadata"]["uid"]}
+    spec = {**common, **volume, "claimRef": reference}
+    stored = {"metadata": {"name": name}, "spec": spec}
     await plane.api.create("/api/v1/persistentvolumes", stored)
     await plane.api.patch(f"{claims}/data/status", {"status": {"phase": "Bound"}})
 
