@@ -189,6 +189,13 @@ class Engine:
         """
         return self._components.lifecycle.set_ending(member, is_ending=False)
 
+    def observe_budget(self, gang: GangKey, *, breaks: bool) -> bool:
+        """Take in whether ending a gang breaks a PodDisruptionBudget: others are victims first.
+
+        False, and nothing changes, if this is known already or the gang has no place.
+        """
+        return self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
+
     def forget_member(self, member: PodUid) -> None:
         """Take in that a member ended or was deleted, also while it waited."""
         self._components.lifecycle.forget_member(member)

@@ -123,6 +123,11 @@ class LogJournal:
         """A member that was told to end takes too long."""
         self.note(RowKind.POD, member, "overdue", pod_uid=member)
 
+    def observe_budget(self, gang: GangKey, *, breaks: bool) -> None:
+        """Whether ending a gang breaks a PodDisruptionBudget has changed."""
+        inputs = {"gang": rows.encode_gang(gang), "breaks": breaks}
+        self.note(RowKind.POD, str(gang), "budget", inputs=inputs)
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""
         self.note(RowKind.POD, member, "ended", pod_uid=member)

@@ -158,6 +158,9 @@ class Replay:
                 self._cluster.observe_ending(PodUid(record.pod_uid or ""))
             case "overdue":
                 self._cluster.observe_overdue(PodUid(record.pod_uid or ""))
+            case "budget":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.observe_budget(gang, breaks=record.inputs["breaks"])
             case "ended":
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 

@@ -6,12 +6,13 @@ knows them, then refuses nodes that do not suit.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from kube.api.client import KubeClient, Object
 from kube.api.feed import Feed, FeedSource
-from kube.read.node_choice import NodeTerms
-from kube.read.volumes import read_volume_terms, trim_claim, trim_volume
+from kube.read.node_choice import NodeTerms, read_terms
+from kube.values.objects import mapping
 from service.clock import Clock
 
 ClaimKey = tuple[str, str]
@@ -114,7 +115,7 @@ class VolumeSink:
 
     def upsert(self, obj: Object) -> None:
         """A volume appeared or changed."""
-        self._volumes.put_volume(obj["metadata"]["name"], read_volume_terms(obj))
+        self._volumes.put_volume(obj["metadata"]["name"], _read_terms(obj))
 
     def remove(self, obj: Object) -> None:
         """A volume is gone."""
@@ -127,13 +128,13 @@ async def follow_volumes(volumes: Volumes, client: KubeClient, clock: Clock) -> 
         FeedSource(
             path="/api/v1/persistentvolumeclaims",
             sink=ClaimSink(volumes),
-            trim=trim_claim,
+            trim=_trim_claim,
             is_optional=True,
         ),
         FeedSource(
             path="/api/v1/persistentvolumes",
             sink=VolumeSink(volumes),
-            trim=trim_volume,
+            trim=_trim_volume,
             is_optional=True,
         ),
     )
@@ -146,3 +147,30 @@ async def follow_volumes(volumes: Volumes, client: KubeClient, clock: Clock) -> 
 
 def _key(obj: Object) -> ClaimKey:
     return str(obj["metadata"].get("namespace")), str(obj["metadata"]["name"])
+
+
+def _read_terms(volume: Mapping[str, Any]) -> NodeTerms | None:
+    """Return the terms of which the node of a PersistentVolume must meet one; None for any node."""
+    affinity = mapping(mapping(volume.get("spec")).get("nodeAffinity"))
+    required = mapping(affinity.get("required"))
+    return read_terms(required) if required else None
+
+
+def _trim_volume(volume: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what we read of a PersistentVolume."""
+    spec = mapping(volume.get("spec"))
+    kept = {key: spec[key] for key in ("nodeAffinity",) if key in spec}
+    return {"metadata": _identity(volume), "spec": kept}
+
+
+def _trim_claim(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what we read of a PersistentVolumeClaim."""
+    spec = mapping(claim.get("spec"))
+    kept = {key: spec[key] for key in ("volumeName",) if key in spec}
+    return {"metadata": _identity(claim), "spec": kept}
+
+
+def _identity(obj: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = mapping(obj.get("metadata"))
+    keys = ("name", "namespace", "uid", "resourceVersion")
+    return {key: metadata[key] for key in keys if key in metadata}

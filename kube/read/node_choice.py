@@ -2,7 +2,7 @@
 
 The planner places gangs before kube-scheduler sees them, and must not choose a node that
 kube-scheduler would refuse. This module checks what does not change while a pod waits; CPU and
-memory are read by `pod_resources`.
+memory are read by `pod_resources`, and the volumes of claims by `kube.follow.volumes`.
 
 Pods and nodes come from the API server, which has validated them.
 """
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kube.values.objects import items, mapping
 from policy.submission import NodeName
 
 POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations", "volumes")
@@ -175,3 +176,31 @@ def _read_toleration(one: Mapping[str, Any]) -> Toleration:
 
 def _is_number(text: str | None) -> bool:
     return text is not None and text.removeprefix("-").isdecimal()
+
+
+def read_claims(volumes: object, *, pod: str) -> tuple[str, ...]:
+    """Return the names of the PersistentVolumeClaims that a pod uses.
+
+    The claim of a generic ephemeral volume is named after the pod and the volume.
+    """
+    found: dict[str, None] = {}
+    for volume in items(volumes):
+        name = mapping(volume.get("persistentVolumeClaim")).get("claimName")
+        if name:
+            found[str(name)] = None
+        elif volume.get("ephemeral"):
+            found[f"{pod}-{volume.get('name')}"] = None
+    return tuple(found)
+
+
+def trim_volumes(volumes: object) -> list[dict[str, Any]]:
+    """Keep of volumes what `read_claims` reads."""
+    return [
+        {
+            "name": volume.get("name"),
+            "persistentVolumeClaim": volume.get("persistentVolumeClaim"),
+            "ephemeral": bool(volume.get("ephemeral")),
+        }
+        for volume in items(volumes)
+        if volume.get("persistentVolumeClaim") or volume.get("ephemeral")
+    ]

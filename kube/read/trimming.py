@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kube import marks
-from kube.read.node_choice import POD_FIELDS
-from kube.read.volumes import trim_volumes
+from kube.read.node_choice import POD_FIELDS, trim_volumes
 
 _METADATA: Final = (
     "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",

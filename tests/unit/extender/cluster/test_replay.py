@@ -46,7 +46,7 @@ class MixedLoad:
         self.ending: dict[PodUid, None] = {}
         self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
         self._words |= {"refresh": 1, "rerank": 1} | (
-            {"leave": 3, "linger": 1, "raise_one": 2} if has_grace else {}
+            {"leave": 3, "linger": 1, "raise_one": 2, "budget": 2} if has_grace else {}
         )
         self._random = Random(seed)
         self._text = text
@@ -144,6 +144,13 @@ class MixedLoad:
         """One that was told to end takes too long."""
         if self.ending:
             self.cluster.observe_overdue(self._random.choice([*self.ending]))
+
+    def _budget(self) -> None:
+        """A PodDisruptionBudget protects a gang, or not any more."""
+        if self.running:
+            gang = self._random.choice(list(self.running.values())).request.gang
+            self.cluster.observe_budget(gang, breaks=self._random.random() < 0.7)
+            check(self.cluster._engine)
 
     def _forget(self, uid: PodUid) -> None:
         self.ending.pop(uid, None)

@@ -5,22 +5,21 @@ from typing import Any
 import pytest
 
 from kube.follow.volumes import ClaimKey, ClaimSink, Volumes, VolumeSink
-from kube.read.node_choice import NodeRequirement
-from kube.read.volumes import read_claims, trim_claim, trim_volume, trim_volumes
+from kube.read.node_choice import NodeRequirement, read_claims, trim_volumes
 
 TERMS = ((NodeRequirement("disk", "In", ("fast",)),),)
 
 
 def _claim(name: str, volume: str | None) -> dict[str, Any]:
     spec = {"volumeName": volume, "resources": {}} if volume else {}
-    return trim_claim({"metadata": {"name": name, "namespace": "lab"}, "spec": spec})
+    return {"metadata": {"name": name, "namespace": "lab"}, "spec": spec}
 
 
 def _volume(name: str, *, is_local: bool = True) -> dict[str, Any]:
     rule = {"key": "disk", "operator": "In", "values": ["fast"]}
     affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}}
     spec = {"nodeAffinity": affinity} if is_local else {}
-    return trim_volume({"metadata": {"name": name}, "spec": {**spec, "capacity": {}}})
+    return {"metadata": {"name": name}, "spec": {**spec, "capacity": {}}}
 
 
 @pytest.fixture
