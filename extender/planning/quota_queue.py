@@ -100,12 +100,13 @@ class QuotaQueue:
         charge = to_charge(first, classes=self._policies.policy.classes, sizes=self._sizes)
         if charge is None or first.is_charged_alone:
             return charge
-        there = 1 + len(others)
+        there = 1 + len(others) + len(self._pods.helpers.of_gang(first.gang.key))
         size = first.gang.size or self._sizes.size(first) or 1
         left = size - self._pods.finished.count(first) % size
         late = len(first.gang.late)
         needed = left - late if left > late else left
-        if there < min(first.gang.min_size or needed, needed):
+        least = needed if first.gang.min_size is None else first.gang.min_size - (size - left)
+        if there < min(least, needed):
             return None
         if first.hived is not None and first.hived.gang is not None:
             return charge

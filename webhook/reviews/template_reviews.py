@@ -116,7 +116,7 @@ class TemplateReviews:
 
     def _was_reviewed(self, review: ReviewRequest, old: PodTemplate) -> bool:
         """Tell whether the API server had a template reviewed, so that its stamp is ours."""
-        return is_matched(old.content["spec"]) and self._is_managed(review, old)
+        return is_matched(old.content) and self._is_managed(review, old)
 
     def _preview(self, review: ReviewRequest, change: _Change, stamp: Stamp) -> Iterator[str]:
         """Yield the warnings of a pod of the template; RequestError if it would be refused."""
