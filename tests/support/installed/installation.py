@@ -76,6 +76,7 @@ class Installation:
         self._webhook_flags = (
             *webhook_flags,
             *(("--linger-seconds", "0") if webhooks == 1 else ()),
+            *(("--gentle-reclaim",) if "gentle-reclaim" in components else ()),
         )
         self._certificates = control_plane.directory / "certs"
         self._mounted = control_plane.directory / "mounted-certs"
