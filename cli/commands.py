@@ -119,6 +119,10 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
         "--gentle-reclaim", "End preempted workloads by suspending and resuming them, if possible"
     )
     options.add("--cluster FILE", "Read the cluster document from a file, not a ConfigMap")
+    options.add(
+        "--provisioning-class NAME",
+        "Ask an autoscaler for nodes for waiting gangs, by ProvisioningRequests of this class",
+    )
     _service(options, environment)
 
 

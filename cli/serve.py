@@ -48,6 +48,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
             look_seconds=_LEADER_LOOK_SECONDS,
         ),
         pod_name=options.pod_name,
+        provisioning_class=options.provisioning_class,
     )
     settings.check()
     if settings.cluster_file:
