@@ -14,6 +14,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.effective_classes import EffectiveClasses
 from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
+from extender.feeds.mixed_gangs import MixedGangs
 from extender.feeds.workload_pods import WorkloadPods
 from kube import marks
 from kube.api.client import Object
@@ -47,6 +48,7 @@ class PodSink:
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
         self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
+        self._mixed = MixedGangs()
         self.finished = FinishedMembers()
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run before the engine is told of a pod that appeared or changed."""
@@ -154,9 +156,7 @@ class PodSink:
             self._forget(pod.uid)
             self.finished.put(pod)
         else:
-            self._observe(pod)
-            for tell in self.on_change:
-                tell(self._pods[pod.uid])
+            self._take(self._mixed.joined(pod, before=self._pods.get(pod.uid)))
 
     def remove(self, obj: Object) -> None:
         """A pod is gone."""
@@ -168,6 +168,18 @@ class PodSink:
         """Read a pod; None if it is not managed. Raises RequestError if it is not valid."""
         namespace = (obj.get("metadata") or {}).get("namespace") or marks.DEFAULT_NAMESPACE
         return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
+
+    def _take(self, pod: ManagedPod) -> None:
+        """Note a pod that appeared or changed, and the members that join its gang with it."""
+        is_marked_first = self._mixed.is_new(pod)
+        self._observe(pod)
+        for tell in self.on_change:
+            tell(self._pods[pod.uid])
+        others = self.of_gang(replace(pod.gang.key, owner="")) if is_marked_first else ()
+        for other in others:
+            joined = self._mixed.joined(other, before=other)
+            if joined != other:
+                self._take(joined)
 
     def _observe(self, pod: ManagedPod) -> None:
         before, is_raised = self._pods.get(pod.uid), self.effective.note(pod)
@@ -240,6 +252,7 @@ class PodSink:
         del members[pod.uid]
         if not members:
             del self._of_gang[pod.gang.key]
+            self._mixed.forget(pod)
         self.effective.forget(pod, is_last=not members or pod.is_charged_alone)
         for tell in self.on_end:
             tell(pod)
