@@ -169,8 +169,8 @@ def find_never_whole(shape: ReplicaShape) -> Iterator[str]:
     needed = shape.gang_min or shape.gang_size
     label = "gang-min" if shape.gang_min else "gang-size"
     if 0 < shape.replicas < needed:
-        has = f"replicas is {shape.replicas}; use the same number for both"
-        yield f"cellgate.io/{label} is {needed}, but {has}"
+        numbers = f"is {needed}, but replicas is {shape.replicas}"
+        yield f"cellgate.io/{label} {numbers}; use the same number for both"
     elif shape.is_one_by_one and needed > 1:
         waits = "podManagementPolicy OrderedReady creates each pod when the one before is ready"
         yield f"cellgate.io/{label} is {needed}, but {waits}; set podManagementPolicy: Parallel"
