@@ -214,7 +214,7 @@ async def test_a_stateful_set_that_can_never_start_its_gang_is_told_at_apply(
 ) -> None:
     pod = a_new_pod("unused").with_gpus(8).of_class("test").in_gang("serve", size=2)
     selector = {"matchLabels": {marks.GANG_LABEL: "serve"}}
-    fields = {"replicas": 2, "selector": selector, "serviceName": "serve"}
+    fields: dict[str, Any] = {"replicas": 2, "selector": selector, "serviceName": "serve"}
     workload = a_workload("StatefulSet", "serve", template=a_template(pod), **fields)
     workload["metadata"]["namespace"] = pods.split("/")[4]
     arguments = ("apply", "--dry-run=server", "-f", "-")
