@@ -13,6 +13,7 @@ from extender.cluster.journal import LogJournal, NoJournal
 from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import to_bound, to_member_request
 from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
@@ -41,6 +42,7 @@ from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
+from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
@@ -54,11 +56,13 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodMarker, PodWaker
+from kube.api.provisioning_requests import ProvisioningRequests
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
+from kube.follow.volumes import Volumes
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
@@ -93,6 +97,7 @@ class ExtenderState:
         self.namespaces = NamespaceSink()
         self.room = ClusterRoom()
         self.fitting_nodes = FittingNodes(self.room)
+        self.volumes = Volumes()
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
@@ -274,8 +279,12 @@ class ExtenderUpkeep:
         client: KubeClient,
         *,
         seen_nodes: SeenNodes | None,
+        provisioning_class: str | None = None,
     ) -> None:
         to_request = state.translating(to_member_request)
+        self.provisioning = (
+            _build_provisioning(state, client, provisioning_class) if provisioning_class else None
+        )
         self.node_recorder = (
             NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
         )
@@ -296,6 +305,18 @@ class ExtenderUpkeep:
             outcomes=state.outcomes,
             clock=state.clock,
         )
+
+
+def _build_provisioning(state: ExtenderState, client: KubeClient, class_name: str) -> Provisioning:
+    return Provisioning(
+        ProvisioningRequests(client, class_name=class_name, check_leading=state.leading.check),
+        waiting=state.outcomes.waiting,
+        pods=state.pods,
+        to_request=state.translating(to_member_request),
+        is_open=lambda: state.policies.cluster_text is None,
+        events=PodEvents(state.events),
+        clock=state.clock,
+    )
 
 
 def _build_binding(
@@ -330,7 +351,7 @@ def _build_planner(
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        nodes=state.fitting_nodes,
+        needs=PodNeeds(state.fitting_nodes, state.volumes),
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

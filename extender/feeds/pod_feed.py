@@ -13,6 +13,7 @@ from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.effective_classes import EffectiveClasses
 from extender.feeds.finished_members import FinishedMembers
+from extender.feeds.helper_pods import HelperPods
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
 from extender.feeds.mixed_gangs import MixedGangs
 from extender.feeds.workload_pods import WorkloadPods
@@ -46,6 +47,8 @@ class PodSink:
         self._pods: dict[PodUid, ManagedPod] = {}
         self._invalid: dict[PodUid, InvalidPod] = {}
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
+        self.helpers = HelperPods()
+        """Members without leaf cells: only `get` and `has_ended` know them, too."""
         self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
         self._mixed = MixedGangs()
@@ -72,16 +75,17 @@ class PodSink:
 
     def get(self, uid: PodUid) -> ManagedPod | None:
         """Return the pod as last seen, if it is managed and has not ended."""
-        return self._pods.get(uid)
+        return self._pods.get(uid) or self.helpers.pods.get(uid)
 
     def note_version(self, uid: PodUid, version: str) -> None:
         """Note the version of a pod after our own write, which the feed may report only later.
 
         A binding that named the version before would be refused by the API server.
         """
-        pod = self._pods.get(uid)
-        if pod is not None and is_at_least(version, pod.resource_version):
-            self._pods[uid] = replace(pod, resource_version=version)
+        for pods in (self._pods, self.helpers.pods):
+            pod = pods.get(uid)
+            if pod is not None and is_at_least(version, pod.resource_version):
+                pods[uid] = replace(pod, resource_version=version)
 
     def knows(self, uid: PodUid) -> bool:
         """Whether a pod exists and uses, or may use, devices."""
@@ -136,7 +140,7 @@ class PodSink:
     def replace(self, objects: Sequence[Object]) -> None:
         """Take all pods there are; any other is gone."""
         there = {obj["metadata"]["uid"] for obj in objects}
-        known = [*self._pods, *self._invalid, *self.finished]
+        known = [*self._pods, *self._invalid, *self.helpers.pods, *self.finished]
         for uid in [uid for uid in known if uid not in there]:
             self._forget(uid)
             self.finished.remove(uid)
@@ -151,10 +155,15 @@ class PodSink:
             self._observe_invalid(obj, exc)
             return
         if pod is None:
+            self.helpers.remove(PodUid(obj["metadata"]["uid"]))  # its labels were removed
             return
         if pod.is_finished or (pod.is_deleting and pod.node is None):
             self._forget(pod.uid)
             self.finished.put(pod)
+        elif pod.is_helper:
+            self._invalid.pop(pod.uid, None)
+            self._ended.pop(pod.uid, None)
+            self.helpers.put(pod)
         else:
             self._take(self._mixed.joined(pod, before=self._pods.get(pod.uid)))
 
@@ -237,6 +246,9 @@ class PodSink:
                 self._cluster.observe_bound(invalid.use)
 
     def _forget(self, uid: PodUid) -> None:
+        if self.helpers.remove(uid):
+            self._ended[uid] = None
+            return
         pod = self._pods.pop(uid, None)
         invalid = self._invalid.pop(uid, None)
         if pod is None and invalid is None and not self._cluster.has_place(uid):

@@ -12,6 +12,7 @@ from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import (
     ToRequest,
     late_leaf_counts,
@@ -26,7 +27,6 @@ from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_clas
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, QueuedPod, StepResult
-from extender.room.fitting_nodes import FittingNodes, Need
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -48,7 +48,7 @@ class PlanningLoop:
         *,
         cells: ClusterCells,
         pods: PodSink,
-        nodes: FittingNodes,
+        needs: PodNeeds,
         to_request: ToRequest,
         held: HeldPods,
         executor: ActionExecutor,
@@ -56,18 +56,21 @@ class PlanningLoop:
         clock: Clock,
     ) -> None:
         self._pods = pods
-        self._room = nodes.room
+        self._needs = needs
         self._to_request = to_request
         self._held = held
         self._executor = executor
         self._outcomes = outcomes
         self._clock = clock
         self._calls = cells.calls
-        self._gangs = GangPlanner(cells, nodes, cells.calls)
+        self._gangs = GangPlanner(cells, needs.nodes, cells.calls)
         self._news = asyncio.Event()
-        nodes.room.on_growth.append(self._news.set)
+        needs.nodes.room.on_growth.append(self._news.set)
+        needs.on_change.append(self._observe_again)
         pods.on_change.append(self._observe)
         pods.on_end.append(self._forget)
+        pods.helpers.on_change.append(self._observe)
+        pods.helpers.on_end.append(self._forget)
         pods.finished.on_change.append(self._observe_finished)
         cells.cluster.on_room.append(self.wake)
         cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
@@ -126,6 +129,10 @@ class PlanningLoop:
         self._gangs.offer_nodes(uid, nodes)
         self._news.set()
 
+    def may_start(self, uid: PodUid) -> bool:
+        """Whether the gang of a helper has its places; if not, the helper is woken later."""
+        return self._gangs.may_start(uid)
+
     def refuse_node(self, uid: PodUid) -> None:
         """Note that kube-scheduler does not offer a pod the node that is leased for it."""
         self._gangs.refuse_node(uid, now=self._clock.monotonic())
@@ -160,7 +167,7 @@ class PlanningLoop:
             nominated=pod.nominated_node,
             is_refused=pod.is_refused,
             placement=to_placement(pod),
-            node_wish=Need(pod.node_wish, self._room.pod(pod.uid).resources),
+            node_wish=self._needs.of(pod),
             may_preempt=pod.may_preempt,
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
@@ -184,7 +191,14 @@ class PlanningLoop:
         self._gangs.note_finished(gang, workload, count)
         self._news.set()
 
+    def _observe_again(self, uid: PodUid) -> None:
+        """Look again at a pod whose volumes have changed."""
+        pod = self._pods.get(uid)
+        if pod is not None and pod.node is None:
+            self._observe(pod)
+
     def _forget(self, pod: ManagedPod) -> None:
+        self._needs.forget(pod.uid)
         self._held.remove(pod)
         self._gangs.lose(pod.uid)
         self._news.set()
@@ -265,8 +279,14 @@ class PlanningLoop:
         for gang, notice in step.notices.items():
             if notice is None:
                 self._outcomes.gang_resumed(gang)
+            elif notice.reason.code is ReasonCode.GATHERING and self._awaits_quota(gang):
+                continue  # only its helpers are seen: they are not charged
             elif (first := self._pods.get(notice.uid)) is not None:
                 self._outcomes.gang_waits(gang, first, notice.reason)
+
+    def _awaits_quota(self, gang: GangKey) -> bool:
+        entry = self._outcomes.waiting.gangs.get(gang)
+        return entry is not None and entry.reason.code is ReasonCode.QUOTA
 
     async def _execute(self, action: Action) -> None:
         try:

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizeSource
+from extender.feeds.requests import GangSizeSource, missing_leaf_counts
 from extender.metrics import ExtenderMetrics
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
@@ -275,11 +275,15 @@ class LedgerSync:
         counts = [pod.leaf_count for pod in pods]
         size = self._size(pods[0])
         left = size - self._pods.finished.count(pods[0]) % size
-        missing = max(0, left - len(pods)) * max(counts)
-        return max(sum(counts), min(live.charge.leaf_count, sum(counts) + missing))
+        missing = missing_leaf_counts(pods[0], left - len(pods), each=max(counts))
+        return max(sum(counts), min(live.charge.leaf_count, sum(counts) + sum(missing)))
 
     def _size(self, pod: ManagedPod) -> int:
-        return 1 if _is_alone(pod) else pod.gang.size or self._sizes.size(pod) or 1
+        """Return how many members of a gang have leaf cells, as far as known."""
+        if _is_alone(pod):
+            return 1
+        helpers = len(self._pods.helpers.of_gang(pod.gang.key))
+        return max(1, (pod.gang.size or self._sizes.size(pod) or 1) - helpers)
 
 
 def _is_alone(pod: ManagedPod) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import DeclaredGang, GangForm
-from kube.read.node_choice import NodeWish, read_wish
+from kube.read.node_choice import NodeWish, read_claims, read_wish
 from kube.read.workloads import Workload
 from policy.errors import Problem
 from policy.placement import Placement
@@ -45,7 +45,7 @@ class PodPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedPod:
-    """A pod that asks for leaf cells."""
+    """A pod that asks for leaf cells, or that belongs to a gang by our labels."""
 
     uid: PodUid
     """Empty while a pod is being admitted."""
@@ -147,6 +147,11 @@ class ManagedPod:
         return read_wish(self.node_rules)
 
     @property
+    def claims(self) -> tuple[str, ...]:
+        """The PersistentVolumeClaims that it uses; read on demand, while it waits."""
+        return read_claims(self.node_rules.get("volumes"), pod=self.name)
+
+    @property
     def is_refused(self) -> bool:
         """Whether kube-scheduler last found no node for it."""
         return self.refusal is not None
@@ -155,6 +160,11 @@ class ManagedPod:
     def is_finished(self) -> bool:
         """Whether it has ended, so that it holds no devices."""
         return self.phase.is_finished
+
+    @property
+    def is_helper(self) -> bool:
+        """Whether it belongs to a gang and asks for no leaf cells, such as a launcher."""
+        return self.leaf_count == 0
 
     @property
     def gang_leaf_count(self) -> int | None:

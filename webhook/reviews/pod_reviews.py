@@ -4,7 +4,7 @@ Fails closed on a pod that is invalid, and open on an unavailable ledger: then t
 a warning (`webhook.admission.admitter`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -79,7 +79,9 @@ class PodReviews:
             # What a trusted controller creates was checked when its workload was.
             is_checked = policy.identity.is_trusted(review.user.username)
             never = self._possibility.check(request, may_refuse=not is_checked)
-            decision = await self._decide(request.charge, is_dry_run=review.dry_run)
+            decision = await self._decide(
+                request.charge, is_dry_run=review.dry_run, is_charged=not pod.is_helper
+            )
             if decision.is_running:
                 await check_room(self._client, request.pod)
         except RequestError:
@@ -94,10 +96,17 @@ class PodReviews:
             gates_all=self._gates_all,
         )
 
-    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ReviewResponse:
+    def preview(
+        self,
+        review: ReviewRequest,
+        obj: Mapping[str, Any],
+        *,
+        advise: Callable[[ClassName], Iterable[str]],
+    ) -> ReviewResponse:
         """Return whether a pod would be refused, and the warnings it would get, without any effect.
 
-        Raises RequestError for a pod that is invalid.
+        `advise` returns further warnings for the class that it would get. Raises RequestError for a
+        pod that is invalid.
         """
         pod = self.read_pod(review, obj)
         if pod is None:
@@ -107,7 +116,8 @@ class PodReviews:
         request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
         never = self._possibility.check(request, may_refuse=True)
         decision = self._admitter.preview(request.charge)
-        return respond_with(decision, warnings=(*request.shaped.warnings, *never))
+        advice = advise(decision.gang_class)
+        return respond_with(decision, warnings=(*request.shaped.warnings, *never, *advice))
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
@@ -139,13 +149,16 @@ class PodReviews:
         is_default = bool(classes.entries) and self._view.priorities.is_default(class_name)
         return is_default and not classes.is_listed(class_name)
 
-    async def _decide(self, request: ChargeRequest, *, is_dry_run: bool) -> GangDecision:
+    async def _decide(
+        self, request: ChargeRequest, *, is_dry_run: bool, is_charged: bool = True
+    ) -> GangDecision:
+        """Decide about a pod; a helper follows its gang, and does not decide for it."""
         began = self._clock.monotonic()
         try:
             decision = (
-                self._admitter.preview(request)
-                if is_dry_run
-                else await self._admitter.admit(request)
+                await self._admitter.admit(request)
+                if is_charged and not is_dry_run
+                else self._admitter.preview(request)
             )
         except ValueError as exc:
             # A value that Postgres cannot store, or the decision id of another gang.

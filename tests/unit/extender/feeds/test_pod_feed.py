@@ -207,6 +207,26 @@ def test_a_pod_that_no_workload_made_is_not_counted(shell: Shell) -> None:
     assert list(shell.pods.finished) == []
 
 
+def test_a_member_without_leaf_cells_is_known_and_not_told_to_the_engine(shell: Shell) -> None:
+    launcher = a_pod("a").in_gang("mpi", size=2)
+    ended: list[str] = []
+    shell.pods.helpers.on_end.append(lambda pod: ended.append(pod.name))
+    shell.pods.upsert(launcher.bound_to("node-00"))
+    assert shell.pods.get(UID) is not None
+    assert [pod.uid for pod in shell.pods.helpers.of_gang(GangKey("lab", "mpi"))] == [UID]
+    assert (list(shell.pods), shell.cluster.has_place(UID)) == ([], False)
+
+    shell.pods.upsert(a_pod("a").in_gang("other", size=2).bound_to("node-00"))
+    assert shell.pods.helpers.of_gang(GangKey("lab", "mpi")) == []
+    shell.pods.upsert(a_pod("a").bound_to("node-00"))
+    assert (shell.pods.get(UID), ended) == (None, ["a", "a"])
+
+    shell.pods.upsert(launcher)
+    shell.pods.replace([])
+    assert shell.pods.get(UID) is None
+    assert shell.pods.has_ended(UID)
+
+
 @pytest.mark.parametrize("is_marked_first", [True, False])
 def test_members_that_an_earlier_webhook_admitted_join_those_of_the_same_job(
     shell: Shell, is_marked_first: bool
