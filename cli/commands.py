@@ -138,6 +138,9 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     binders = "Users and groups, besides Cellgate, that may bind managed pods"
     options.add_names("--binders", binders, default="system:kube-scheduler")
     options.add_switch(
+        "--gentle-reclaim", "The extender has this flag, too: give no advice on preempted Jobs"
+    )
+    options.add_switch(
         "--gate-queued-only",
         "Gate only gangs over quota; other pods go to kube-scheduler at once, as with HiveD",
     )

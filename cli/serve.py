@@ -86,6 +86,7 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         linger_seconds=options.linger_seconds,
         admins=options.policy_admins,
         binders=options.binders,
+        reclaims_gently=options.gentle_reclaim,
         gates_all=not options.gate_queued_only,
     )
     settings.check()

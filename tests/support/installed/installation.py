@@ -77,6 +77,7 @@ class Installation:
         self._webhook_flags = (
             *webhook_flags,
             *(("--linger-seconds", "0") if webhooks == 1 else ()),
+            *(("--gentle-reclaim",) if "gentle-reclaim" in components else ()),
         )
         self._extender_flags = extender_flags
         self._certificates = control_plane.directory / "certs"
