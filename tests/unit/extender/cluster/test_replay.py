@@ -49,6 +49,7 @@ class MixedLoad:
             {"leave": 3, "linger": 1, "raise_one": 2, "budget": 2} if has_grace else {}
         )
         self._random = Random(seed)
+        self._room = Random(seed)
         self._text = text
         self._now = 0.0
         self._born = 0
@@ -102,8 +103,8 @@ class MixedLoad:
             kind=self._random.choice([RowKind.PLACEMENT, RowKind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
-            limits={name: 4 for name in NODES if self._random.random() < 0.1},
-            shortage=_CPU if self._random.random() < 0.2 else None,
+            limits={name: 4 for name in NODES if self._room.random() < 0.1},
+            shortage=_CPU if self._room.random() < 0.2 else None,
         )
         decision = self.cluster.decide(
             request, candidate_nodes=dict.fromkeys(offered), context=context
