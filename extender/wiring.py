@@ -42,6 +42,7 @@ from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_recorder import NodeRecorder
+from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
@@ -55,6 +56,7 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodMarker, PodWaker
+from kube.api.provisioning_requests import ProvisioningRequests
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
@@ -277,8 +279,12 @@ class ExtenderUpkeep:
         client: KubeClient,
         *,
         seen_nodes: SeenNodes | None,
+        provisioning_class: str | None = None,
     ) -> None:
         to_request = state.translating(to_member_request)
+        self.provisioning = (
+            _build_provisioning(state, client, provisioning_class) if provisioning_class else None
+        )
         self.node_recorder = (
             NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
         )
@@ -299,6 +305,18 @@ class ExtenderUpkeep:
             outcomes=state.outcomes,
             clock=state.clock,
         )
+
+
+def _build_provisioning(state: ExtenderState, client: KubeClient, class_name: str) -> Provisioning:
+    return Provisioning(
+        ProvisioningRequests(client, class_name=class_name, check_leading=state.leading.check),
+        waiting=state.outcomes.waiting,
+        pods=state.pods,
+        to_request=state.translating(to_member_request),
+        is_open=lambda: state.policies.cluster_text is None,
+        events=PodEvents(state.events),
+        clock=state.clock,
+    )
 
 
 def _build_binding(

@@ -110,7 +110,9 @@ class QueuedGang:
     def least(self) -> int:
         """The number of members that must exist before the gang is planned."""
         gang_min = self.first.request.gang_min
-        return self.created_first if gang_min is None else min(gang_min, self.created_first)
+        if gang_min is None:
+            return self.created_first
+        return max(1, min(gang_min - (self.size - self.left), self.created_first))
 
     @property
     def created_first(self) -> int:

@@ -12,6 +12,7 @@ stamp is believed only if the template was managed before; otherwise we did not 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from kube import marks
@@ -33,6 +34,7 @@ from webhook.reviews.pod_templates import (
     stamp_of,
 )
 from webhook.reviews.possibility import check_job
+from webhook.reviews.preemption_advice import PreemptionAdvice
 from webhook.reviews.submitter import STAMP_PATH, check_stamp
 from webhook.wire import (
     ALLOWED,
@@ -62,8 +64,16 @@ class _Change:
 class TemplateReviews:
     """Reviews Jobs, Deployments and all other kinds with pod templates."""
 
-    def __init__(self, *, policies: PolicySink, pods: PodReviews, groups: PodGroupReviews) -> None:
+    def __init__(
+        self,
+        *,
+        policies: PolicySink,
+        pods: PodReviews,
+        groups: PodGroupReviews,
+        advice: PreemptionAdvice,
+    ) -> None:
         self._policies = policies
+        self._advice = advice
         self._pods = pods
         self._groups = groups
 
@@ -124,7 +134,8 @@ class TemplateReviews:
             return
         pod = change.template.to_pod(review, stamp.annotations)
         try:
-            preview = self._pods.preview(review, pod)
+            advise = partial(self._advice.of, review.object or {})
+            preview = self._pods.preview(review, pod, advise=advise)
         except RequestError as exc:
             raise _within(change.template, exc) from exc
         yield from preview.warnings
