@@ -20,8 +20,10 @@ from kube.api.feed import is_at_least
 from kube.follow.namespaces import NamespaceSink
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import has_finished, read_pod
+from kube.read.start_failures import read_start_failures
 from policy.errors import RequestError
 from policy.placement import Placement
+from policy.quarantine import StartFailure
 from policy.submission import GangKey, PodUid
 from service.memory import BoundedMap
 
@@ -53,6 +55,8 @@ class PodSink:
         """Callbacks that run after a pod ended or left its gang."""
         self.on_change: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run after the engine was told of a pod that appeared or changed."""
+        self.on_failure: list[Callable[[ManagedPod, StartFailure], None]] = []
+        """Callbacks that run for each failure that a pod on a node reports, also repeatedly."""
         self.workloads = WorkloadPods()
         self.on_appear.append(self.workloads.see)
         self.on_end.append(self.workloads.forget)
@@ -145,6 +149,9 @@ class PodSink:
             return
         if pod is None:
             return
+        for failure in read_start_failures(pod, obj):
+            for report in self.on_failure:
+                report(pod, failure)
         if pod.is_finished or (pod.is_deleting and pod.node is None):
             self._forget(pod.uid)
             self.finished.put(pod)

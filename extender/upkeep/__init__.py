@@ -7,6 +7,7 @@ in `verbs`, gated gangs are planned in `planning`. Imported by the wiring and th
 half_bound_gangs    Gangs that were half bound at a change of leaders: completed, or ended.
 lease_expiry        Leases that are not used in time end.
 ledger_sync         Charges are confirmed when pods appear, and released when they end.
+node_quarantine     Nodes on which members of several workloads fail are left out for a while.
 node_recorder       The nodes that the leader sees are noted, for the webhook.
 reconciler          Differences between the engine and the pods: found, corrected, counted.
 recovery            From nothing to the first answer, when a replica becomes the leader.
